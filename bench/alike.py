@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.testing import Fixture, check, load_fixture
 
 FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "rules"

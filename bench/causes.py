@@ -16,7 +16,7 @@ from argolint.engine import pipeline
 from argolint.engine.causes import with_causes
 from argolint.engine.join import join
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.reports import assemble, causes
 from argolint.snapshots.reader import SnapshotTransport
 

@@ -58,7 +58,7 @@ from pathlib import Path
 from argolint.engine import pipeline
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 chosen = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
 transport = SnapshotTransport([Path(sys.argv[1])])

@@ -30,9 +30,9 @@ import msgspec
 from argolint.application.fleet import Fleet
 from argolint.application.rule import Rule
 from argolint.engine.load import load_fleet
-from argolint.engine.plugins import load_rules
 from argolint.errors import NotRecorded
 from argolint.model import Fact
+from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query, Stats
 
 RESOURCES = 100

@@ -19,8 +19,8 @@ from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline as lint
 from argolint.engine.join import join
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
 from argolint.errors import ArgolintError
+from argolint.plugins import load_rules
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports import formats as reporters

@@ -12,9 +12,9 @@ import pytest
 from argolint.engine import pipeline as lint
 from argolint.engine.pipeline import Part
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
 from argolint.errors import ApiError, ConnectError
 from argolint.model import AppRef, Failure, ResourceId
+from argolint.plugins import load_rules
 from argolint.server import api as argocd
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport

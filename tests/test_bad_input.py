@@ -21,7 +21,7 @@ from argolint.config import file as config
 from argolint.engine import pipeline as lint
 from argolint.engine import suppress
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import ROOT, run_argolint

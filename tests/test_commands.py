@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from argolint import testing
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.values.knowledge import parse
 
 RULES = list(load_rules().values())

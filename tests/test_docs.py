@@ -14,7 +14,7 @@ import yaml
 
 from argolint import testing
 from argolint.cli.group import COMMANDS
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from tests.conftest import ROOT
 
 

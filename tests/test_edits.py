@@ -23,7 +23,7 @@ from argolint.edits import (
     set_field,
     sync_option,
 )
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 
 FIXTURES = Path(__file__).parent / "rules"
 RULES = list(load_rules().values())

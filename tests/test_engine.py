@@ -19,10 +19,10 @@ from argolint.engine import suppress
 from argolint.engine.causes import Causes
 from argolint.engine.join import join
 from argolint.engine.plan import AppResult, Chosen, Plan, ServerRead
-from argolint.engine.plugins import load_rules
 from argolint.engine.settle import settle
 from argolint.engine.stats import Stats
 from argolint.errors import UsageError
+from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.testing import Fixture, FixtureTransport, check

@@ -17,8 +17,8 @@ from argolint import testing
 from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import managers
-from argolint.engine.plugins import load_rules
 from argolint.model import MISSING, Finding, Fix
+from argolint.plugins import load_rules
 from argolint.values import at_and_above, get
 
 HERE = Path(__file__).parent / "rules"

@@ -18,8 +18,8 @@ from argolint.comparison.compare import LAST_APPLIED
 from argolint.engine import run as engine
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
 from argolint.model import Edit, Finding, Fix, FixTarget, Json, Location, Related, ResourceId, Symptom, Want
+from argolint.plugins import load_rules
 from argolint.proof.verify import unreplayed, verify
 from argolint.server import api as argocd
 from argolint.server.transport import Transport

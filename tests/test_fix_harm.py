@@ -10,7 +10,7 @@ import pytest
 
 from argolint import Edit, Fix, testing
 from argolint.comparison import TRACKING_ID
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.proof.effects import told_by
 from argolint.proof.verify import unreplayed
 from argolint.reports import document as report

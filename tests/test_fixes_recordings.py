@@ -23,9 +23,9 @@ from argolint.engine import run as engine
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
 from argolint.fixes.placement import composed
 from argolint.model import AppRef, ResourceKey
+from argolint.plugins import load_rules
 from argolint.proof.syncs import Moment, application_after, compared, moment_of, one_sync, terms_of
 from argolint.proof.verify import verify
 from argolint.snapshots.reader import SnapshotTransport

@@ -16,7 +16,7 @@ from argolint.application.resource import Listed
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.plan import Chosen
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 HOME = "https://kubernetes.default.svc"

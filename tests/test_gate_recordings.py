@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
 from argolint.gate import Change, Verdict, judge
 from argolint.model import Finding
+from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.values.knowledge import parse
 

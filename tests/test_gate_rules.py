@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
 from argolint.gate import Change, Verdict, judge
+from argolint.plugins import load_rules
 
 from .gitops import REPO, GitServer, Manifest, commit, git
 

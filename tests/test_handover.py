@@ -16,8 +16,8 @@ from argolint.engine import pipeline
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
 from argolint.model import Fact, Trial
+from argolint.plugins import load_rules
 from argolint.proof.handover import GUARD, tried
 from argolint.reports import document as report
 from argolint.values.kubernetes import SYNC_OPTIONS

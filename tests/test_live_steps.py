@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from argolint import testing
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.reports.document import plain_data
 
 from .live import steps

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from argolint import testing
-from argolint.engine.plugins import load_rules
 from argolint.model import Edit, Fix, Need
+from argolint.plugins import load_rules
 from argolint.proof.needs import fitted
 
 OPTION = Fix("Compare", "application", "", Edit("yaml", "metadata:\n  annotations: {x: ServerSideDiff=true}\n"))

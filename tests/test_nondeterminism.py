@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from argolint import testing
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 
 RULES = [rule for rule in load_rules().values() if rule.family == "nondeterminism" and rule.id != "floating-revision"]
 HERE = "1f0e3dad99908345f7439f8ffabdffc4c1a0b0d5"

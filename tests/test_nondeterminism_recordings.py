@@ -10,8 +10,8 @@ import pytest
 from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline as lint
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
 from argolint.engine.suppress import Suppressions
+from argolint.plugins import load_rules
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.snapshots.reader import SnapshotTransport

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.redaction import PRINTED, commands, excerpt, without_secrets
 from argolint.reports.formats import FORMATS, Style, render
 from argolint.snapshots.mask import Masker

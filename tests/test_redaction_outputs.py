@@ -20,7 +20,7 @@ from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN, show
 from argolint.redaction.findings import UNTOLD, Known, guarded, secrets_of
 from argolint.reports import chain as why

@@ -10,7 +10,7 @@ import pytest
 from argolint_rules.nondeterminism._renamed import drawn_name, shapes
 
 from argolint import testing
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 
 
 @pytest.mark.parametrize(

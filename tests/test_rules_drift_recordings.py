@@ -9,8 +9,8 @@ import pytest
 
 from argolint import App, Change, Finding, Resource, Symptom
 from argolint.application.resource import ManagedResource
-from argolint.engine.plugins import load_rules
 from argolint.errors import ArgolintError
+from argolint.plugins import load_rules
 from argolint.server import api as argocd
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.values.knowledge import parse

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from argolint import testing
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 
 FIXTURES = Path(__file__).parent / "rules"
 RULES = list(load_rules().values())

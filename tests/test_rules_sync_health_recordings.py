@@ -10,7 +10,7 @@ import pytest
 
 from argolint import App, Finding, Symptom
 from argolint.engine.load import _read
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.values.knowledge import parse
 from tests.conftest import PHASES, recording

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from argolint import testing
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from tests.shell_commands import commands
 
 JQ = shutil.which("jq")

@@ -16,8 +16,8 @@ from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
 from argolint.errors import UsageError
+from argolint.plugins import load_rules
 from argolint.reports import chain as why
 from argolint.reports.formats import Style, narrative
 from tests.conftest import recording

@@ -24,13 +24,13 @@ from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
 from argolint.engine.workers import processes
 from argolint.engine.workers.context import Context, decode
 from argolint.engine.workers.spec import Spec, plan_of, rule_specs
 from argolint.engine.workers.spec import decode as decode_spec
 from argolint.engine.workers.spread import cut
 from argolint.errors import ArgolintError
+from argolint.plugins import load_rules
 from argolint.server.limits import Pacing
 from argolint.server.transport import Answer, Query, Transport
 from argolint.snapshots.http_server import Faults, ReplayServer

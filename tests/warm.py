@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from argolint.engine import plugins
+from argolint import plugins
 from argolint.values import knowledge
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -58,7 +58,7 @@ def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
         )
     fresh = baseline_of(made)
     if old is not None:
-        from argolint.engine.plugins import load_rules
+        from argolint.plugins import load_rules
 
         looked = {server.url: server.name or "" for server in made.servers}
         require_servers(old, looked)

@@ -16,7 +16,7 @@ def _fitting(words: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
 
 def pages(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """What `argolint explain` takes: RULE, RULE/CAUSE or FAMILY."""
-    from argolint.engine.plugins import load_rules
+    from argolint.plugins import load_rules
 
     rules = load_rules().values()
     causes = {f"{r.id}/{cause}": r.title for r in rules for cause in r.causes}
@@ -25,7 +25,7 @@ def pages(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 
 def shown(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """What --select and --ignore take, the last word of a comma list."""
-    from argolint.engine.plugins import load_rules
+    from argolint.plugins import load_rules
 
     rules = load_rules().values()
     before, comma, last = incomplete.rpartition(",")

@@ -42,7 +42,7 @@ def command(what: str | None, color: str, *, setup: bool) -> None:
         raise UsageError(
             "explain needs a rule", "`argolint rules` lists them; `argolint explain --setup` tells the rights needed"
         )
-    from argolint.engine.plugins import load_rules
+    from argolint.plugins import load_rules
 
     style = Style.from_options({"color": color, "quiet": False, "verbose": False})
     lines = _page(what, style, load_rules())

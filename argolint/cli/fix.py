@@ -17,13 +17,13 @@ from argolint.cli.options import NO_FAILING, look_options, rule_options, run_opt
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect_all, read_alone
 from argolint.engine.load import load_fleet
-from argolint.engine.plugins import load_rules
 from argolint.engine.several import Read
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
 from argolint.fixes.placement import Choice, Outcome, Site
 from argolint.model import AppRef, Object, ResourceKey
+from argolint.plugins import load_rules
 from argolint.redaction import PRINTED
 from argolint.reports import document as report
 from argolint.reports.document import App, Report, Resource

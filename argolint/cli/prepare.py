@@ -72,7 +72,7 @@ class Run:
 
 def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted | None = None) -> Run:
     """Read the configuration (unless given) and choose rules and outputs. UsageError tells the first thing that is wrong."""
-    from argolint.engine.plugins import load_rules, providers
+    from argolint.plugins import load_rules, providers
 
     counts = trusted.read(given) if counts is None else counts
     loaded = counts.loaded

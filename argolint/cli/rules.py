@@ -13,7 +13,7 @@ import click
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 def command(as_json: bool, color: str) -> None:
     """List the rules: id, severity and what each one finds, by family."""
-    from argolint.engine.plugins import load_rules
+    from argolint.plugins import load_rules
 
     rules = sorted(load_rules().values(), key=lambda r: (r.family, r.id))
     if as_json:

@@ -295,6 +295,40 @@ class Fix:
     needs: tuple[Need, ...] = ()
 
 
+RelationKind = Literal[
+    "comes-later",
+    "spec-says",
+    "rewritten-by",
+    "made-by",
+    "denied-by",
+    "not-in-git",
+    "owner-ill",
+    "contradicts",
+    "said-by-child",
+]
+"""How two objects stand to each other, the deciding one first: nearest to what somebody can change in Git.
+
+comes-later     the sync creates the other one only afterwards
+spec-says       the object's own fields hold what the message refuses
+rewritten-by    the other one's Application overwrites what somebody else must fill in
+made-by         a controller makes it from the other one
+denied-by       the other one refuses it: a quota, a policy, the level of a namespace
+not-in-git      the part that fails comes from a webhook and not from Git
+owner-ill       what it waits for is itself not well
+contradicts     the object calls itself well, and Argo CD does not
+said-by-child   an object below it says why
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What an explanation rests on: how the finding's object stands to another one. `resource` is None for an Application itself."""
+
+    kind: RelationKind
+    app: AppRef
+    resource: ResourceId | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A fault, told once. A rule fills what it knows; the engine stamps `rule`, `family`, `severity`, `source`, `key`, `caused_by`.
@@ -303,6 +337,7 @@ class Finding:
     all of whose claims are answered by others is dropped, one that claims nothing is a comment and stays.
     `follows` says what it follows from, the likeliest first; the engine resolves that to `caused_by`, a fingerprint.
     `key` is the fact key of a fleet finding, and stands for its subject in the fingerprint.
+    `relation` is what the explanation rests on, where a sentence was resolved against the objects around it.
     """
 
     message: str
@@ -317,6 +352,7 @@ class Finding:
     follows: tuple[Follows, ...] = ()
     caused_by: str = ""
     source: Source | None = None
+    relation: Relation | None = None
     rule: str = ""
     family: str = ""
     key: str = ""

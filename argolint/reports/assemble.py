@@ -22,6 +22,7 @@ from argolint.reports.document import (
     Finding,
     Fix,
     Related,
+    Relation,
     Report,
     Resource,
     Server,
@@ -182,6 +183,9 @@ def finding(f: model.Finding) -> Finding:
         if f.source
         else None,
         suppressed=dict(f.suppressed) if f.suppressed is not None else None,
+        relation=Relation(f.relation.kind, app(f.relation.app), _resource(f.relation.resource))
+        if f.relation
+        else msgspec.UNSET,
     )
 
 

@@ -82,6 +82,24 @@ class Source(msgspec.Struct, frozen=True):
     in_change: bool | None = None
 
 
+class Relation(msgspec.Struct, frozen=True):
+    """What an explanation rests on: how the finding's object stands to another one; no `resource` where that is an Application."""
+
+    kind: Literal[
+        "comes-later",
+        "spec-says",
+        "rewritten-by",
+        "made-by",
+        "denied-by",
+        "not-in-git",
+        "owner-ill",
+        "contradicts",
+        "said-by-child",
+    ]
+    app: App
+    resource: Resource | None = None
+
+
 class Finding(msgspec.Struct, frozen=True):
     rule: str
     family: str
@@ -102,6 +120,7 @@ class Finding(msgspec.Struct, frozen=True):
     since: str | None = None
     flaps: Number = 0
     suppressed: dict[str, str] | None = None
+    relation: Relation | msgspec.UnsetType = msgspec.UNSET
 
 
 class Cause(msgspec.Struct, frozen=True):

@@ -17,10 +17,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from argolint import __version__
-from argolint.engine.plugins import load_rules
 from argolint.errors import ArgolintError
 from argolint.host import programs
 from argolint.host.programs import Limits
+from argolint.plugins import load_rules
 from argolint.reports.document import Report, from_json
 from argolint.reports.formats import link_of, with_server_names
 from argolint.serve import agent_answers

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.redaction import excerpt
+from argolint.relations import Complaint, resolved
 from argolint.values import annotations_of, json_in, mapping, maps, parse_time, sh
 
 from ..shared.age import Patience, overdue
@@ -50,7 +51,8 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         lasting = bool(_NO_API.search(message) or _NO_REQUEST.search(message))
         old = overdue(app, parse_time(condition.get("lastTransitionTime")), options.span)
         if lasting or old or _failed_the_sync(app, hpa):
-            yield _finding(app, hpa, condition, message)
+            said = Complaint(app, fleet, hpa.id, hpa.desired or hpa.live, (message,))
+            yield resolved(_finding(app, hpa, condition, message), said)
         elif hpa.health.status == "Degraded":
             yield _late(app, hpa, condition, message)
 

@@ -20,11 +20,12 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
+from argolint.relations import Complaint, related_wants, resolved
+from argolint.relations.makers import maker_of
 from argolint.values import age_text
-from argolint.values.kubernetes import reads
+from argolint.values.kubernetes import pod_spec, reads
 
 from ..shared.age import Patience, overdue
-from ..shared.makers import maker_of
 from ..shared.pods import Trouble, below, fixes, pointer_of, troubles, wanted_events
 
 _NO_CHECK = ""  # an operator's own object, which Argo CD has no health check for
@@ -37,6 +38,8 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
         yield Want("manifests")
     for resource, nodes in _workloads(app):
         yield from wanted_events(app, resource, nodes)
+        if not pod_spec(resource.any)[1]:  # an operator's object: the pods' template is that of a workload below it
+            yield from related_wants(Complaint(app, fleet, resource.id, resource.any, ()))
         yield from (Want("events", claim.id, claim.uid) for claim in _unbound(app, resource))
 
 
@@ -96,7 +99,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
     pods = [n for n in nodes if n.id.kind == "Pod"]
     count = f"{len(pods)} of its pods" if len(pods) > 1 else "its pods" if resource.kind != "Pod" else "it"
     age = f" for {age_text(app.observed_at - trouble.since)}" if trouble.since and not trouble.failed else ""
-    return Finding(
+    finding = Finding(
         message=f'{resource.id} does not come up: {count} {trouble.verb}{age}: "{trouble.text}".',
         at=Location(app.ref, resource.id, pointer_of(resource.desired or resource.live, trouble)),
         cause=trouble.cause,
@@ -113,6 +116,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         ),
         follows=tuple(_follows(app, fleet, resource, trouble)),
     )
+    return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (trouble.text,)))
 
 
 _INSUFFICIENT = re.compile(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")

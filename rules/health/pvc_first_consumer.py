@@ -19,11 +19,11 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, Rule, Symptom, Want
 from argolint.edits import removals
+from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.values import annotations_of, dig, join_pointer
 from argolint.values.kubernetes import SYNC_WAVE, reads
 
-from ..shared.advice import advice
 from ..shared.age import Patience
 from ..shared.operations import synced_anew
 from ._waiting import age, events_of, late, wanted

@@ -40,12 +40,13 @@ from argolint import (
     Want,
 )
 from argolint.edits.pruning import prunes
+from argolint.relations.makers import made_secrets, makers
+from argolint.relations.references import holders
 from argolint.values import dig, enumerated
 from argolint.values.kubernetes import is_secret
 
-from ..shared.makers import made_secrets, makers
 from ._handover import guard, unguard
-from ._references import User, holders, users
+from ._references import User, users
 from ._tracking import copied_tracking
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))

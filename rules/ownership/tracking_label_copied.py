@@ -21,10 +21,10 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.comparison import managers
+from argolint.relations.makers import maker_of
 from argolint.values import dig
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
-from ..shared.makers import maker_of
 from ._tracking import copied_tracking, tracking_of
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from argolint import App, Fleet
+from argolint.edits.advice import Shell
 from argolint.values import dig, enumerated
 
-from ..shared.advice import Shell
 from . import _external_secret as es
 from . import _provider
 from . import _stores as stores

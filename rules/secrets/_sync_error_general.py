@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from argolint import App, Fix, Fleet, Resource
+from argolint.edits.advice import advice
 
-from ..shared.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts

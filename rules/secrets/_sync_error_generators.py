@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Fix, Fleet, Resource
+from argolint.edits.advice import advice
 from argolint.values import sh
 
-from ..shared.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts

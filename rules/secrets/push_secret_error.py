@@ -22,9 +22,9 @@ from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.edits import set_field
+from argolint.edits.advice import advice
 from argolint.values import dig, items, sh
 
-from ..shared.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts

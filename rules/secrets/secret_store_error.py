@@ -47,10 +47,10 @@ from argolint import (
     Want,
 )
 from argolint.edits import consequences as operations
+from argolint.edits.advice import advice
 from argolint.redaction import excerpt as shown
 from argolint.values import enumerated, mapping
 
-from ..shared.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts

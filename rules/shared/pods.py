@@ -8,19 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cache, lru_cache
 
 from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, Want
+from argolint.edits.advice import Shell, advice
+from argolint.messages import shortened
 from argolint.redaction import excerpt
+from argolint.relations.makers import maker_of
 from argolint.values import dig, get, items, mapping, maps
-from argolint.values.knowledge import dump, load
+from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.quantities import amount
 
-from .advice import Shell, advice
-from .makers import maker_of
-from .messages import shortened
-from .order import ABSENT, made_after, needed_later
+from .messages import catalogue
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -29,6 +28,8 @@ _NODE_STATE = re.compile(
     r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$"
 )
 _CONTROL_PLANE = "node-role.kubernetes.io/"
+ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
+"""How the kubelet, the scheduler and the controllers of workloads name what a pod needs and does not find."""
 _ABSENT_KEY = re.compile(
     r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:[^/\s]{1,63}/)?([^\s,;\"]{1,253})", re.IGNORECASE
 )
@@ -233,17 +234,9 @@ def _sharpest(texts: Sequence[str], cause: str) -> str:
     return min(alike, key=lambda t: 2 if _BARE.match(t) else 1 if _BACK_OFF.match(t) else 0, default="")
 
 
-@cache
-def _patterns(name: str) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
-    return tuple(
-        (entry["cause"], entry.get("verb", ""), re.compile(entry["match"], re.IGNORECASE))
-        for entry in load(__package__, "pod_reasons.yaml")[name]
-    )
-
-
-@lru_cache(maxsize=2048)
 def _known(text: str) -> tuple[str, str] | None:
-    return next(((cause, verb) for cause, verb, match in _patterns("reasons") if match.search(text)), None)
+    found = catalogue().match(text, "pod")
+    return (found.entry.cause, found.entry.says) if found else None
 
 
 _ITEM = re.compile(r"^(\d{1,9})\s+(.*)$", re.DOTALL)
@@ -261,7 +254,8 @@ def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
     _, found, body = text.partition("nodes are available:")
     best, cause = (-1, -1), "unknown"
     for part in _parts(body if found else text):
-        sort, place = next(((c, p) for c, p, match in _filters() if match.search(part)), ("", 0))
+        refused = catalogue().match(part, "scheduling")
+        sort, place = (refused.entry.cause, refused.entry.place) if refused else ("", 0)
         if sort == "selector" and place == 1 and dig(workload, "kind") == "DaemonSet":
             place = 0  # each of its pods is bound to one node, and so refused by all others
         counted = _ITEM.match(part)
@@ -271,14 +265,6 @@ def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
         if sort and (place, weight) > best:
             best, cause = (place, weight), sort
     return cause, excerpt(text)
-
-
-@cache
-def _filters() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
-    return tuple(
-        (entry["cause"], entry["place"], re.compile(entry["match"], re.IGNORECASE))
-        for entry in load(__package__, "pod_reasons.yaml")["scheduling"]
-    )
 
 
 def _wanted_by(workload: Object | None, part: str) -> bool:
@@ -345,10 +331,7 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
     facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": ""}
     if absent:
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
-        if later := needed_later(app, id_.namespace, obj, trouble.text):
-            topic = "missing-before" if later.before else "missing-later"
-            facts |= {"missing": str(later.resource.id), "wave": str(later.own_wave), "later": str(later.resource.wave)}
-        elif facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
+        if facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
             topic = "missing-made"
             facts |= {
                 "maker": str(maker.id),
@@ -356,9 +339,10 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
                 "there": maker.live is not False,
             }
         else:
-            hook = made_after(app, absent[2])
-            topic = "missing-after" if hook else "missing"
-            facts |= {"hook": hook or "", "unseen": hook == ""}
+            awaited = app.operation.awaited if app.operation else None
+            waits = awaited is not None and awaited.reason == "healthy state of"
+            topic = "missing"
+            facts |= {"unseen": waits and app.evidence.get(Want("manifests")) is None}
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from argolint import App, Awaited, Fix, Node, Object, ResourceId, Want
+from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import dig, number_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import api_of, containers, pod_spec
 
 from ..shared import pods
-from ..shared.advice import advice
 
 
 def rendered(app: App, awaited: Awaited) -> tuple[ResourceId, Object] | None:

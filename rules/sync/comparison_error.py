@@ -21,10 +21,11 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Follows, Location, Object, Rule, Symptom
+from argolint.messages import quoted, unwrap
 from argolint.redaction import excerpt, without_secrets
+from argolint.relations import Complaint, resolved
 from argolint.values import text_at
 
-from ..shared.messages import innermost, quoted, said
 from ._comparison import read
 from ._objects import left_missing
 from ._sources import source_in
@@ -38,7 +39,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if condition.of_health:
             yield from _of_health(app, fleet, condition)
         elif condition.type == "ComparisonError":
-            yield _finding(app, fleet, condition)
+            said = Complaint(app, fleet, None, None, (condition.message,))
+            yield resolved(_finding(app, fleet, condition), said)
 
 
 def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding]:
@@ -49,7 +51,7 @@ def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding
     known = found.name == "health-version"
     why = found.fact if known else "a health check fails"
     yield Finding(
-        message=f'Argo CD compares application {app.ref} and cannot tell its health, since {why}: "{quoted(said(condition.message))}".',
+        message=f'Argo CD compares application {app.ref} and cannot tell its health, since {why}: "{quoted(unwrap(condition.message).said)}".',
         at=Location(app.ref),
         cause=found.cause if known else "unknown",
         evidence=tuple(_evidence(condition)),
@@ -62,7 +64,8 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     message = condition.message
     found = read(app, fleet, message)
     told_of = f" ({found.resource.id})" if found.resource and found.cause == "diff" else ""
-    shown = quoted((innermost if found.cause == "diff" else said)(message))
+    parts = unwrap(message)
+    shown = quoted(parts.innermost if found.cause == "diff" else parts.said)
     return Finding(
         message=f'Application {app.ref} cannot be compared, since {found.fact}{told_of}: "{shown}", so its sync status is Unknown and nothing is synced.',
         at=Location(app.ref, None, found.pointer),

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import (
     App,
@@ -38,9 +39,10 @@ from argolint import (
 from argolint.comparison import has_sync_option
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
+from argolint.relations import resolved
 from argolint.values import sh
 
-from ._failures import Failed, answered_by
+from ._failures import Failed, answered_by, complaint_of
 from ._options import on_manifest
 from ._removed import refused
 
@@ -111,7 +113,7 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     )
     definitions = _definitions(app, fleet, group)
     origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
-    return Finding(
+    finding = Finding(
         message=f"Cluster {app.cluster} does not know {what}{origin}, so the sync of application {app.ref} fails before anything is applied.",
         at=Location(app.ref, first.id, "/kind" if first.id else ""),
         evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message, 400)}" for f in refused[:5]),
@@ -120,6 +122,8 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
         explains=tuple(consequences(app)),
         follows=(*(Follows(Symptom.missing(d.resource)) for d in definitions if d.resource), *_follows(app, group)),
     )
+    found = resolved(finding, complaint_of(app, fleet, first))
+    return found if found is finding else replace(found, follows=())  # its CRDs are not what lacks
 
 
 def _follows(app: App, group: str) -> tuple[Follows, ...]:

@@ -41,12 +41,11 @@ from argolint import (
 )
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
+from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, items, sh
 
 from ..shared import age, pods
-from ..shared.advice import advice
 from ..shared.operations import synced_anew
-from ..shared.order import Later, maker_later, needed_later
 from . import _hooks
 from ._failures import Failed
 from ._failures import of_result as failed_of
@@ -76,6 +75,7 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
         yield Want("events", node.id, node.uid)
         for child in pods.watched_below(app, node):
             yield Want("events", child.id, child.uid)
+        yield from related_wants(_complaint(app, fleet, node, None))
     if node is not None and awaited.reason == "completion of hook":
         yield Want("live", node.id)  # hooks are not among the managed objects
 
@@ -107,7 +107,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         why = f"which is {child.health.status or 'without health'}: its own findings tell why"
     else:
         why = _why(app, awaited, node, trouble, None if trouble else sidecar, running=running)
-    finding = _finding(app, fleet, operation, node, trouble, why, None if trouble else sidecar)
+    finding = _finding(app, fleet, operation, node, trouble, why, None if trouble else sidecar, running=running)
     yield replace(finding, related=(Related(child.ref, role="cause"),)) if child else finding
 
 
@@ -164,9 +164,7 @@ def _why(
         return f"whose Pod {sidecar.pod.id.name} runs on with a sidecar{of} that its manifest does not write ({excerpt(sidecar.image)})"
     if trouble is not None:
         subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind} {trouble.node.id.name}"
-        later = needed_later(app, node.id.namespace, _manifest(app, node.id), trouble.text)
-        brought = f", and {later.resource.id} is brought {later.when}" if later else ""
-        return f'since {subject} {trouble.verb}: "{trouble.text}"{brought}'
+        return f'since {subject} {trouble.verb}: "{trouble.text}"'
     if awaited.reason == "deletion of":
         left = ", ".join(items(_live(app, node), "metadata", "finalizers")) or "a finalizer"
         return f"which is not removed before {left} is done"
@@ -178,14 +176,16 @@ def _why(
     if warning is not None:
         return f'of which an Event says "{excerpt(f"{warning.reason}: {warning.message}")}"'
     why = f": {excerpt(node.health.message)}" if node.health.message else ""
-    maker = _maker(app, node)
-    brought = f", and {maker.resource.id}, which by its name makes that, is brought {maker.when}" if maker else ""
-    return f"which is {node.health.status or 'without health'}{why}{brought}"
+    return f"which is {node.health.status or 'without health'}{why}"
 
 
-def _maker(app: App, node: Node) -> Later | None:
-    """What makes the object that the awaited one misses, where this very sync brings it only afterwards."""
-    return maker_later(app, node.id.namespace, _manifest(app, node.id), node.health.message)
+def _complaint(app: App, fleet: Fleet, node: Node, trouble: pods.Trouble | None) -> Complaint:
+    """What the awaited object, its pods and their Events say."""
+    said = [trouble.text] if trouble else []
+    below = (node, *pods.watched_below(app, node))
+    said += [e.message for n in below for e in app.events(n.id, n.uid) or () if e.type == "Warning"]
+    said += [n.health.message for n in below if n.health.message]
+    return Complaint(app, fleet, node.id, _manifest(app, node.id), tuple(said))
 
 
 def _live(app: App, node: Node) -> Object | None:
@@ -219,6 +219,8 @@ def _finding(
     trouble: pods.Trouble | None,
     why: str,
     sidecar: _hooks.Sidecar | None,
+    *,
+    running: bool = False,
 ) -> Finding:
     awaited = operation.awaited
     waited = age_text(app.observed_at - operation.started_at) if operation.started_at else "an unknown time"
@@ -232,14 +234,17 @@ def _finding(
     named = node.id if node else gone[0] if gone else None
     causes = tuple(_causes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
     pointer = "/spec/ttlSecondsAfterFinished" if gone and _hooks.lives_for(manifest) is not None else ""
-    return Finding(
+    finding = Finding(
         message=f"The sync of application {app.ref} {what}, so no other sync can start.",
         at=Location(app.ref, named, pointer or _pointer(manifest, trouble)),
         confidence="proven" if trouble or not awaited else "likely",
         evidence=tuple(_evidence(app, operation, node, trouble)),
-        fixes=(*causes, _terminate(app, first=not causes)),
+        fixes=causes,
         explains=(*consequences(app), *_healths(app, node)),
     )
+    if node is not None and awaited is not None and awaited.reason != "deletion of" and not (sidecar or running):
+        finding = resolved(finding, _complaint(app, fleet, node, trouble))
+    return replace(finding, fixes=(*finding.fixes, _terminate(app, first=not finding.fixes)))
 
 
 def _healths(app: App, node: Node | None) -> Iterator[Symptom]:
@@ -281,10 +286,6 @@ def _causes(
         return
     if sidecar is not None:
         yield from _hooks.sidecar_fixes(id_, manifest, sidecar)
-        return
-    if trouble is None and node is not None and (maker := _maker(app, node)):
-        facts = {"object": str(id_), "maker": str(maker.resource.id), "wave": str(maker.resource.wave)}
-        yield from advice(__package__, "hook-stuck/maker-later", facts, id_)
         return
     if trouble is not None and trouble.cause:
         yield from pods.fixes(app, fleet, id_, manifest, trouble)

@@ -18,22 +18,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Condition, Finding, Fleet, Location, Rank, Related, Rule, Severity, Symptom
+from argolint import App, Condition, Finding, Fleet, Location, Rank, Related, Rule, Severity, Symptom, Want
 from argolint.edits.consequences import consequences, failed_by_health
+from argolint.messages import quoted
 from argolint.redaction import excerpt
+from argolint.relations import related_wants, resolved
 
-from ..shared.messages import quoted
-from ._failures import Failed, classify, failures
+from ._failures import Failed, classify, complaint_of, failures
 from ._refusals import refusal_fixes
 
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """What stands behind the Services of other applications that the first failure names."""
+    for failed in [f for f in failures(app) if f.rule == "sync-failed"][:1]:
+        yield from related_wants(complaint_of(app, fleet, failed))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for the operation, and one for each error condition that speaks of something else."""
     left = [f for f in failures(app) if f.rule == "sync-failed"]
     if left and not failed_by_health(app):  # else the object's own finding tells why
-        yield _of_operation(app, left)
+        yield _of_operation(app, fleet, left)
     elif not failures(app):
         yield from (_of_condition(app, c) for c in app.conditions if c.type == "SyncError" and not _passing(c))
     for condition in app.conditions:
@@ -41,7 +48,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _of_condition(app, condition)
 
 
-def _of_operation(app: App, left: list[Failed]) -> Finding:
+def _of_operation(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
     first = left[0]
     operation = app.operation
     assert operation is not None  # failures come from an operation
@@ -55,7 +62,7 @@ def _of_operation(app: App, left: list[Failed]) -> Finding:
     else:
         waits = "the cluster does not hold what Git says"
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
-    return Finding(
+    finding = Finding(
         message=f'The last sync failed at {who}{hook}{more}: "{quoted(first.message)}", so {waits}.',
         at=Location(app.ref, first.id),
         cause=first.cause,
@@ -65,6 +72,7 @@ def _of_operation(app: App, left: list[Failed]) -> Finding:
         fixes=refusal_fixes(app, first),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_of_objects(left)),
     )
+    return resolved(finding, complaint_of(app, fleet, first))
 
 
 def _passing(condition: Condition) -> bool:
@@ -116,6 +124,7 @@ RULE = Rule(
     severity="error",
     doc=__doc__,
     check=check,
+    wants=wants,
     causes=("quota", "admission", "forbidden", "validation", "timeout", "unknown"),
     rank=Rank.FAILURE,  # below every rule that knows a reason, above not-synced, which only says that nothing happened
 )

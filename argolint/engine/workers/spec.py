@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules, providers
 from argolint.errors import ArgolintError, UsageError
 from argolint.model import Severity
+from argolint.plugins import load_rules, providers
 from argolint.server.connection import Connection
 from argolint.server.pace import PER_CLUSTER
 from argolint.server.token import check_token

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from argolint import DOCS
 from argolint.application.rule import Rule
-from argolint.engine.plugins import load_rules
 from argolint.model import Severity
+from argolint.plugins import load_rules
 from argolint.reports.document import App, Failure, Finding, Report, Resource, rule_page
 from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, mark_of, place, resource_name, subject_of
 from argolint.reports.formats.edits import as_text

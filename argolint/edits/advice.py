@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from string import Template
 from typing import Any
 
-from argolint import Edit, Fix, Json, Need, ResourceId
+from argolint.model import Edit, Fix, Json, Need, ResourceId
 from argolint.values import plain, sh
 from argolint.values.knowledge import load
 

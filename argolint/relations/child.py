@@ -1,0 +1,253 @@
+"""said-by-child and contradicts: the conditions of what is below an object, and its own, against what Argo CD shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint.application.resource import Node
+from argolint.edits.advice import Shell, advice
+from argolint.model import Object, Want
+from argolint.redaction import excerpt
+from argolint.relations.explained import Explained
+from argolint.relations.look_up import Complaint
+from argolint.values import dig, leaves, mapping, maps, number_at, text_at
+from argolint.values.kubernetes import kubectl_name, pod_spec
+from argolint.values.quantities import amount
+
+_LOOKED_AT = 4
+"""Children of one object whose live state is read."""
+_SILENT = frozenset(
+    {
+        "Pod",
+        "ReplicaSet",
+        "ControllerRevision",
+        "EndpointSlice",
+        "Endpoints",
+        "Secret",
+        "ConfigMap",
+        "Event",
+        "Lease",
+        "Role",
+    }
+)
+"""Kinds without conditions of their own; pods have their own rules."""
+_BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "Invalid", "Conflicted", "Pressure")
+_WELL = ("Ready", "Available", "Healthy", "Synced", "Programmed", "Succeeded", "Established", "Reconciled")
+
+
+def wanted_of_children(complaint: Complaint) -> Iterator[Want]:
+    """The live state of what is below the object and may say why: what is not well first, then what has no health of its own."""
+    node = complaint.app.node(complaint.id) if complaint.id else None
+    below = [n for n in complaint.app.descendants(node.uid) if n.id.kind not in _SILENT] if node else []
+    full = any(_FULL.search(text) for text in complaint.texts)
+    speaking = [n for n in below if n.health.status != "Healthy" or (full and n.id.kind == "PersistentVolumeClaim")]
+    for child in sorted(speaking, key=lambda n: (not n.health.status, n.id.kind != "Service"))[:_LOOKED_AT]:
+        managed = complaint.app.resource(child.id.key)
+        if managed is None or managed.live is None:
+            yield Want("live", child.id)
+
+
+def template_of(complaint: Complaint) -> tuple[Object | None, str]:
+    """The pod template that the complaint is about, and whose it is: empty for the object's own, else the workload below it."""
+    if complaint.manifest is not None and pod_spec(complaint.manifest)[1]:
+        return complaint.manifest, ""
+    node = complaint.app.node(complaint.id) if complaint.id else None
+    for child in complaint.app.descendants(node.uid) if node else ():
+        live = _live(complaint, child)
+        if live is not None and child.id.kind not in _SILENT and pod_spec(live)[1]:
+            return live, str(child.id)
+    return complaint.manifest, ""
+
+
+_FULL = re.compile(
+    r"(not enough|insufficient|out of|no) (free )?(disk )?space|disk (is )?full|no space left|volume is full|ENOSPC",
+    re.IGNORECASE,
+)
+_SIZES = frozenset({"size", "storage", "volumeSize", "storageSize", "diskSize"})
+
+
+def full_volume(complaint: Complaint) -> Iterator[Explained]:
+    """A volume that is full, and a claim below the object that is smaller than what the object asks for: nothing has enlarged it."""
+    app = complaint.app
+    node = app.node(complaint.id) if complaint.id else None
+    if node is None or complaint.manifest is None or not any(_FULL.search(text) for text in complaint.texts):
+        return
+    asked = [
+        (amount(value), str(value))
+        for pointer, value in leaves(complaint.manifest.get("spec"), "/spec")
+        if pointer.rpartition("/")[2] in _SIZES and amount(value) is not None
+    ]
+    for child in app.descendants(node.uid):
+        held = (
+            dig(_live(complaint, child), "status", "capacity", "storage")
+            if child.id.kind == "PersistentVolumeClaim"
+            else None
+        )
+        has = amount(held)
+        larger = [text for size, text in asked if size is not None and has is not None and size > has]
+        if has is None:
+            continue
+        facts = {
+            "claim": str(child.id),
+            "name": child.id.name,
+            "namespace": child.id.namespace,
+            "has": str(held),
+            "asked": larger[0] if larger else "",
+        }
+        but = f", although {complaint.id} asks for {larger[0]}" if larger else ""
+        yield Explained(
+            "said-by-child",
+            app.ref,
+            child.id,
+            f"The volume of {child.id} is full: it holds {held}{but}.",
+            evidence=(f"{child.id}: status.capacity.storage is {held}",),
+            fixes=advice(__package__, "said-by-child/full", facts, complaint.id),
+        )
+        return
+
+
+def said_by_child(complaint: Complaint) -> Iterator[Explained]:
+    """The condition of a child that is not met, the deepest first: its controller knows more than its owner's."""
+    app = complaint.app
+    node = app.node(complaint.id) if complaint.id else None
+    if node is None or complaint.id is None:
+        return
+    for child in reversed([n for n in app.descendants(node.uid) if n.id.kind not in _SILENT]):
+        said, words = _says(_live(complaint, child))
+        if not said or any(said in text for text in complaint.texts):
+            continue
+        facts = {"child": str(child.id), "command": Shell(kubectl_name(child.id))}
+        yield Explained(
+            "said-by-child",
+            app.ref,
+            child.id,
+            f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{excerpt(said, 160)}".',
+            evidence=(f"{child.id}: {excerpt(words, 400)}",),
+            fixes=advice(__package__, "said-by-child/read", facts, complaint.id),
+        )
+        return
+
+
+_STATED = ("message", "reason", "errorMessage", "failureMessage", "lastError", "error")
+_STATES = ("state", "phase", "status")
+_FINE = frozenset(
+    {
+        "valid",
+        "ready",
+        "running",
+        "succeeded",
+        "success",
+        "successful",
+        "active",
+        "available",
+        "bound",
+        "healthy",
+        "complete",
+        "completed",
+        "synced",
+        "true",
+    }
+)
+
+
+def _says(live: Object | None) -> tuple[str, str]:
+    """(message, the whole as evidence) of what a live object says is wrong: a condition, else a status that is a text (an ACME challenge, an
+    analysis run); both empty where it says nothing."""
+    for condition in maps(live, "status", "conditions"):
+        said = text_at(condition, "message")
+        if speaks(condition) and len(said) >= _SHORTEST:
+            reason = text_at(condition, "reason")
+            return said, f"{text_at(condition, 'type')}={text_at(condition, 'status')} {reason}: {said}".replace(
+                " :", ":"
+            )
+    state = next((s for field in _STATES if (s := text_at(live, "status", field))), "")
+    for field in _STATED if state.lower() not in _FINE else ():
+        said = text_at(live, "status", field)
+        if len(said) >= _SHORTEST and " " in said:
+            return said, f"status.{field}{f' ({state})' if state else ''}: {said}"
+    return "", ""
+
+
+_SHORTEST = 8
+"""Characters of a message that says anything."""
+
+
+def _live(complaint: Complaint, child: Node) -> Object | None:
+    managed = complaint.app.resource(child.id.key)
+    found: Object | None = managed.live if managed else None
+    return found or complaint.app.evidence.get(Want("live", child.id))
+
+
+def speaks(condition: Object) -> bool:
+    """A condition that says what is wrong: False, or True for the types that mean failure."""
+    status, kind = text_at(condition, "status"), text_at(condition, "type")
+    bad_when_true = kind.endswith(_BAD_WHEN_TRUE) or kind.startswith("Invalid")
+    return status == "True" if bad_when_true else status == "False"
+
+
+def contradicts(complaint: Complaint) -> Iterator[Explained]:
+    """The object's own conditions all say that it is well, for the spec of now, and Argo CD's health check does not."""
+    app, id_ = complaint.app, complaint.id
+    resource = app.resource(id_.key) if id_ else None
+    if resource is None or id_ is None or resource.live is None:
+        return
+    live, health = resource.live, resource.health
+    if id_.group == "apps" and health.status == "Progressing" and _rolled_out(live):
+        facts = {"app": str(app.ref)}
+        yield Explained(
+            "contradicts",
+            app.ref,
+            id_,
+            f"{id_} is rolled out completely, but Argo CD still shows it as Progressing: it judges an old state.",
+            evidence=(
+                f"status: {excerpt(str(dict(mapping(live, 'status'))), 300)}",
+                f"Argo CD: {excerpt(health.message, 200)}",
+            ),
+            fixes=advice(__package__, "contradicts/stale", facts, id_),
+            likely=True,
+        )
+        return
+    if "." not in id_.group or id_.group == "apps":
+        return
+    conditions = maps(live, "status", "conditions")
+    ready = next((c for c in conditions if c.get("type") in _WELL[:3] and c.get("status") == "True"), None)
+    lags = number_at(live, "status", "observedGeneration") < number_at(live, "metadata", "generation")
+    if ready is None or health.status not in ("Progressing", "Degraded") or any(speaks(c) for c in conditions):
+        return
+    if lags and dig(live, "status", "observedGeneration") is not None:
+        return
+    group = f"{id_.group}_"
+    facts = {
+        "object": str(id_),
+        "kind": id_.kind,
+        "customization": f"resource.customizations.health.{group}{id_.kind}",
+        "type": text_at(ready, "type"),
+    }
+    yield Explained(
+        "contradicts",
+        app.ref,
+        id_,
+        f"{id_} says {facts['type']}=True, but Argo CD shows it as {health.status}: the health check is wrong, not the object.",
+        evidence=(
+            f"condition {facts['type']}=True {text_at(ready, 'reason')}: {excerpt(text_at(ready, 'message'), 200)}".rstrip(
+                ": "
+            ),
+            f"Argo CD: {health.status} {excerpt(health.message, 200)}".rstrip(),
+        ),
+        fixes=advice(__package__, "contradicts/health", facts, id_),
+        likely=True,
+    )
+
+
+def _rolled_out(live: Object) -> bool:
+    """What Argo CD's own check of a Deployment or StatefulSet calls Healthy (gitops-engine pkg/health/health_deployment.go, health_statefulset.go)."""
+    status, wanted = mapping(live, "status"), dig(live, "spec", "replicas")
+    kind = live.get("kind")
+    current = number_at(status, "observedGeneration") >= number_at(live, "metadata", "generation") > 0
+    if not isinstance(wanted, int) or not current or kind not in ("Deployment", "StatefulSet") or wanted < 1:
+        return False
+    counts = [number_at(status, field) for field in ("replicas", "updatedReplicas", "readyReplicas")]
+    if kind == "StatefulSet" and status.get("currentRevision") != status.get("updateRevision"):
+        return False
+    return counts == [wanted] * 3 and (kind == "StatefulSet" or number_at(status, "availableReplicas") == wanted)

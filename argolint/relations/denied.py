@@ -1,0 +1,148 @@
+"""denied-by: a quota or the Pod Security level of the namespace refuses the pods."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint.application.fleet import Fleet
+from argolint.edits import application_place
+from argolint.edits.advice import advice
+from argolint.model import AppRef, Object, ResourceId
+from argolint.relations.child import template_of
+from argolint.relations.explained import Explained
+from argolint.relations.look_up import Complaint
+from argolint.values import dig, enumerated, items, mapping, text_at
+from argolint.values.kubernetes import containers, pod_spec
+
+_LEVEL = re.compile(r'violates PodSecurity "(restricted|baseline)(?::[^"]{0,40})?"')
+_MUST = re.compile(r"failed quota: ([a-z0-9][\w.-]{0,252}): must specify ([^\n]{1,2000})")
+
+
+def level(complaint: Complaint) -> Iterator[Explained]:
+    """Pod Security refuses what the manifest asks for on purpose, and the namespace came bare from CreateNamespace=true."""
+    app, id_ = complaint.app, complaint.id
+    found = next((f for text in complaint.texts if (f := _LEVEL.search(text))), None)
+    if found is None or id_ is None or complaint.manifest is None:
+        return
+    asked = tuple(_privileges(complaint.manifest))
+    namespace = complaint.namespace
+    owner = _namespace_owner(complaint.fleet, app.cluster, namespace)
+    made = "CreateNamespace=true" in app.sync_options and namespace == app.destination_namespace
+    if not asked or not (owner or made):
+        return
+    facts = {
+        "object": str(id_),
+        "namespace": namespace,
+        "asked": ", ".join(asked[:3]),
+        "place": application_place(app),
+        "owner": str(owner[0]) if owner else "",
+        "created": not owner,
+    }
+    how = (
+        f"Namespace {namespace} of Application {owner[0]}"
+        if owner
+        else f"Namespace {namespace}, which CreateNamespace=true makes bare,"
+    )
+    yield Explained(
+        "denied-by",
+        owner[0] if owner else app.ref,
+        owner[1] if owner else None,
+        f"{id_} needs {facts['asked']}, but {how} allows only Pod Security level {found[1]}.",
+        evidence=(f"Git asks for {', '.join(asked)}", f'the message: violates PodSecurity "{found[1]}"'),
+        fixes=advice(__package__, "denied-by/level", facts, id_),
+    )
+
+
+def _namespace_owner(fleet: Fleet, cluster: str, name: str) -> tuple[AppRef, ResourceId] | None:
+    for key in fleet.of_kind(cluster, "", "Namespace"):
+        if key.name == name and (owners := fleet.owners(key)):
+            return owners[0], ResourceId("", "Namespace", "", name, "v1", cluster)
+    return None
+
+
+_HOST_FIELDS = ("hostPID", "hostIPC", "hostNetwork")
+
+
+def _privileges(manifest: Object) -> Iterator[str]:
+    """What of a pod spec no level below `privileged` lets through (k8s.io/pod-security-admission, policy/check_*.go)."""
+    _, spec = pod_spec(manifest)
+    yield from (field for field in _HOST_FIELDS if spec.get(field) is True)
+    if any("hostPath" in volume for volume in items(spec, "volumes") if isinstance(volume, dict)):
+        yield "hostPath volumes"
+    for _, container in containers(manifest):
+        context = mapping(container, "securityContext")
+        if context.get("privileged") is True:
+            yield f"privileged container {text_at(container, 'name')}"
+        added = [c for c in items(context, "capabilities", "add") if c not in ("NET_BIND_SERVICE",)]
+        if added:
+            yield f"capability {added[0]} of container {text_at(container, 'name')}"
+
+
+def unspecified(complaint: Complaint) -> Iterator[Explained]:
+    """A quota that wants requests or limits of every container, and the container that has none: nothing is used up."""
+    found = next((f for text in complaint.texts if (f := _MUST.search(text))), None)
+    if found is None or complaint.id is None:
+        return
+    quota, rest = found[1], found[2]
+    asked: dict[str, list[str]] = {}
+    for part in rest.split(";"):
+        resource, told, names = part.partition(" for: ")
+        for name in names.split(",") if told else ():
+            asked.setdefault(name.strip(), []).append(resource.strip())
+    if not asked:  # before Kubernetes 1.25: no containers, only the resources
+        asked[""] = [word.strip() for word in rest.split(",")][:8]
+    name = next(iter(asked))
+    manifest, child = template_of(complaint)
+    places = {text_at(c, "name"): pointer for pointer, c in containers(manifest)}
+    pointer = places.get(name) or _without(manifest, asked[name])
+    own = next((n for n, p in places.items() if p == pointer), name)
+    what = enumerated(
+        sorted({w if w.startswith(("limits.", "requests.")) else f"requests.{w}" for w in asked[name]}), limit=4
+    )
+    facts = {
+        "object": str(complaint.id),
+        "container": own,
+        "quota": f"ResourceQuota {complaint.namespace}/{quota}",
+        "what": what,
+        "namespace": complaint.namespace,
+        "fields": _fields(asked[name]),
+        "child": child,
+        "injected": bool(child) or (bool(name) and bool(places) and name not in places),
+    }
+    of = child or str(complaint.id)
+    shown = f"container {own} of {of}" if own else f"a container of {of}"
+    yield Explained(
+        "denied-by",
+        complaint.app.ref,
+        ResourceId("", "ResourceQuota", complaint.namespace, quota, "v1", complaint.app.cluster),
+        f"{shown[0].upper()}{shown[1:]} sets no {what}, and {facts['quota']} refuses pods without it.",
+        evidence=(f"the message: must specify {rest[:300]}", "the quota is not used up"),
+        fixes=advice(__package__, "denied-by/unspecified", facts, complaint.id),
+        pointer=f"{pointer}/resources" if pointer and not child else "",
+    )
+
+
+def _without(manifest: Object | None, wanted: list[str]) -> str:
+    """The first container that lacks one of `limits.cpu`, `requests.memory`…, where the message names none."""
+    for pointer, container in containers(manifest):
+        for what in wanted:
+            section, _, resource = what.partition(".") if "." in what else ("requests", "", what)
+            if dig(container, "resources", section, resource) is None:
+                return pointer
+    return ""
+
+
+def _fields(wanted: list[str]) -> str:
+    """The resources to write, as YAML with a value to choose."""
+    sections: dict[str, list[str]] = {}
+    for what in wanted[:8]:
+        section, _, resource = (
+            what.partition(".") if what.startswith(("limits.", "requests.")) else ("requests", "", what)
+        )
+        sections.setdefault(section, []).append(resource)
+    usual = {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "100Mi"}
+    return "resources:" + "".join(
+        f"\n  {section}:" + "".join(f"\n    {r}: {usual.get(r, '1')}" for r in sorted(set(named)))
+        for section, named in sorted(sections.items())
+    )

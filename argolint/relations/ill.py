@@ -1,0 +1,225 @@
+"""owner-ill and rewritten-by: the thing that does not answer belongs to an Application, which is not well or overwrites it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint.application.app import App
+from argolint.application.resource import Resource
+from argolint.edits.advice import Shell, advice
+from argolint.model import Follows, ResourceId, Want
+from argolint.relations.explained import Explained
+from argolint.relations.look_up import WEBHOOKS, Complaint, Known, mentioned, peer
+from argolint.relations.names import mentions
+from argolint.values import dig, labels_of, mapping, maps, number_at, parse_time, text_at
+from argolint.values.kubernetes import kubectl_name, pod_spec
+
+_NO_ANSWER = re.compile(
+    r"connection re(fused|set)|no endpoints available|context deadline exceeded|i/o timeout|no such host|no route to host|\bEOF\b"
+    r"|service \"[^\"]{1,253}\" not found|timed? ?out|502 Bad Gateway|503 Service|service unavailable|Client\.Timeout|connect: ",
+    re.IGNORECASE,
+)
+_NOT_TRUSTED = re.compile(r"x509|caBundle|failed to verify certificate|unknown authority", re.IGNORECASE)
+_ILL = ("Degraded", "Missing", "Progressing")
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout")
+_PEERS = 3
+"""Workloads of another application that are read to say why a Service of its own does not answer."""
+
+
+def wanted_of_peers(complaint: Complaint) -> Iterator[Want]:
+    """The workloads beside a Service of another application that the sentence names: the list tells neither replicas nor labels."""
+    for mention, known in mentioned(complaint):
+        if known.app.ref == complaint.app.ref or "service" not in mention.kinds or known.id.kind != "Service":
+            continue
+        beside = [r for r in known.app.resources if r.kind in _WORKLOADS and r.namespace == known.id.namespace]
+        for resource in [known.resource, *beside[:_PEERS]]:
+            yield Want("peer", resource.id, app=known.app.ref)
+    if any(_NOT_TRUSTED.search(text) for text in complaint.texts):
+        yield from (Want("peer", id_, app=other.ref) for other, id_ in _configurations(complaint))
+
+
+def _configurations(complaint: Complaint) -> list[tuple[App, ResourceId]]:
+    """Webhook configurations of other applications whose namespace the sentence's hosts name, and no more than a few."""
+    spaces = {m.namespace for text in complaint.texts for m in mentions(text) if "service" in m.kinds and m.namespace}
+    fleet, cluster = complaint.fleet, complaint.app.cluster
+    found = [
+        (owner, ResourceId(*key[1:], "v1", cluster))
+        for kind in WEBHOOKS
+        for key in fleet.of_kind(cluster, "admissionregistration.k8s.io", kind)
+        for ref in fleet.owners(key)
+        if (owner := fleet.by_ref.get(ref)) is not None and owner.destination_namespace in spaces
+    ]
+    return [one for one in found if one[0].ref != complaint.app.ref][:_PEERS]
+
+
+def unanswered(complaint: Complaint) -> Iterator[Explained]:
+    """The Service of the fleet that a sentence says does not answer, and what is the matter behind it."""
+    if not any(_NO_ANSWER.search(text) for text in complaint.texts):
+        return
+    for mention, known in mentioned(complaint):
+        named = "service" in mention.kinds and known.id.kind == "Service" and not _later_than(complaint, known.app)
+        if named and (found := _behind(complaint, known)) is not None:
+            yield found
+            return
+
+
+def _later_than(complaint: Complaint, owner: App) -> bool:
+    """True when the owner turned ill only after the complaint: then it is no cause."""
+    since = parse_time(dig(owner.raw, "status", "health", "lastTransitionTime"))
+    operation = complaint.app.operation
+    ended = (operation.finished_at or operation.started_at) if operation and operation.failed else None
+    return since is not None and ended is not None and since > ended and owner.ref != complaint.app.ref
+
+
+def _behind(complaint: Complaint, service: Known) -> Explained | None:
+    """What keeps the Service from answering: a workload scaled to zero, one that is not well, the application as a whole."""
+    app = service.app
+    workloads = [
+        peer(complaint.app, app, r.id) or r
+        for r in app.resources
+        if r.kind in _WORKLOADS and r.namespace == service.id.namespace
+    ]
+    serving = [w for w in workloads if _serves(service.resource, w)] or (workloads if len(workloads) == 1 else [])
+    owner = "" if app.ref == complaint.app.ref else f" of Application {app.ref}"
+    for workload in serving:
+        state = workload.live or workload.desired
+        if dig(state, "spec", "replicas") == 0 and workload.kind != "DaemonSet":
+            return _explained(complaint, service, workload, f"{workload.id}{owner} is scaled to 0", "scaled")
+    for workload in serving or workloads:
+        if workload.missing and app.ref == complaint.app.ref:
+            return None  # the sync itself has not got there yet
+        said = "is missing" if workload.missing else _state(workload)
+        if said:
+            return _explained(complaint, service, workload, f"{workload.id}{owner} behind it {said}", "ill")
+    if app.ref != complaint.app.ref and app.health.status in ("Degraded", "Missing"):
+        return _explained(complaint, service, None, f"its Application {app.ref} is {app.health.status}", "ill")
+    return None
+
+
+def _state(workload: Resource) -> str:
+    """What is wrong with a workload, by its health or, since Argo CD 3.0 keeps no health in the list, by its own status."""
+    if workload.health.status in _ILL:
+        return f"is {workload.health.status}"
+    status = mapping(workload.live, "status")
+    ready = number_at(status, "readyReplicas") or number_at(status, "numberReady")
+    return "has no ready pod" if status and not ready and not workload.health.status else ""
+
+
+def _serves(service: Resource, workload: Resource) -> bool:
+    """The Service's selector picks the workload's pods, where both manifests are known."""
+    selector = mapping(service.any, "spec", "selector")
+    base, _ = pod_spec(workload.any)
+    labels = labels_of(mapping(workload.any, "spec", "template")) if base else {}
+    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
+
+
+def _explained(complaint: Complaint, service: Known, workload: Resource | None, why: str, topic: str) -> Explained:
+    app = service.app
+    facts = {
+        "service": str(service.id),
+        "owner": str(app.ref),
+        "namespace": service.id.namespace,
+        "workload": str(workload.id) if workload else "",
+        "command": Shell(kubectl_name(workload.id)) if workload else "",
+    }
+    foreign = app.ref != complaint.app.ref
+    return Explained(
+        "owner-ill",
+        app.ref,
+        workload.id if workload else None,
+        f"{complaint.subject} gets no answer from {service.id}: {why}.",
+        evidence=(
+            f"the message names {service.id.name}.{service.id.namespace}.svc, a Service of Application {app.ref}",
+            why,
+        ),
+        fixes=advice(__package__, f"owner-ill/{topic}" if workload else "owner-ill/application", facts, complaint.id),
+        follows=(Follows(app=app.ref),) if foreign else (),
+        likely=True,
+    )
+
+
+def rewritten(complaint: Complaint) -> Iterator[Explained]:
+    """A webhook or API whose certificate is not trusted, and whose configuration its own Application replaces at each sync.
+
+    Replace=true and Force=true write the manifest as a whole: the caBundle that a controller filled in is gone until it is filled
+    in again (kubectl replace; cert-manager's cainjector and webhook certgen jobs write the live object).
+    """
+    if not any(_NOT_TRUSTED.search(text) for text in complaint.texts):
+        return
+    read = (
+        (None, Known(owner, found, "webhook"))
+        for owner, id_ in _configurations(complaint)
+        if (found := _named_in(complaint, owner, id_))
+    )
+    for mention, known in (*mentioned(complaint), *read):
+        options = sorted(o for o in known.app.sync_options if o in ("Replace=true", "Force=true"))
+        if "Replace=true" in options and (
+            known.how == "webhook" or (mention and {"service", "webhook"} & set(mention.kinds))
+        ):
+            facts = {
+                "options": " and ".join(options),
+                "owner": str(known.app.ref),
+                "left": sorted(known.app.sync_options - {"Replace=true", "Force=true"}),
+                "service": str(known.id),
+            }
+            yield Explained(
+                "rewritten-by",
+                known.app.ref,
+                None,
+                f"{complaint.subject} is refused because Application {known.app.ref} syncs with {facts['options']}, which wipes the webhook's caBundle.",
+                evidence=(
+                    f"{known.id} belongs to Application {known.app.ref}; its syncOptions: {', '.join(sorted(known.app.sync_options))}",
+                    "Replace=true writes the webhook configuration as in Git, without the caBundle that a controller has filled in",
+                ),
+                fixes=advice(__package__, "rewritten-by/replace", facts, complaint.id),
+                likely=True,
+            )
+            return
+
+
+def _named_in(complaint: Complaint, owner: App, id_: ResourceId) -> Resource | None:
+    """The webhook configuration of another application, where it holds a webhook that the sentence names."""
+    found = peer(complaint.app, owner, id_)
+    names = {text_at(webhook, "name") for webhook in maps(found.any, "webhooks")} if found else set()
+    return found if any(name and f'"{name}"' in text for name in names for text in complaint.texts) else None
+
+
+def ill(complaint: Complaint) -> Iterator[Explained]:
+    """An object that the sentence names by its kind, and that Argo CD shows as Degraded or Missing."""
+    for mention, known in mentioned(complaint):
+        kind = known.id.kind
+        if (
+            known.how != "name"
+            or known.resource.health.status not in ("Degraded", "Missing")
+            or kind in ("Pod", "Application")
+        ):
+            continue
+        if complaint.id is not None and known.app.ref == complaint.app.ref and _below(complaint, known):
+            continue
+        owner = "" if known.app.ref == complaint.app.ref else f" of Application {known.app.ref}"
+        health = known.resource.health
+        facts = {"workload": str(known.id), "owner": str(known.app.ref), "command": Shell(kubectl_name(known.id))}
+        yield Explained(
+            "owner-ill",
+            known.app.ref,
+            known.id,
+            f"{complaint.subject} depends on {known.id}{owner}, which is {health.status}.",
+            evidence=(f"the message names {mention.name}", f"{known.id}: {health.status} {health.message}".rstrip()),
+            fixes=advice(__package__, "owner-ill/ill", facts, complaint.id),
+            follows=(Follows(app=known.app.ref),) if owner else (),
+            likely=True,
+        )
+        return
+
+
+def _below(complaint: Complaint, known: Known) -> bool:
+    """True for what the complaining object owns: its own children are no cause of another kind."""
+    assert complaint.id is not None  # the caller has looked
+    node = complaint.app.node(complaint.id)
+    return node is not None and any(child.id.key == known.id.key for child in complaint.app.descendants(node.uid))
+
+
+def names_service(text: str) -> bool:
+    """Whether a sentence holds the address of a Service: a cheap look before a request."""
+    return any("service" in mention.kinds and mention.namespace for mention in mentions(text))

@@ -1,0 +1,162 @@
+"""comes-later: what the object needs is created only after it, in a later phase or wave of the same sync."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint.application.fleet import Fleet
+from argolint.edits.advice import advice
+from argolint.model import Object, Want
+from argolint.relations.explained import Explained
+from argolint.relations.look_up import Complaint, Known, by_name, mentioned
+from argolint.relations.order import PHASES, Place, hook_phases
+from argolint.relations.references import references
+from argolint.values import leaves, text_at
+
+
+def later(complaint: Complaint) -> Iterator[Explained]:
+    """An object of the application that is missing, that the sentence or the manifest names, and that this sync brings afterwards."""
+    own = complaint.place
+    seen = set()
+    for known, why in (*_spoken_of(complaint), *_needed(complaint), *_named_after(complaint)):
+        if known.id not in seen and known.resource.missing and known.place > own:
+            seen.add(known.id)
+            yield _explained(complaint, known, own, why)
+    if not seen:
+        yield from _namespace(complaint, own)
+        yield from _after_health(complaint)
+
+
+def _spoken_of(complaint: Complaint) -> Iterator[tuple[Known, str]]:
+    return ((known, f"the message names {mention.name}") for mention, known in mentioned(complaint, fleet=False))
+
+
+def _needed(complaint: Complaint) -> Iterator[tuple[Known, str]]:
+    """What the manifest cannot do without, and what makes that."""
+    manifest = complaint.manifest
+    if manifest is None:
+        return
+    for reference in references(manifest):
+        for resource in complaint.app.of_kind(reference.kind, reference.group):
+            if resource.name == reference.name and resource.namespace in (
+                "",
+                reference.namespace or complaint.namespace,
+            ):
+                yield Known(complaint.app, resource), f"{reference.pointer} names it"
+        if reference.kind == "Secret":
+            for known in _makers_of(complaint, reference.name):
+                yield known, f"{reference.pointer} names Secret {reference.name}, which it makes"
+
+
+def _makers_of(complaint: Complaint, secret: str) -> Iterator[Known]:
+    for known in complaint.app.derive(by_name).get(secret, ()):
+        if known.how == "makes" and known.id.namespace == complaint.namespace:
+            yield known
+
+
+_ABSENT = re.compile(
+    r'"(?:[\w.-]{1,63}/)?([a-z0-9][\w.-]{0,252})"[^"]{0,40}?\b(?:not found|does not exist|is missing)', re.IGNORECASE
+)
+
+
+def _named_after(complaint: Complaint) -> Iterator[tuple[Known, str]]:
+    """Operators name what they make after the object that asks for it: `web` brings `web-collector`."""
+    absent = {found for text in complaint.texts for found in _ABSENT.findall(text[:8000])}
+    for resource in complaint.app.missing if absent else ():
+        made = next((name for name in sorted(absent) if name.startswith(f"{resource.name}-")), "")
+        if made and resource.namespace == complaint.namespace:
+            yield Known(complaint.app, resource), f"{made} is named after it"
+
+
+def _explained(complaint: Complaint, known: Known, own: Place, why: str) -> Explained:
+    before = known.place.phase > own.phase
+    when = f"only after {PHASES[own.phase]} hooks" if before else f"in wave {known.place.wave}, after wave {own.wave}"
+    facts = {
+        "object": complaint.subject,
+        "missing": str(known.id),
+        "phase": PHASES[own.phase],
+        "wave": str(own.wave),
+        "later": str(known.place.wave),
+        "weight": str(own.wave - 1),
+    }
+    topic = "comes-later/phase" if before else "comes-later/wave"
+    return Explained(
+        "comes-later",
+        complaint.app.ref,
+        known.id,
+        f"{complaint.subject} needs {known.id}, but the sync creates that {when}, so the sync cannot finish.",
+        evidence=(f"{known.id}: {why}; it is missing, and is applied {when}",),
+        fixes=advice(__package__, topic, facts, complaint.id),
+    )
+
+
+_NO_NAMESPACE = re.compile(r'namespaces "([a-z0-9][a-z0-9-]{0,62})" not found')
+
+
+def _namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
+    """A namespace that no manifest brings, for an object of an early wave: what could make it comes later and waits for this one."""
+    app = complaint.app
+    name = next((found[1] for text in complaint.texts if (found := _NO_NAMESPACE.search(text))), "")
+    if not name or complaint.id is None or any(row.kind == "Namespace" and row.name == name for row in app.rows):
+        return
+    if complaint.fleet.derive(_brings_namespace, app.cluster, name):
+        return
+    after = [r for r in app.resources if r.desired is not None and Known(app, r).place > own and not r.hook]
+    operators = [
+        r
+        for r in after
+        if r.kind in ("Deployment", "StatefulSet") or ("." in r.group and not r.group.endswith(".k8s.io"))
+    ]
+    if not operators:
+        return
+    first = min(operators, key=lambda r: (Known(app, r).place, r.kind != "Deployment", r.name))
+    facts = {
+        "object": complaint.subject,
+        "wave": str(Known(app, first).place.wave),
+        "own_wave": str(own.wave),
+        "made": name,
+        "missing": str(first.id),
+    }
+    yield Explained(
+        "comes-later",
+        app.ref,
+        first.id,
+        f"{complaint.subject} of wave {own.wave} needs Namespace {name}, which no manifest brings, so wave {facts['wave']} with {first.id} never starts.",
+        evidence=(
+            f"no application of this Argo CD brings Namespace {name}; {first.id} and {len(after) - 1} more come in later waves",
+        ),
+        fixes=advice(__package__, "comes-later/namespace", facts, complaint.id),
+        likely=True,
+    )
+
+
+def _brings_namespace(fleet: Fleet, cluster: str, name: str) -> bool:
+    return any(key.name == name for key in fleet.of_kind(cluster, "", "Namespace"))
+
+
+def _after_health(complaint: Complaint) -> Iterator[Explained]:
+    """A PostSync hook that speaks of what is absent, while the sync waits for the health of the very object that needs it."""
+    app = complaint.app
+    awaited = app.operation.awaited if app.operation else None
+    if awaited is None or awaited.reason != "healthy state of":
+        return
+    for name in sorted({found for text in complaint.texts for found in _ABSENT.findall(text[:8000])}):
+        word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+        for manifest in app.evidence.get(Want("manifests")) or ():
+            if "PostSync" in hook_phases(manifest) and _speaks(manifest, word):
+                hook = f"{manifest.get('kind')} {text_at(manifest, 'metadata', 'name')}"
+                facts = {"object": complaint.subject, "hook": hook, "made": name}
+                yield Explained(
+                    "comes-later",
+                    app.ref,
+                    complaint.id,
+                    f"{complaint.subject} needs {name}, which the PostSync hook {hook} makes, but that runs only once everything is healthy.",
+                    evidence=(f"the rendered manifests hold {hook}, a PostSync hook that names {name}",),
+                    fixes=advice(__package__, "comes-later/after-health", facts, complaint.id),
+                )
+                return
+
+
+def _speaks(manifest: Object, word: re.Pattern[str]) -> bool:
+    return any(word.search(value) for _, value in leaves(manifest) if isinstance(value, str))

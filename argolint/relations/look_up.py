@@ -1,0 +1,169 @@
+"""Which object a name in a sentence means: of the application that complains, else of the fleet on its cluster.
+
+Only what the sentence or the object's own references reach counts: a name that means two things means nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource, Row
+from argolint.model import Object, ResourceId
+from argolint.relations.makers import made_secrets, makers
+from argolint.relations.names import Mention, kind_word, mentions
+from argolint.relations.order import Place, place_of
+from argolint.values import maps, text_at
+from argolint.values.kubernetes import CLUSTER_SCOPED
+
+How = Literal["name", "makes", "webhook"]
+
+_BUILT_IN = (
+    "ConfigMap CronJob DaemonSet Deployment Endpoints HorizontalPodAutoscaler Ingress Job LimitRange NetworkPolicy PersistentVolumeClaim Pod "
+    "PodDisruptionBudget ReplicaSet ResourceQuota Role RoleBinding Secret Service ServiceAccount StatefulSet Container Application"
+)
+WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What is wrong and in whose words.
+
+    id        the object that complains; None for the application itself
+    manifest  the object as Git wants it, else as it is live; None where it is not known
+    texts     sentences that Argo CD, the object, its children or its Events give; the one that decides first
+    """
+
+    app: App
+    fleet: Fleet
+    id: ResourceId | None
+    manifest: Object | None
+    texts: tuple[str, ...]
+
+    @property
+    def namespace(self) -> str:
+        """Where names without a namespace are looked for."""
+        return self.id.namespace if self.id and self.id.namespace else self.app.destination_namespace
+
+    @property
+    def subject(self) -> str:
+        """The object, or the application."""
+        return str(self.id) if self.id else f"Application {self.app.ref}"
+
+    @property
+    def place(self) -> Place:
+        """When a sync applies the object that complains."""
+        resource = self.app.resource(self.id.key) if self.id else None
+        return place_of(self.manifest, resource.sync_wave if resource else None)
+
+
+@dataclass(frozen=True)
+class Known:
+    """An object that a name means. `app` holds it; `how` the name stands for it: its own, a Secret that it makes, a webhook that it configures."""
+
+    app: App
+    resource: Resource
+    how: How = "name"
+
+    @property
+    def id(self) -> ResourceId:
+        return self.resource.id
+
+    @property
+    def place(self) -> Place:
+        return place_of(self.resource.desired, self.resource.sync_wave)
+
+
+def by_name(app: App) -> Mapping[str, Sequence[Known]]:
+    """Everything of an application by the names that others use for it."""
+    found: dict[str, list[Known]] = defaultdict(list)
+    making = frozenset(makers())
+    for resource in app.resources:
+        found[resource.name].append(Known(app, resource))
+        if (resource.group, resource.kind) in making:
+            for secret in made_secrets(resource.any):
+                found[secret].append(Known(app, resource, "makes"))
+        elif resource.kind in WEBHOOKS:
+            for webhook in maps(resource.any, "webhooks"):
+                found[text_at(webhook, "name")].append(Known(app, resource, "webhook"))
+    return found
+
+
+def _on_cluster(fleet: Fleet, cluster: str) -> Mapping[str, Sequence[tuple[App, int]]]:
+    """Where the lists of a cluster's applications name an object, by its name: the application and the row."""
+    found: dict[str, list[tuple[App, int]]] = defaultdict(list)
+    for app in fleet.apps:
+        if app.cluster == cluster and not app.deleting:
+            rows: Sequence[Row | Resource] = app.rows
+            for place, row in enumerate(rows):
+                found[row.name].append((app, place))
+    return found
+
+
+def of_fleet(complaint: Complaint, name: str) -> Iterator[Known]:
+    """Objects of this name in other applications of the cluster, as the list shows them, or as a request has read them."""
+    app = complaint.app
+    for other, place in complaint.fleet.derive(_on_cluster, app.cluster).get(name, ()):
+        if other.ref != app.ref:
+            listed = other.resources[place]
+            yield Known(other, peer(app, other, listed.id) or listed)
+
+
+def peer(app: App, other: App, id_: ResourceId) -> Resource | None:
+    """The object of another application with its states, where a rule has asked for them."""
+    for want, found in app.evidence.items():
+        if want.kind == "peer" and want.app == other.ref and want.resource is not None and want.resource.key == id_.key:
+            return found if isinstance(found, Resource) else None
+    return None
+
+
+def kind_words(app: App) -> frozenset[str]:
+    """The words that are kinds: built-in ones and those of the application's objects."""
+    built_in = (*_BUILT_IN.split(), *(kind for _, kind in CLUSTER_SCOPED))
+    return frozenset(kind_word(kind) for kind in (*built_in, *(row.kind for row in app.rows)))
+
+
+def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Mention, Known]]:
+    """The objects that the sentences name, each with how it is named; of the application itself before those of others."""
+    own = complaint.app.derive(by_name)
+    kinds = complaint.app.derive(kind_words)
+    seen: set[tuple[str, ResourceId]] = set()
+    names = tuple(m for text in complaint.texts for m in mentions(text))
+    for where in (own, None) if fleet else (own,):
+        for mention in names:
+            candidates = where.get(mention.name, ()) if where is not None else _beyond(complaint, mention, kinds)
+            meant = [k for k in candidates if k.id != complaint.id and means(complaint, mention, k, kinds)]
+            for known in _one(meant):
+                if (known.how, known.id) not in seen:
+                    seen.add((known.how, known.id))
+                    yield mention, known
+
+
+def _beyond(complaint: Complaint, mention: Mention, kinds: frozenset[str]) -> Iterable[Known]:
+    """Candidates of other applications: only for a name whose kind or namespace the sentence tells."""
+    return of_fleet(complaint, mention.name) if mention.namespace or kinds.intersection(mention.kinds) else ()
+
+
+def _one(meant: list[Known]) -> list[Known]:
+    """All, where they are one object (two applications may hold it), or one object and what makes it; none where they differ."""
+    return meant if len({(k.id.kind, k.id.namespace) for k in meant if k.how == "name"}) <= 1 else []
+
+
+def means(complaint: Complaint, mention: Mention, known: Known, kinds: frozenset[str]) -> bool:
+    """Whether the name in the sentence stands for this object."""
+    word = {"makes": "secret", "webhook": "webhook"}.get(known.how, kind_word(known.id.kind))
+    space = mention.namespace if kind_word(mention.namespace) not in kinds else ""
+    if space and known.id.namespace and space != known.id.namespace:
+        return False
+    if not space and known.id.namespace and complaint.namespace and known.id.namespace != complaint.namespace:
+        return False
+    if word in mention.kinds:
+        return True
+    if any(kind in kinds for kind in mention.kinds):
+        return False  # the sentence calls it something else
+    telling = len(mention.name) >= 6 and not mention.name.isalpha()
+    return telling and (mention.marked or bool(space) or known.how == "webhook")

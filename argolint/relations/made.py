@@ -1,0 +1,126 @@
+"""made-by: the cluster does not know the kind, since a controller makes it from another object of the same sync."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from argolint.application.app import App
+from argolint.application.resource import Resource
+from argolint.comparison import has_sync_option
+from argolint.edits import annotation_option
+from argolint.edits.advice import advice
+from argolint.model import Object
+from argolint.relations.explained import Explained
+from argolint.relations.look_up import Complaint, Known, peer
+from argolint.values import get
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import SYNC_OPTIONS
+
+_SKIP = "SkipDryRunOnMissingResource=true"
+_UNKNOWN_KIND = (
+    "no matches for kind",
+    "could not find the requested resource",
+    "could not find ",
+    "resource mapping not found",
+    "ensure CRDs are installed first",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """An entry of kinds.yaml."""
+
+    kind: tuple[str, ...]
+    group: str
+    fixed: str
+    derived: bool
+
+
+@cache
+def makers_of_kinds() -> Mapping[tuple[str, str], Maker]:
+    """The kinds from which kinds are made, by group and kind."""
+    found = {}
+    for entry in load(__package__, "kinds.yaml"):
+        group, _, kind = entry["by"].partition("/")
+        found[group, kind] = Maker(
+            tuple(entry["kind"]), entry.get("group", ""), entry.get("in", ""), entry.get("derived", False)
+        )
+    return found
+
+
+def made_kinds(maker: Maker, obj: Object) -> Iterator[tuple[str, str]]:
+    """(group, kind) of what the operator makes from this object."""
+    group = maker.fixed or get(obj, maker.group, "")
+    for pointer in maker.kind:
+        if isinstance(kind := get(obj, pointer, None), str):
+            yield str(group), kind
+
+
+def made(complaint: Complaint) -> Iterator[Explained]:
+    """The object of this application, or of another one of the cluster, from which a controller makes the kind that is not known."""
+    id_ = complaint.id
+    if id_ is None or not any(words in text for text in complaint.texts for words in _UNKNOWN_KIND):
+        return
+    for known in _origins(complaint, id_.group, id_.kind):
+        yield _explained(complaint, known)
+        return
+
+
+def _origins(complaint: Complaint, group: str, kind: str) -> Iterator[Known]:
+    for (of_group, of_kind), maker in makers_of_kinds().items():
+        if not maker.derived or (maker.fixed and maker.fixed != group):
+            continue
+        for resource in complaint.app.of_kind(of_kind, of_group):
+            if (group, kind) in made_kinds(maker, resource.any):
+                yield Known(complaint.app, resource)
+        for other, listed in _elsewhere(complaint, of_group, of_kind):
+            read = peer(complaint.app, other, listed.id)
+            by_custom = listed.name in (kind.lower(), f"{kind.lower()}s.{group}", f"{kind.lower()}.{group}")
+            if (read and (group, kind) in made_kinds(maker, read.any)) or (read is None and by_custom):
+                yield Known(other, read or listed)
+
+
+def _elsewhere(complaint: Complaint, group: str, kind: str) -> Iterator[tuple[App, Resource]]:
+    fleet = complaint.fleet
+    for key in fleet.of_kind(complaint.app.cluster, group, kind):
+        for ref in fleet.owners(key):
+            other = fleet.by_ref.get(ref)
+            listed = other.resource(key) if other and ref != complaint.app.ref else None
+            if other is not None and listed is not None:
+                yield other, listed
+
+
+def _explained(complaint: Complaint, known: Known) -> Explained:
+    app, id_ = complaint.app, complaint.id
+    assert id_ is not None  # `made` has looked
+    same = known.app.ref == app.ref
+    skipped = has_sync_option(app.raw, complaint.manifest, _SKIP)
+    misplaced = same and not skipped and has_sync_option({}, known.resource.desired, _SKIP)
+    after = same and complaint.place > known.place
+    owner = "" if same else f" of Application {known.app.ref}"
+    facts: dict[str, Any] = {
+        "object": str(id_),
+        "maker": str(known.id),
+        "kind": id_.kind,
+        "app": str(known.app.ref),
+        "own_app": str(app.ref),
+        "wave": str(known.place.wave + 1),
+        "patch": [] if skipped else annotation_option(complaint.manifest, SYNC_OPTIONS, _SKIP),
+        "other": "" if same else str(known.app.ref),
+        "unordered": same and not after,
+    }
+    evidence = [f"{known.id}{owner} defines kind {id_.kind}; its controller makes the CRD after it was applied"]
+    if misplaced:
+        evidence.append(f"{_SKIP} is written on {known.id}, where it has no effect: it belongs on {id_}")
+    return Explained(
+        "made-by",
+        known.app.ref,
+        known.id,
+        f"A controller makes kind {id_.kind} from {known.id}{owner} only after that is applied, so the sync of {id_} fails.",
+        evidence=tuple(evidence),
+        fixes=advice(__package__, "made-by/elsewhere" if not same else "made-by/same", facts, id_),
+        pointer="/kind",
+    )

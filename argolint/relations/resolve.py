@@ -1,0 +1,72 @@
+"""From a finding that quotes a sentence to one that says how its object stands to what the sentence names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from argolint.model import Finding, Related, Relation, Want
+from argolint.redaction import excerpt
+from argolint.relations.child import contradicts, full_volume, said_by_child, wanted_of_children
+from argolint.relations.denied import level, unspecified
+from argolint.relations.explained import Explained
+from argolint.relations.foreign import foreign
+from argolint.relations.ill import ill, rewritten, unanswered, wanted_of_peers
+from argolint.relations.later import later
+from argolint.relations.look_up import Complaint
+from argolint.relations.made import made
+from argolint.relations.spec import chart_of_git, refused_value
+
+Finder = Callable[[Complaint], Iterator[Explained]]
+_FINDERS: tuple[Finder, ...] = (
+    later,
+    chart_of_git,
+    refused_value,
+    rewritten,
+    made,
+    level,
+    unspecified,
+    foreign,
+    unanswered,
+    ill,
+    contradicts,
+    full_volume,
+    said_by_child,
+)
+"""The first that finds something decides: nearest to what somebody can change in Git first (`model.RelationKind`)."""
+
+
+def relation_of(complaint: Complaint) -> Explained | None:
+    """The relation that decides; None where nothing that is known stands behind the sentence."""
+    if complaint.app.deleting:
+        return None
+    found = (explained for finder in _FINDERS for explained in finder(complaint))
+    return next(found, None)
+
+
+def related_wants(complaint: Complaint) -> Iterator[Want]:
+    """What must be read before a relation can be seen: children that may say why, and what stands behind a Service of another application."""
+    yield from wanted_of_children(complaint)
+    yield from wanted_of_peers(complaint)
+
+
+def resolved(finding: Finding, complaint: Complaint) -> Finding:
+    """The finding as the relation explains it; unchanged where none decides.
+
+    Its own sentence becomes evidence, and its own fixes go: they presume another cause.
+    """
+    explained = relation_of(complaint)
+    if explained is None:
+        return finding
+    related = Related(explained.app, explained.resource, role="cause")
+    return replace(
+        finding,
+        message=explained.message,
+        at=replace(finding.at, pointer=explained.pointer or finding.at.pointer),
+        confidence="likely" if explained.likely else finding.confidence,
+        evidence=(*explained.evidence, excerpt(finding.message, 600), *finding.evidence),
+        fixes=explained.fixes,
+        related=(related, *(r for r in finding.related if (r.app, r.resource) != (related.app, related.resource))),
+        follows=(*explained.follows, *finding.follows),
+        relation=Relation(explained.kind, explained.app, explained.resource),
+    )

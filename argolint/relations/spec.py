@@ -1,0 +1,153 @@
+"""spec-says: the object's own fields hold what the message refuses, and the message tells what would do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint.application.app import App
+from argolint.edits import application_place
+from argolint.edits.advice import advice
+from argolint.model import Json, Object
+from argolint.redaction import excerpt
+from argolint.relations.explained import Explained
+from argolint.relations.look_up import Complaint
+from argolint.values import get, leaves, parse_version, same_repository, split_pointer, text_at
+
+_CHOICES = re.compile(
+    r"\b(?:supported|valid|allowed|available|accepted|possible|known|permitted)(?:\s+[\w-]+){0,3}?(?:\s+(?:are|is|include)\s*:?|\s*[:=])\s*(?P<a>[^\n;]{1,1500})"
+    r"|\b(?:must|should|has to|expected to|can|may)(?: only)? be (?:one|any|either) of\s*:?\s*(?P<b>[^\n;]{1,1500})"
+    r"|\bexpected one of\s*:?\s*(?P<c>[^\n;]{1,1500})",
+    re.IGNORECASE,
+)
+_BRACKETED = re.compile(r"^[\[({]([^\])}]{1,1500})[\])}]")
+_QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+_PART = re.compile(r"[\s,|/]")
+_MOST = 40
+
+
+def choices(text: str) -> tuple[str, ...]:
+    """The values that a message offers instead: in brackets, in quotes, or between commas; empty when it offers none."""
+    for found in _CHOICES.finditer(text[:8000]):
+        body = next(part for part in found.groups() if part).strip()
+        inside = _BRACKETED.match(body)
+        quoted = _QUOTED.findall(inside[1] if inside else body)
+        if quoted:
+            words = quoted
+        elif inside:
+            words = [w for w in _PART.split(inside[1]) if w not in ("", "or", "and")]
+        else:
+            words = [w.strip(" .") for w in re.split(r", ?| or | and ", " ".join(body.split(". ")[0].split()))]
+        if 1 < len(words) <= _MOST and all(w and " " not in w for w in words):
+            return tuple(words)
+    return ()
+
+
+def refused_value(complaint: Complaint) -> Iterator[Explained]:
+    """A value of the manifest that the sentence quotes beside a list of those that would do."""
+    if complaint.manifest is None or complaint.id is None:
+        return
+    for text in complaint.texts:
+        offered = choices(text)
+        found = list(_held(complaint.manifest, text, offered)) if offered else []
+        if len(found) == 1:
+            pointer, value = found[0]
+            instead = _nearest(value, offered)
+            shown = ", ".join(offered[:8])
+            facts = {
+                "object": str(complaint.id),
+                "pointer": pointer,
+                "value": instead,
+                "choices": shown,
+                "held": excerpt(value, 80),
+            }
+            typed: Json = get(complaint.manifest, pointer, None)
+            facts["new"] = instead if isinstance(typed, str) else _number(instead)
+            yield Explained(
+                "spec-says",
+                complaint.app.ref,
+                complaint.id,
+                f"{complaint.id} sets {pointer} to {excerpt(value, 80)}, which its controller does not accept; it takes {excerpt(shown, 120)}.",
+                evidence=(f"the message: {excerpt(text, 400)}",),
+                fixes=advice(__package__, "spec-says/value", facts, complaint.id),
+                pointer=pointer,
+            )
+            return
+
+
+def _number(text: str) -> Json:
+    return int(text) if text.isdigit() else text
+
+
+def _held(manifest: Object, text: str, offered: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Fields of the spec whose value stands in the message by itself and is none of those that are offered."""
+    words = frozenset(re.findall(r"[\w./:+-]+", text[:8000])) | frozenset(w.rstrip(".:,") for w in text[:8000].split())
+    lowered = text[:8000].lower()
+    for pointer, value in leaves(manifest.get("spec"), "/spec"):
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            continue
+        field = next((t for t in reversed(split_pointer(pointer)) if not t.isdigit()), "")
+        if str(value) in words and str(value) not in offered and field.lower() in lowered:
+            yield pointer, str(value)
+
+
+def _nearest(value: str, offered: tuple[str, ...]) -> str:
+    """Of versions the lowest above the refused one, else the highest; of words the one that begins alike, else the first."""
+    wanted, versions = parse_version(value), {word: parse_version(word) for word in offered}
+    known = {word: version for word, version in versions.items() if version is not None}
+    if wanted is not None and len(known) == len(offered):
+        above = [word for word, version in known.items() if version > wanted]
+        return min(above, key=lambda w: known[w]) if above else max(known, key=lambda w: known[w])
+    return next((word for word in offered if word.lower() == value.lower()), offered[0])
+
+
+_RENDER = (
+    "Failed to load target state",
+    "failed to generate manifest",
+    "Manifest generation error",
+    "helm pull",
+    "helm dependency",
+)
+
+
+def chart_of_git(complaint: Complaint) -> Iterator[Explained]:
+    """A source that names a chart of a Git repository: `chart` is for Helm and OCI repositories, a folder of Git is `path`.
+
+    reposerver/repository/repository.go: with `chart` the repo-server runs `helm pull --repo URL`.
+    """
+    app = complaint.app
+    if complaint.id is not None or not any(words in text for text in complaint.texts for words in _RENDER):
+        return
+    for index, source in enumerate(app.sources):
+        url, chart = text_at(source, "repoURL"), text_at(source, "chart")
+        if chart and not url.startswith("oci://") and _is_git(complaint, app, url):
+            at = "/spec/source" if "source" in app.spec and not app.spec.get("sources") else f"/spec/sources/{index}"
+            facts = {
+                "place": application_place(app),
+                "chart": chart,
+                "url": excerpt(url, 200),
+                "patch": [
+                    {"op": "remove", "path": f"{at}/chart"},
+                    {"op": "add", "path": f"{at}/path", "value": f"<folder of {chart}>"},
+                ],
+                "at": at,
+            }
+            yield Explained(
+                "spec-says",
+                app.ref,
+                None,
+                f"Application {app.ref} asks for chart {chart} in a Git repository, where Argo CD looks for a Helm repository and finds none.",
+                evidence=(f"{at}/repoURL is {excerpt(url, 200)}, a Git repository; {at}/chart is {chart}",),
+                fixes=advice(__package__, "spec-says/chart-of-git", facts, None),
+                pointer=f"{at}/chart",
+            )
+            return
+
+
+def _is_git(complaint: Complaint, app: App, url: str) -> bool:
+    """The address ends in .git, is registered as Git, or serves other sources by `path`."""
+    if url.endswith(".git") or url.startswith(("git@", "ssh://")):
+        return True
+    registered = [text_at(r, "type") for r in complaint.fleet.repositories if same_repository(text_at(r, "repo"), url)]
+    beside = (s for s in app.sources if s.get("path") and not s.get("chart"))
+    return "git" in registered or any(same_repository(text_at(s, "repoURL"), url) for s in beside)

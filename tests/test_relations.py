@@ -1,0 +1,142 @@
+"""A sentence is resolved against the objects around it: shapes of each relation, and twins in which nothing may be linked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+
+from argolint import testing
+from argolint.model import RelationKind
+from argolint.plugins import load_rules
+from argolint.relations.names import Mention, kind_word, mentions
+from argolint.relations.spec import choices
+
+SHAPES = sorted((Path(__file__).parent / "relations").glob("*.yaml"))
+RULES = tuple(load_rules().values())
+
+
+@pytest.mark.parametrize("path", SHAPES, ids=lambda p: p.stem)
+def test_shape(path: Path) -> None:
+    """The finding rests on the relation, names the object and puts the fix first; a twin rests on none."""
+    wanted = yaml.safe_load(path.read_text(encoding="utf-8"))
+    report = testing.check(testing.load_fixture(path), RULES)
+    assert not report.failures
+    found = [f for f in report.findings if f.relation]
+    if wanted["relation"] == "none":
+        assert not found, [f.message for f in found]
+        return
+    kinds = {f.relation.kind: f for f in found if f.relation}
+    assert wanted["relation"] in kinds, [f.message for f in report.findings]
+    finding = kinds[wanted["relation"]]
+    assert wanted["says"] in finding.message
+    first = finding.fixes[0]
+    assert wanted["fix"] in f"{first.title}\n{json.dumps(first.edit.content)}"
+    assert len(finding.message.split()) <= 25, finding.message
+
+
+def test_every_kind_of_relation_has_a_shape() -> None:
+    shown = {yaml.safe_load(path.read_text(encoding="utf-8"))["relation"] for path in SHAPES}
+    assert shown == {*get_args(RelationKind), "none"}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('secret "db" not found', Mention("db", ("secret",), "", marked=True)),
+        ("no PriorityClass with name high was found", Mention("high", ("priorityclass", "no"), "", marked=False)),
+        ("dial https://hook.guard.svc:443/x", Mention("hook", ("service",), "guard", marked=True)),
+        (
+            "failed to get secretproviderclass bay/keys, error",
+            Mention("keys", ("bay", "secretproviderclass", "get"), "bay"),
+        ),
+        ('things.k8s.example.org "a-1" is forbidden', Mention("a-1", ("thing",), "", marked=True)),
+    ],
+)
+def test_a_sentence_marks_its_names(text: str, wanted: Mention) -> None:
+    assert wanted in mentions(text)
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("network-attachment-definitions.k8s.cni.cncf.io", "networkattachmentdefinition"),
+        ("NetworkPolicies", "networkpolicy"),
+        ("StorageClasses", "storageclass"),
+        ("Ingress", "ingress"),
+        ("configmaps", "configmap"),
+    ],
+)
+def test_kinds_have_one_spelling(word: str, wanted: str) -> None:
+    assert kind_word(word) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Supported versions are: [3.5.0, 3.5.1]", ("3.5.0", "3.5.1")),
+        ('must be one of "a", "b"', ("a", "b")),
+        ("expected one of: json, text or logfmt", ("json", "text", "logfmt")),
+        ('Unsupported value: "x": supported values: "Always", "Never"', ("Always", "Never")),
+        ("the version is not supported", ()),
+        ("known issue: the disk is full of old files, and nothing helps", ()),
+    ],
+)
+def test_a_message_offers_choices(text: str, wanted: tuple[str, ...]) -> None:
+    assert choices(text) == wanted
+
+
+@pytest.mark.parametrize(
+    "make", [lambda n: '"a" ' * n, lambda n: "kind/name " * n, lambda n: "a.b.svc " * n, lambda n: "x" * n]
+)
+def test_a_sentence_without_end_costs_no_more_than_a_long_one(make: Callable[[int], str]) -> None:
+    """What is looked up of a sentence is bounded, whatever its length."""
+    assert len(mentions(make(1_000))) <= 600
+    assert len(mentions(make(100_000))) <= 600
+
+
+def test_names_of_many_objects_are_looked_up_once(tmp_path: Path) -> None:
+    """Two hundred names and a thousand objects: nothing is linked by chance."""
+    resources: list[dict[str, Any]] = [
+        {
+            "desired": {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": f"n{i}", "namespace": "bay"},
+                "data": {},
+            }
+        }
+        for i in range(1_000)
+    ]
+    said = " ".join(f"n{i}" for i in range(200))
+    fixture = {
+        "about": "many names",
+        "apps": [
+            {
+                "name": "many",
+                "spec": {"destination": {"namespace": "bay"}},
+                "status": {
+                    "health": {"status": "Missing"},
+                    "operationState": {
+                        "phase": "Failed",
+                        "message": said,
+                        "startedAt": "2026-01-01T11:00:00Z",
+                        "finishedAt": "2026-01-01T11:01:00Z",
+                    },
+                },
+                "resources": resources,
+            }
+        ],
+    }
+    path = tmp_path / "many.yaml"
+    path.write_text(json.dumps(fixture), encoding="utf-8")
+    report = testing.check(testing.load_fixture(path), RULES)
+    assert not [f for f in report.findings if f.relation]
+    assert any(
+        re.search("n199", line) or "n0" in f.message for f in report.findings for line in (*f.evidence, f.message)
+    )
