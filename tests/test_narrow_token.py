@@ -65,3 +65,9 @@ def test_windows_of_a_project_that_is_not_shown_count_as_the_server_says(
     assert all(when in message for message in denied)
     if when:
         assert not [f for f in found.findings if f.rule == "not-synced"]
+
+
+def test_an_application_set_that_is_gone_is_not_hidden() -> None:
+    """An application may outlive the ApplicationSet that its ownerReferences name."""
+    orphan = _app(metadata={"ownerReferences": [{"kind": "ApplicationSet", "name": "gone"}]})
+    assert _unseen(orphan, {"applicationsets": None})[0] == []

@@ -96,10 +96,11 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
 def _hidden_lists(apps: Sequence[App], listed: Mapping[str, Sized]) -> Iterator[str]:
     """The empty lists that cannot be empty: to an account without `get` the server answers 200 with `items: null`.
 
-    Every application has a project and a cluster, and one that an ApplicationSet owns has that.
+    Every application has a project and a cluster. One that an ApplicationSet owns had that too, which may be deleted since: its
+    list counts as hidden where projects are.
     """
     made = any(owner.get("kind") == "ApplicationSet" for app in apps for owner in owner_references(app.raw))
-    certain = {"projects": apps, "clusters": apps, "applicationsets": made}
+    certain = {"projects": apps, "clusters": apps, "applicationsets": made and not listed["projects"]}
     return (stage for stage, found in listed.items() if certain[stage] and not found)
 
 
