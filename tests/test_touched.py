@@ -386,6 +386,20 @@ def test_what_a_known_link_leads_to_is_read_when_it_changes(clone: Path) -> None
     assert made.notes == (RENDERED_BY_NOBODY,)
 
 
+def test_manifests_that_are_not_in_the_repository_are_not_passed(clone: Path) -> None:
+    git(clone, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},part")
+    (clone / "new.yaml").symlink_to("part/new.yaml")
+    (clone / "kept.yaml").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    git(clone, "add", "new.yaml", "kept.yaml")
+    git(clone, "commit", "--message", "elsewhere")
+    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    assert [f.error.partition(", ")[0] for f in made.failures] == [
+        "kept.yaml is kept in Git LFS",
+        "new.yaml leads into a submodule",
+        "part is another version of a submodule",
+    ]
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_two_manifests_of_one_application_do_not_pass(clone: Path, order: int) -> None:
     one, other = NEW_APP.replace("new", "web"), NEW_APP.replace("name: new", "name: web, labels: {a: b}")

@@ -60,7 +60,7 @@ _SCHEMA = "values.schema.json"
 _RUNNING = frozenset(("generators", "transformers", "validators"))
 _ENVIRONMENT = frozenset(("env", "envs"))
 _REVISION = "ARGOCD_APP_REVISION"
-_POINTER = "version https://git-lfs.github.com/spec/"
+LFS_POINTER = "version https://git-lfs.github.com/spec/"
 MAX_NAMING = 1_000_000
 """Characters of a kustomization or chart file. A larger one is not followed, and may read anything."""
 _MAX_NAMING_TOTAL = 50_000_000
@@ -217,7 +217,7 @@ class Tree:
 
 def _said(path: str, text: str | None) -> Says:
     name = path.rpartition("/")[2]
-    if text is None or text.startswith(_POINTER):
+    if text is None or text.startswith(LFS_POINTER):
         return Says(why="unreadable")
     try:
         words = tuple(dict.fromkeys(scalars(text)))
@@ -225,7 +225,8 @@ def _said(path: str, text: str | None) -> Says:
         return Says(why="unreadable")
     if name in _CHARTS:
         local = tuple(w.removeprefix("file://") for w in words if w.startswith("file://"))
-        return Says(why="unreadable") if any(w.startswith("/") for w in local) else Says(local)
+        fetched = tuple(w for w in words if "://" in w and not w.startswith("file://"))
+        return Says(why="unreadable") if any(w.startswith("/") for w in local) else Says((*local, *fetched))
     folded = {word.casefold() for word in words}
     if name in KUSTOMIZATIONS and folded & _RUNNING:
         return Says(words, "generators")

@@ -10,7 +10,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.gate.change import Change, Pair, Written
 from argolint.gate.declared import declared, is_application, is_other, may_declare
-from argolint.gate.reads import is_manifest, links_of, manifest_files
+from argolint.gate.reads import LFS_POINTER, is_manifest, links_of, manifest_files
 from argolint.model import AppRef, Failure, Json, Object
 from argolint.sources.git import LINK, SUBMODULE, Entry, Git
 from argolint.values import dig, mapping, plain
@@ -111,11 +111,13 @@ def _read(git: Git, base: str, head: str) -> Written:
     earlier, _ = _declared(zip(was, _texts(git, base, was), strict=True), _Room(_MAX_CHARACTERS))
     room = _Room(_MAX_CHARACTERS)
     later, unread = _declared(zip(will, _texts(git, head, will), strict=True), room)
-    unread |= dict.fromkeys(git.too_large(will), "is too large to be read")
+    ends = {path: entry for path, _, entry in _ends(git, head, will) if entry is not None}
+    unread |= dict.fromkeys(git.too_large(ends), "is too large to be read")
+    unread |= dict.fromkeys(_into_submodules(git, head, will), "leads into a submodule, whose files are not read")
     unread |= {
         c.path: "is another version of a submodule, whose files are not read"
         for c in changed
-        if c.after is not None and c.after.mode == SUBMODULE
+        if SUBMODULE in {entry.mode for entry in (c.before, c.after) if entry is not None}
     }
     failures = [
         Failure("change", f"{plain(path)} {why}, so Applications in it are not judged", "correct or split the file")
@@ -137,14 +139,28 @@ def _read(git: Git, base: str, head: str) -> Written:
     return Written(applications, tuple(p for p in others if p.before != p.after), failures=tuple(failures))
 
 
+def _ends(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[tuple[str, str | None, Entry | None]]:
+    """Each file, and where its links lead; None where that is nothing of the commit."""
+    links, tree = links_of(git, revision), git.tree(revision)
+    for path, entry in files.items():
+        end = links.real(path).path if entry.mode == LINK else path
+        yield path, end, entry if end == path else tree.get(end or "")
+
+
+def _into_submodules(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[str]:
+    tree = git.tree(revision)
+    for path, end, entry in _ends(git, revision, files):
+        parts = (end or "").split("/")
+        above = (tree.get("/".join(parts[:count])) for count in range(1, len(parts)))
+        if entry is None and any(one is not None and one.mode == SUBMODULE for one in above):
+            yield path
+
+
 def _texts(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[str | None]:
     """The files' texts in their order; of a link, that of the file of the same commit that it leads to."""
-    links, tree = links_of(git, revision), git.tree(revision)
-    ends = {path: links.real(path).path if entry.mode == LINK else path for path, entry in files.items()}
-    entries = {path: tree.get(end or "") if end != path else files[path] for path, end in ends.items()}
-    found = [entry for entry in entries.values() if entry is not None]
-    texts = iter(git.texts(found))
-    return (next(texts) if entry is not None else None for entry in entries.values())
+    entries = [entry for _, _, entry in _ends(git, revision, files)]
+    texts = iter(git.texts([entry for entry in entries if entry is not None]))
+    return (next(texts) if entry is not None else None for entry in entries)
 
 
 def of_other(pair: Pair, fleet: Fleet) -> str:
@@ -215,6 +231,8 @@ def _declared(texts: Iterable[tuple[str, str | None]], room: _Room) -> tuple[lis
     found: list[Placed] = []
     unread = {}
     for path, text in texts:
+        if text is not None and text.startswith(LFS_POINTER):
+            unread[path] = "is kept in Git LFS, which is not read"
         if text is None or not may_declare(text):
             continue
         room.characters -= len(text)
