@@ -160,11 +160,11 @@ def show(value: Json, pointer: str = "", limit: int = 60, within: Object | None 
 
 # JSON, or Go's own syntax where the API server is older than 1.32: core.PodTemplateSpec{...}, []string{...}, map[...].
 _REFUSED_VALUES = (
-    ("}", re.compile(r"Invalid value: [\w.*&()\[\]]*\{.*\}", re.DOTALL)),
-    ("]", re.compile(r"Invalid value: (?:map)?\[.*\]", re.DOTALL)),
+    ("}", re.compile(r"Invalid value: [\w.*&()\[\]]*\{.*", re.DOTALL)),
+    ("]", re.compile(r"Invalid value: (?:map)?\[.*", re.DOTALL)),
     ('"', re.compile(r"Invalid value: \"(?:[^\"\\]|\\.){40,}\"", re.DOTALL)),
 )
-"""Each with the sign that it ends in: after the last of these nothing is looked for, or every beginning would be read to the end."""
+"""Each with the sign that it ends in. The text is cut after the last of these, so a list or a map ends with the text."""
 
 
 def _without_refused(text: str) -> str:

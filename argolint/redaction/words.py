@@ -137,7 +137,7 @@ _DEFAULT = re.compile(
 )
 """`SECRET_KEY = os.environ.get("X", "x")`"""
 _ELEMENT = re.compile(
-    r"(<(?P<name>[A-Za-z][\w.:-]{0,80})(?:\s[^<>]{0,400})?>(?:\s{0,80}<(?i:value|string|!\[CDATA\[)>?\s{0,80})?)(?P<value>[^<>\]]{1,4096})(?=</|\]\]>)"
+    r"(<(?P<name>[A-Za-z][\w.:-]{0,80})(?:\s[^<>]{0,400})?>(?:\s{0,80}<(?i:value|string|!\[CDATA\[)>?\s{0,80}+)?)(?P<value>[^<>\]]{1,4096})(?=</|\]\]>)"
 )
 _NAMED_ELEMENT = re.compile(
     r"(<(?:[\w-]{1,40}-)?(?:name|key)>\s{0,80}(?P<name>[\w.-]{1,120})\s{0,80}</(?:[\w-]{1,40}-)?(?:name|key)>\s{0,80}(?:<[\w-]{1,40}-type>[^<>]{0,200}</[\w-]{1,40}-type>\s{0,80})?<(?:[\w-]{1,40}-)?(?:value|string)>)(?P<value>[^<>]{1,4096})(?=</)"

@@ -62,7 +62,7 @@ def _rewritten(provider: Any, resource: Resource, change: Change) -> bool:
     patterns = (*provider["always"], *(provider["fields"] if marked else ()))
     if change.writer is not None and re.fullmatch(provider.get("managers", ""), change.writer.manager):
         return True
-    if not any(re.fullmatch(pattern, change.pointer) for pattern in patterns):
+    if not any(re.fullmatch(pattern, change.pointer, re.DOTALL) for pattern in patterns):
         return False
     text = json.dumps(None if change.live is MISSING else change.live)
     words = provider.get("holds", ())
