@@ -7,6 +7,7 @@ application.applied  what Argo CD applied last
 edits                operations that change an Application or a manifest; below it: consequences of a failed sync, pruning,
                       advice (fixes from a table)
 relations            how an object stands to what a sentence of trouble names
+messages             what a server's text means: taken apart, its fields, a catalogue of entries
 redaction            what of a value or a text may be printed
 testing              the fixture harness, for tests
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from argolint_rules.health import unhealthy
 from argolint_rules.shared import fields, pods
+from argolint_rules.shared.messages import catalogue
 from argolint_rules.sync import _comparison, _refusals, invalid_spec
 from argolint_rules.sync._failures import Failed
 
@@ -21,6 +22,7 @@ from argolint.application.app import App, app_from_list
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Health, Node, Resource
 from argolint.edits.advice import Shell, advice
+from argolint.messages import Entry
 from argolint.model import ResourceId
 from argolint.plugins import load_rules
 from argolint.values.knowledge import dump, load
@@ -126,6 +128,11 @@ def _needed(package: str, prefix: str = "") -> dict[str, set[str]]:
     return found
 
 
+def _groups(entry: Entry) -> set[str]:
+    """The facts that an entry of the catalogue reads."""
+    return {name for _, id_, pattern in catalogue().patterns() if id_ == entry.id for name in pattern.groupindex}
+
+
 def _missing(needed: Mapping[str, set[str]], given: Any) -> dict[str, set[str]]:
     return {topic: names - set(given) for topic, names in needed.items() if names - set(given)}
 
@@ -137,10 +144,10 @@ FLEET = Fleet("", "v3.5.1", {}, (APP,))
 
 def test_comparison_errors_have_advice_by_every_cause_that_is_known() -> None:
     needed = _needed("argolint_rules.sync", "comparison-error/")
-    entry = {"name": "revision", "cause": "revision", "said": {}}
+    entry = _comparison.Meaning("revision", "revision", "", {})
     facts = _comparison._facts(APP, FLEET, entry, SOURCE, "/spec/source", "/spec/source/path", ("/a",), "x", None)
     assert _missing(needed, facts) == {}
-    known = {f"comparison-error/{e['name']}" for e in load("argolint_rules.sync", "comparison_causes.yaml")}
+    known = {f"comparison-error/{e.advice}" for e in catalogue().entries if e.rule == "comparison-error"}
     assert set(needed) == {*known, *(f"comparison-error/{t}" for t in ("remembered", "refused", "plugin-env"))}
 
 
@@ -156,18 +163,13 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     needed = _needed("argolint_rules.sync", "sync-failed/")
     said = {
         "sync-failed/no-namespace": {"missing_namespace"},
-        "sync-failed/host-taken": {"host", "path", "other"},
         "sync-failed/left-over": {"field", "selected"},
-        "sync-failed/other-namespace": {"missing_namespace"},
         "sync-failed/quote-at": {"at", "patch"},
         "sync-failed/own-webhook": {"workload", "wave", "picked"},
     }
-    for name, pattern in _refusals._FORBIDDEN:
-        groups = set(pattern.groupindex)
-        said[f"sync-failed/forbidden/{name}"] = groups | ({"quoted_group"} if "group" in groups else set())
-    for entry in (e for e in load("argolint_rules.sync", "failures.yaml") if e.get("topic")):
-        named = {name for match in entry["match"] for name in re.compile(match).groupindex}
-        said[f"sync-failed/{entry['topic']}"] = said.get(f"sync-failed/{entry['topic']}", set()) | named
+    for entry in (e for e in catalogue().entries if e.rule == "sync-failed" and e.advice != e.cause):
+        named = _groups(entry)
+        said[f"sync-failed/{entry.advice}"] = named | ({"quoted_group"} if "group" in named else set())
     facts = set(_refusals._facts(APP, Failed(None, "x", "sync-failed", "unknown")))
     assert {topic: left for topic, names in needed.items() if (left := names - facts - said.get(topic, set()))} == {}
     causes = {f"sync-failed/{cause}" for cause in load_rules()["sync-failed"].causes}
@@ -182,7 +184,7 @@ def test_what_is_unhealthy_has_advice_by_every_reason_that_is_known() -> None:
     needed = _needed("argolint_rules.health", "unhealthy/")
     facts = unhealthy._facts(Resource(ResourceId("apps", "Deployment", "prod", "web")))
     assert _missing(needed, {*facts, "reason", "what", "sort"}) == {}
-    known = {f"unhealthy/{entry['name']}" for entry in load("argolint_rules.health", "reasons.yaml")}
+    known = {f"unhealthy/{entry.advice}" for entry in catalogue().entries if entry.rule == "unhealthy"}
     assert set(needed) == {*known, "unhealthy/no-check"}
 
 
@@ -208,9 +210,9 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
     made = {"maker", "command", "there"}  # of what makes a Secret
     after = {"hook", "unseen"}  # of a hook that makes it too late
-    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *made, *after}) == {}
-    reasons = load("argolint_rules.shared", "pod_reasons.yaml")
-    known = {f"pods/{e['cause']}" for e in (*reasons["reasons"], *reasons["scheduling"]) if e["cause"]}
+    later = {"missing", "wave", "later"}  # of what the same application brings
+    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *made, *after, *later}) == {}
+    known = {f"pods/{e.cause}" for e in catalogue().entries if e.when.stage <= {"pod", "scheduling"} and e.cause}
     assert set(needed) == {
         *known,
         *(f"pods/missing{more}" for more in ("", "-key", "-made")),
@@ -237,7 +239,7 @@ def test_advice_on_external_secrets_asks_for_the_facts_that_its_head_names() -> 
 @pytest.mark.parametrize("topic", ["kustomize", "path", "manifest", "revision", "helm", "symlink", "signature"])
 def test_what_a_repository_calls_itself_runs_nothing(topic: str) -> None:
     """A change may bring any path, revision and name: copied into a shell, the command does what its words say, and no more."""
-    entry = {"name": topic, "cause": topic, "said": dict.fromkeys(("file", "value", "id", "plugin"), HOSTILE)}
+    entry = _comparison.Meaning(topic, topic, "", dict.fromkeys(("file", "value", "id", "plugin"), HOSTILE))
     facts = _comparison._facts(APP, FLEET, entry, SOURCE, "/spec/source", "", (), HOSTILE, None)
     for fix in advice("argolint_rules.sync", f"comparison-error/{topic}", facts):
         if fix.edit.kind == "command":

@@ -21,6 +21,8 @@ from re import _constants as code  # type: ignore[attr-defined]  # the parser of
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
+from argolint_rules.shared.messages import catalogue
+
 from argolint.values.knowledge import parse
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,7 +50,10 @@ def patterns() -> dict[tuple[str, int], tuple[str, set[str]]]:
             for owner, method, text, flags, line in calls:
                 if owner == "re" and text is not None:
                     found.setdefault((text, flags), (f"{file.name}:{line}", set()))[1].add(method)
-    for file in sorted((ROOT / "rules").glob("*/*.yaml")):
+    for file, id_, pattern in catalogue().patterns():
+        found.setdefault((pattern.pattern, pattern.flags), (f"{file} {id_}", {"search"}))
+    knowledge = (*(ROOT / "rules").glob("*/*.yaml"), *(ROOT / "argolint").glob("*/*.yaml"))
+    for file in sorted(knowledge):
         for text in _texts(parse(file.read_text("utf-8"))):
             if re.search(r"[*+}]", text) and _parses(text):
                 found.setdefault(

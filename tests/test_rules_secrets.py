@@ -17,6 +17,7 @@ from argolint_rules.secrets import _sync_error_texts as sync_error
 from argolint_rules.secrets._kes import convert
 from argolint_rules.secrets._operator_version import OperatorVersion, operator_version, parse, text
 from argolint_rules.secrets._provider import facts as provider_facts
+from argolint_rules.shared.messages import catalogue
 
 from argolint import Resource, ResourceId, testing
 from argolint.application.app import App, app_from_list
@@ -28,6 +29,7 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.values.knowledge import load
 
+ENTRIES = [entry for entry in catalogue().entries if entry.rule == "external-secret-sync-error"]
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MD5, SHA3 = "1-" + "a" * 32, "1-" + "b" * 56
 
@@ -206,14 +208,14 @@ def test_every_known_version_is_a_version() -> None:
 
 def test_every_cause_is_declared_and_every_declared_one_can_be_told() -> None:
     rule = load_rules()["external-secret-sync-error"]
-    data = load("argolint_rules.secrets", "sync_errors.yaml")
-    told = {e["cause"] for e in data["errors"]} | {c["cause"] for c in data["conditions"] if c.get("cause")}
+    conditions = load("argolint_rules.secrets", "sync_texts.yaml")["conditions"]
+    told = {e.cause for e in ENTRIES} | {c["cause"] for c in conditions if c.get("cause")}
     assert told | {"unknown", "store-kind-omitted"} == set(rule.causes)
 
 
 def test_advice_is_for_causes_that_exist() -> None:
     rules = load_rules()
-    named = {e["advice"] for e in load("argolint_rules.secrets", "sync_errors.yaml")["errors"] if "advice" in e}
+    named = {e.advice for e in ENTRIES if e.advice != e.cause}
     known = set(rules["external-secret-sync-error"].causes) | {"unknown-store", "push"} | named
     advice = set(load("argolint_rules.secrets", "advice.yaml"))
     assert advice - known == set()

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from argolint_rules.health import pdb_blocks
-from argolint_rules.shared import messages
 from argolint_rules.shared import pods as _pods
 from argolint_rules.shared.fields import field_fixes
 from argolint_rules.sync import (
@@ -18,7 +17,6 @@ from argolint_rules.sync import (
     _cron,
     _failures,
     _removed,
-    comparison_error,
     schema_field_unknown,
     unknown_option,
 )
@@ -27,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import validate
 
-from argolint import testing
+from argolint import messages, testing
 from argolint.application.operation import Operation
 from argolint.model import EditKind, FixTarget, ResourceId
 from argolint.plugins import load_rules
@@ -38,7 +36,6 @@ RULES = Path(__file__).resolve().parents[1] / "rules"
 
 REGEX = {"type": "string", "minLength": 1}
 WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 2}]}
-STAGE = {"enum": ["", "server-side-diff", "structured-merge", "three-way", "target-state", "live-state"]}
 ADVICE = {
     "type": "object",
     "additionalProperties": {
@@ -75,50 +72,6 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "required": ["match", "name", "setting"],
             "additionalProperties": False,
             "properties": dict.fromkeys(("match", "name", "setting"), REGEX),
-        },
-    },
-    "health/reasons.yaml": {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["name", "match"],
-            "additionalProperties": False,
-            "properties": {
-                "name": REGEX,
-                "kinds": {"type": "array", "items": REGEX},
-                "match": {"type": "array", "items": REGEX},
-            },
-        },
-    },
-    "sync/failures.yaml": {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["rule", "match", "fact"],
-            "additionalProperties": False,
-            "properties": {
-                "rule": {"type": "string"},
-                "cause": {"enum": ["quota", "admission", "forbidden", "validation", "timeout"]},
-                "topic": REGEX,
-                "fact": REGEX,
-                "passes": {"const": True},
-                "match": {"type": "array", "items": REGEX},
-            },
-        },
-    },
-    "sync/comparison_causes.yaml": {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["name", "cause", "match", "fact"],
-            "additionalProperties": False,
-            "properties": {
-                "name": {"type": "string"},
-                "cause": {"enum": list(comparison_error.RULE.causes)},
-                "stage": {"anyOf": [STAGE, {"type": "array", "items": STAGE}]},
-                "match": {"type": "array", "items": REGEX},
-                "fact": {"type": "string"},
-            },
         },
     },
     "sync/removed_apis.yaml": {
@@ -190,41 +143,6 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         },
     },
     "sync/fields.yaml": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
-    "shared/wrappers.yaml": {
-        "type": "object",
-        "required": ["before", "through", "remarks", "stages"],
-        "additionalProperties": False,
-        "properties": {
-            **{key: {"type": "array", "items": REGEX} for key in ("before", "through", "remarks")},
-            "stages": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["name", "match"],
-                    "additionalProperties": False,
-                    "properties": {"name": REGEX, "match": {"type": "array", "items": REGEX}},
-                },
-            },
-        },
-    },
-    "shared/pod_reasons.yaml": {
-        "type": "object",
-        "required": ["scheduling", "reasons"],
-        "additionalProperties": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["cause", "match"],
-                "additionalProperties": False,
-                "properties": {
-                    "cause": {"type": "string"},
-                    "verb": {"type": "string"},
-                    "place": {"enum": [0, 1, 2]},
-                    "match": REGEX,
-                },
-            },
-        },
-    },
     "../argolint/relations/makers.yaml": {
         "type": "array",
         "items": {
@@ -275,7 +193,7 @@ def test_knowledge_files_have_their_shape(name: str) -> None:
     validate(parse((RULES / name).read_text(encoding="utf-8")), SCHEMAS[name])
 
 
-@pytest.mark.parametrize("name", ["sync/failures.yaml", "sync/comparison_causes.yaml", "sync/finalizers.yaml"])
+@pytest.mark.parametrize("name", ["sync/finalizers.yaml"])
 def test_patterns_compile(name: str) -> None:
     for entry in parse((RULES / name).read_text(encoding="utf-8")):
         patterns = entry["match"] if isinstance(entry["match"], list) else [entry["match"]]
@@ -486,11 +404,11 @@ def test_failures_are_sorted(message: str, rule: str, cause: str) -> None:
             "helm",
         ),
         ("kustomize build failed: no such file or directory", "kustomize"),
-        ("dial tcp: lookup git.example.com: no such host", "unknown"),
+        ("dial tcp: lookup git.example.com: no such host", "network"),
     ],
 )
 def test_comparison_errors_are_sorted(message: str, cause: str) -> None:
-    assert _comparison.classify(f"Failed to load target state: {message}")["cause"] == cause
+    assert _comparison.classify(f"Failed to load target state: {message}").cause == cause
 
 
 TARGET = "Failed to load target state: failed to generate manifest for source 1 of 1: rpc error: code = Unknown desc = "
@@ -837,7 +755,7 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
     ],
 )
 def test_what_says_most_decides_why_nothing_is_compared(message: str, name: str) -> None:
-    assert _comparison.classify(message)["name"] == name
+    assert _comparison.classify(message).name == name
 
 
 def test_the_innermost_message_is_what_a_person_must_read() -> None:
@@ -846,7 +764,7 @@ def test_the_innermost_message_is_what_a_person_must_read() -> None:
         "Manifest generation error (cached): failed to execute helm template command: failed running helm: `helm template .` "
         "failed exit status 1: Error: image.tag must be set"
     )
-    assert messages.innermost(message) == "image.tag must be set"
+    assert messages.unwrap(message).innermost == "image.tag must be set"
 
 
 @pytest.mark.parametrize(
@@ -891,7 +809,9 @@ def test_the_innermost_message_is_what_a_person_must_read() -> None:
     ],
 )
 def test_refusals_have_advice_of_their_own(message: str, topic: str) -> None:
-    assert _failures.refusal(message)["topic"] == topic
+    found = _failures.refusal(message)
+    assert found is not None
+    assert found.entry.advice == topic
 
 
 def test_fields_of_client_side_validation_have_their_whole_path() -> None:

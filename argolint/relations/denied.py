@@ -17,7 +17,6 @@ from argolint.values.kubernetes import containers, pod_spec
 
 _LEVEL = re.compile(r'violates PodSecurity "(restricted|baseline)(?::[^"]{0,40})?"')
 _MUST = re.compile(r"failed quota: ([a-z0-9][\w.-]{0,252}): must specify ([^\n]{1,2000})")
-_OF_CONTAINER = re.compile(r"([a-z]+\.[\w./-]+|cpu|memory|[\w./-]+) for: ([\w.,\s-]+?)(?:;|$)")
 
 
 def level(complaint: Complaint) -> Iterator[Explained]:
@@ -87,9 +86,10 @@ def unspecified(complaint: Complaint) -> Iterator[Explained]:
         return
     quota, rest = found[1], found[2]
     asked: dict[str, list[str]] = {}
-    for resource, names in _OF_CONTAINER.findall(rest):
-        for name in re.split(r",\s*", names):
-            asked.setdefault(name.strip(), []).append(resource)
+    for part in rest.split(";"):
+        resource, told, names = part.partition(" for: ")
+        for name in names.split(",") if told else ():
+            asked.setdefault(name.strip(), []).append(resource.strip())
     if not asked:  # before Kubernetes 1.25: no containers, only the resources
         asked[""] = [word.strip() for word in rest.split(",")][:8]
     name = next(iter(asked))

@@ -22,7 +22,7 @@ _CHOICES = re.compile(
 )
 _BRACKETED = re.compile(r"^[\[({]([^\])}]{1,1500})[\])}]")
 _QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
-_PART = re.compile(r"\s*(?:,|\bor\b|\band\b|\||/|\s)\s*")
+_PART = re.compile(r"[\s,|/]")
 _MOST = 40
 
 
@@ -35,9 +35,9 @@ def choices(text: str) -> tuple[str, ...]:
         if quoted:
             words = quoted
         elif inside:
-            words = [w for w in _PART.split(inside[1]) if w]
+            words = [w for w in _PART.split(inside[1]) if w not in ("", "or", "and")]
         else:
-            words = [w.strip(" .") for w in re.split(r",\s*|\s+or\s+|\s+and\s+", body.split(". ")[0])]
+            words = [w.strip(" .") for w in re.split(r", ?| or | and ", " ".join(body.split(". ")[0].split()))]
         if 1 < len(words) <= _MOST and all(w and " " not in w for w in words):
             return tuple(words)
     return ()

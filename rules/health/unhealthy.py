@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from functools import cache, lru_cache
 
 from argolint import (
     App,
@@ -42,14 +41,14 @@ from argolint import (
     Want,
 )
 from argolint.edits.advice import advice
+from argolint.messages import Match, field_errors, shortened
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
-from argolint.values.knowledge import load
 
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
 from ..shared.fields import field_fixes, refused_pointer
-from ..shared.messages import shortened
+from ..shared.messages import catalogue
 from ..shared.pods import Trouble, below, crashes, troubles, wanted_events
 from ._unseen import refused
 
@@ -91,6 +90,7 @@ def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
     return Finding(
         message=f'{resource.id} has failed, "{shortened(told)}", and application {app.ref} does not show it, since Argo CD has no health check of the kind.',
         at=Location(app.ref, resource.id, refused_pointer(resource.live, told)),
+        cause=_cause(resource, told),
         severity="warning",
         confidence="likely",
         evidence=(excerpt(told, 400),),
@@ -169,6 +169,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         message=f"{resource.id} is {_shown(status)}{since}{why}, so application {app.ref} is {app.health.status or status}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
+        cause=_cause(resource, reason),
         confidence="likely" if reason else "possible",
         evidence=evidence,
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
@@ -201,40 +202,42 @@ def _reason_followed(resource: Resource, reason: str) -> tuple[Fix, ...]:
     )
 
 
-@cache
-def _reasons() -> tuple[tuple[Object, re.Pattern[str]], ...]:
-    return tuple(
-        (entry, re.compile(match, re.IGNORECASE))
-        for entry in load(__package__, "reasons.yaml")
-        for match in entry["match"]
-    )
+def _meaning(resource: Resource, reason: str) -> Match | None:
+    return catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
+
+
+def _cause(resource: Resource, reason: str) -> str:
+    """Of the field that is refused, or by the words of its controller."""
+    if field_errors(reason):
+        return "field"
+    found = _meaning(resource, reason)
+    return found.entry.cause if found else "unknown"
 
 
 def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
     """What ends the trouble that the object tells: of the field that is refused, or by the words of its controller."""
     if fixes := field_fixes(resource.id, resource.desired or resource.live, reason):
         return fixes
-    known = _known(resource.kind, reason) or (("no-status", {}) if _silent(resource) else None)
-    if known is None:
+    found = _meaning(resource, reason)
+    if _silent(resource) and (found is None or found.entry.knows != "cause"):
+        found = None  # no controller has written a word: what Argo CD's check waits for says nothing
+    elif found is None:
         return ()
-    name, words = known
-    named = {"what": "", "sort": "", **{key: excerpt(word or "") for key, word in words.items()}}
+    name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
+    named = {"what": "", "sort": "", **{key: _bare(excerpt(word)) for key, word in words.items()}}
     return advice(__package__, f"unhealthy/{name}", {**_facts(resource), "reason": excerpt(reason, 400), **named})
+
+
+def _bare(word: str) -> str:
+    """A word of a sentence without the quotes that stand around it."""
+    bare = word.strip(" ,")
+    return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'`" else bare
 
 
 def _silent(resource: Resource) -> bool:
     """A custom resource on which its controller has written no condition: there is nothing that a health check could be waiting for."""
     told = items(resource.live, "status", "conditions") or dig(resource.live, "status", "phase")
     return resource.health.status == "Progressing" and "." in resource.group and resource.live is not None and not told
-
-
-@lru_cache(maxsize=2048)
-def _known(kind: str, reason: str) -> tuple[str, Mapping[str, str | None]] | None:
-    """The name of the first entry that knows such a reason, and the words that it takes from it."""
-    for entry, match in _reasons():
-        if kind in entry.get("kinds", (kind,)) and (found := match.search(reason)):
-            return str(entry["name"]), found.groupdict()
-    return None
 
 
 def _facts(resource: Resource) -> Mapping[str, str]:
@@ -359,5 +362,10 @@ RULE = Rule(
     check=check,
     wants=wants,
     options=Patience,
+    causes=(
+        *("field", "reference", "credentials", "rights", "policy", "quota", "limit", "network", "certificate"),
+        *("crash", "storage", "waits", "deadline", "analysis", "release", "rollout", "controller", "health-check"),
+        "unknown",
+    ),
     rank=Rank.CATCH_ALL,
 )

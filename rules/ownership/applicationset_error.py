@@ -17,7 +17,6 @@ reasons).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
@@ -25,6 +24,7 @@ from argolint.application.fleet import IN_CLUSTER
 from argolint.redaction import excerpt
 from argolint.values import maps, sh, text_at
 
+from ..shared.messages import catalogue
 from ._application_sets import NAMED_TWICE, OWNED_TWICE, made_by
 
 _CAUSES = {
@@ -50,55 +50,6 @@ _HOW = {
     "apply": "Take away what keeps the controller from writing the Application",
     "unknown": "Take away the cause that the message names",
 }
-
-
-_NARROWER = (
-    (
-        re.compile(r"(?:project|referencing project|references project) (?P<what>\S+) (?:which|that) does not exist"),
-        "Create project {what}, or name one that exists in the template",
-    ),
-    (
-        re.compile(
-            r"(?:cluster|server) ['\"]?(?P<what>[^'\"\s]+)['\"]? (?:has not been configured|not found|does not exist)"
-        ),
-        "Register cluster {what}, or let the generator leave it out; one Application that is refused can stop the whole set",
-    ),
-    (
-        re.compile(r"no clusters? with this name: (?P<what>\S+)"),
-        "Register cluster {what}, or let the generator leave it out; one Application that is refused can stop the whole set",
-    ),
-    (
-        re.compile(r"(?P<what>[Dd]estination server) missing|destination (?:server|cluster) (?:is )?(?:missing|empty)"),
-        "Let the template name a destination that Argo CD knows (server or name): the generator's parameter for it is empty, or the cluster is not registered",
-    ),
-    (
-        re.compile(r"map has no entry for key \"(?P<what>[^\"]+)\""),
-        "Give each element of the generator the key {what}, or correct its name in the template",
-    ),
-    (
-        re.compile(r"(?P<what>\b429\b|\brate limit|Too Many Requests)", re.IGNORECASE),
-        "Ask the provider less: a longer requeueAfterSeconds, filters that select fewer repositories, a token with a larger quota",
-    ),
-    (
-        re.compile(r"secrets? \"(?P<what>[^\"]+)\" not found"),
-        "Create Secret {what} in the namespace of the ApplicationSet, from which the generator takes its token",
-    ),
-    (
-        re.compile(
-            r"(?P<what>authentication required|could not read Username|Permission denied \(publickey|Bad credentials|401 Unauthorized)"
-        ),
-        "Give Argo CD credentials for what the generator reads (the answer was: {what}): the repository registered for a Git generator, a token for others",
-    ),
-    (
-        re.compile(r"unable to resolve '?(?P<what>[^'\s]+)'? to a commit"),
-        "Name a branch, tag or commit that is there in place of revision {what} of the generator",
-    ),
-    (
-        re.compile(r"at <(?P<what>[^>]+)>: error calling index"),
-        "Let the generator select only paths that are deep enough for {what}, or guard it in the template",
-    ),
-)
-"""What a condition names, and what ends it (util/argo/argo.go, applicationset/utils of Argo CD; text/template)."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -160,8 +111,10 @@ def _finding(app: App, raw: Object, condition: Object) -> Finding:
 
 
 def _how(cause: str, message: str) -> str:
-    found = ((match.search(message), how) for match, how in _NARROWER)
-    return next((how.format(what=excerpt(hit["what"])) for hit, how in found if hit), _HOW[cause])
+    found = catalogue().match(message, "generate")
+    if found is None:
+        return _HOW[cause]
+    return found.entry.sentence({name: excerpt(value) for name, value in found.facts.items()})
 
 
 def _left(cause: str) -> str:

@@ -2,7 +2,7 @@
 
 A cause has one name in all of these places:
 
-    sync_errors.yaml                  the texts that mean it, and how a message says it
+    rules/shared/messages             the texts that mean it, and how a message says it
     _sync_error_texts.py              how texts are read
     _sync_error_surroundings.py       what stores, generators and owners say, who overrule a text of the past
     _sync_error_passing.py            whether it ends by itself

@@ -1,6 +1,6 @@
 """Error texts of External Secrets and of its providers: what one says, and which are of the present failure.
 
-What texts mean is data: `conditions`, `envelopes` and `errors` of sync_errors.yaml. To add a wording, add it there.
+What texts mean is data: rules/shared/messages/external-secrets*.yaml, and `conditions` and `envelopes` of sync_texts.yaml.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache, lru_cache
-from typing import Any
 
 from argolint import App, Event, Resource
 from argolint.redaction import HIDDEN, agrees, without_secrets
 from argolint.values import parse_time, plain
 from argolint.values.knowledge import load
 
+from ..shared.messages import catalogue
 from . import _external_secret as es
 
 _UUID = re.compile(
@@ -24,6 +24,7 @@ _UUID = re.compile(
 )
 _COMBINED = re.compile(r"^\(combined from similar events\): ")  # the API client joins Events whose texts alone differ
 _INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d{1,9})\]")
+_STAGES = ("provider", "update")
 _FORMER = timedelta(minutes=1)
 
 
@@ -54,16 +55,6 @@ class Diagnosis:
         return self.topic or self.cause
 
 
-@dataclass(frozen=True)
-class _Pattern:
-    cause: str
-    stage: str
-    says: str
-    terminal: bool
-    topic: str
-    expressions: tuple[re.Pattern[str], ...]
-
-
 def clean(text: str) -> str:
     """An error text on one line, without control characters, the request's own id and credentials of URLs."""
     told = _COMBINED.sub("", _UUID.sub("", text))
@@ -87,25 +78,23 @@ def classify(text: str, stage: str = "") -> Diagnosis | None:
             error = where.pop("error")
     if "list" not in where and (inline := _INLINE.search(error)):
         where |= inline.groupdict()
-    for pattern in _patterns():
-        if stage and pattern.stage and pattern.stage != stage:
-            continue
-        for expression in pattern.expressions:
-            if found := expression.search(error):
-                detail = {k: v for k, v in found.groupdict().items() if v is not None}
-                detail = {"kind": "SecretStore", **detail} if "store" in detail else detail
-                return Diagnosis(
-                    pattern.cause,
-                    pattern.says.format_map(detail) if detail else pattern.says,
-                    error,
-                    detail | ({"key": where["key"]} if where.get("key") else {}),
-                    where.get("list", ""),
-                    int(where.get("index", 0)),
-                    pattern.terminal,
-                    topic=pattern.topic,
-                    told=found.span(),
-                )
-    return None
+    meant = catalogue().match(error, *([stage] if stage else _STAGES))
+    if meant is None:
+        return None
+    entry, offset = meant.entry, max(0, error.find(meant.text))
+    detail = {name: value for name, value in meant.facts.items() if value}
+    detail = {"kind": "SecretStore", **detail} if "store" in detail else detail
+    return Diagnosis(
+        entry.cause,
+        entry.sentence(detail),
+        error,
+        detail | ({"key": where["key"]} if where.get("key") else {}),
+        where.get("list", ""),
+        int(where.get("index", 0)),
+        entry.terminal,
+        topic=entry.advice if entry.advice != entry.cause else "",
+        told=(meant.span[0] + offset, meant.span[1] + offset),
+    )
 
 
 def excerpt(text: str, told: tuple[int, int], size: int = 160) -> str:
@@ -121,7 +110,7 @@ def excerpt(text: str, told: tuple[int, int], size: int = 160) -> str:
 
 def of_condition(message: str) -> tuple[str, str]:
     """The stage and the cause that a condition's message gives away."""
-    for entry in load(__package__, "sync_errors.yaml")["conditions"]:
+    for entry in load(__package__, "sync_texts.yaml")["conditions"]:
         if re.search(entry["match"], message):
             return str(entry.get("stage") or ""), str(entry.get("cause") or "")
     return "", ""
@@ -137,8 +126,8 @@ def warnings(app: App, resource: Resource) -> tuple[Event, ...]:
 
 
 def says_of(cause: str) -> str:
-    says = next(p.says for p in _patterns() if p.cause == cause)
-    return plainly(cause) if "{" in says else says
+    says = catalogue()[f"secret/{cause}"].says
+    return plainly(cause) if "$" in says else says
 
 
 def plainly(cause: str) -> str:
@@ -151,25 +140,9 @@ def plainly(cause: str) -> str:
 
 
 def is_terminal(cause: str) -> bool:
-    return any(p.terminal for p in _patterns() if p.cause == cause)
+    return any(entry.terminal for entry in catalogue().entries if entry.cause == cause)
 
 
 @cache
 def _envelopes() -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(text, re.DOTALL) for text in load(__package__, "sync_errors.yaml")["envelopes"])
-
-
-@cache
-def _patterns() -> tuple[_Pattern, ...]:
-    return tuple(_pattern(entry) for entry in load(__package__, "sync_errors.yaml")["errors"])
-
-
-def _pattern(entry: Mapping[str, Any]) -> _Pattern:
-    return _Pattern(
-        entry["cause"],
-        str(entry.get("stage") or ""),
-        entry["says"],
-        bool(entry.get("terminal")),
-        str(entry.get("advice") or ""),
-        tuple(re.compile(text, re.DOTALL) for text in entry["match"]),
-    )
+    return tuple(re.compile(text, re.DOTALL) for text in load(__package__, "sync_texts.yaml")["envelopes"])

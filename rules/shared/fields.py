@@ -5,11 +5,10 @@ from __future__ import annotations
 from argolint import Fix, Json, Object, ResourceId
 from argolint.edits import set_field
 from argolint.edits.advice import advice
+from argolint.messages import FieldError, field_errors
 from argolint.redaction import excerpt
 from argolint.values import dig, get, items, join_pointer, mapping
 from argolint.values.kubernetes import containers, pod_spec
-
-from .messages import FieldError, field_errors
 
 _TOPICS = {
     "Required value": "required",

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cache, lru_cache
 
 from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, Want
 from argolint.edits.advice import Shell, advice
+from argolint.messages import shortened
 from argolint.redaction import excerpt
 from argolint.relations.makers import maker_of
 from argolint.values import dig, get, items, mapping, maps
-from argolint.values.knowledge import dump, load
+from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.quantities import amount
 
-from .messages import shortened
+from .messages import catalogue
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -234,17 +234,9 @@ def _sharpest(texts: Sequence[str], cause: str) -> str:
     return min(alike, key=lambda t: 2 if _BARE.match(t) else 1 if _BACK_OFF.match(t) else 0, default="")
 
 
-@cache
-def _patterns(name: str) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
-    return tuple(
-        (entry["cause"], entry.get("verb", ""), re.compile(entry["match"], re.IGNORECASE))
-        for entry in load(__package__, "pod_reasons.yaml")[name]
-    )
-
-
-@lru_cache(maxsize=2048)
 def _known(text: str) -> tuple[str, str] | None:
-    return next(((cause, verb) for cause, verb, match in _patterns("reasons") if match.search(text)), None)
+    found = catalogue().match(text, "pod")
+    return (found.entry.cause, found.entry.says) if found else None
 
 
 _ITEM = re.compile(r"^(\d{1,9})\s+(.*)$", re.DOTALL)
@@ -262,7 +254,8 @@ def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
     _, found, body = text.partition("nodes are available:")
     best, cause = (-1, -1), "unknown"
     for part in _parts(body if found else text):
-        sort, place = next(((c, p) for c, p, match in _filters() if match.search(part)), ("", 0))
+        refused = catalogue().match(part, "scheduling")
+        sort, place = (refused.entry.cause, refused.entry.place) if refused else ("", 0)
         if sort == "selector" and place == 1 and dig(workload, "kind") == "DaemonSet":
             place = 0  # each of its pods is bound to one node, and so refused by all others
         counted = _ITEM.match(part)
@@ -272,14 +265,6 @@ def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
         if sort and (place, weight) > best:
             best, cause = (place, weight), sort
     return cause, excerpt(text)
-
-
-@cache
-def _filters() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
-    return tuple(
-        (entry["cause"], entry["place"], re.compile(entry["match"], re.IGNORECASE))
-        for entry in load(__package__, "pod_reasons.yaml")["scheduling"]
-    )
 
 
 def _wanted_by(workload: Object | None, part: str) -> bool:

@@ -1,4 +1,4 @@
-"""Why Argo CD cannot compare, by the words of its error, and what ends it: comparison_causes.yaml and advice.yaml."""
+"""Why Argo CD cannot compare, by the words of its error, and what ends it: the catalogue of messages and advice.yaml."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from string import Template
+from functools import cache
 
 from argolint import App, Fix, Fleet, Json, Object, Resource
 from argolint.comparison import application_rules
 from argolint.edits import application_place
 from argolint.edits.advice import Shell, advice
+from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.values import dig, items, maps, same_repository, text_at
-from argolint.values.knowledge import load
 
-from ..shared.messages import said, stage
+from ..shared.messages import catalogue
 from ._failures import Failed, refusal
 from ._failures import classify as refusal_of
 from ._objects import object_named
@@ -32,57 +31,39 @@ _OWN_COMPARISON = frozenset({"server-side-diff", "structured-merge", "three-way"
 
 
 @cache
-def _classes() -> tuple[tuple[Object, re.Pattern[str]], ...]:
-    return tuple(
-        (c, re.compile(match, re.IGNORECASE))
-        for c in load(__package__, "comparison_causes.yaml")
-        for match in c["match"]
-    )
-
-
-@cache
 def _groups() -> Mapping[str, str]:
-    """Every name that a pattern may read out of a message, empty."""
-    return dict.fromkeys((name for _, match in _classes() for name in match.groupindex), "")
+    """Every fact that a message may name, empty."""
+    return dict.fromkeys(catalogue().names("comparison-error"), "")
 
 
-_UNKNOWN: Object = {"name": "unknown", "cause": "unknown", "fact": "Argo CD gives no reason that is known", "said": {}}
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a message means: the topic of its advice, the cause, `fact` as in Read, and what it names."""
+
+    name: str
+    cause: str
+    fact: str
+    said: Mapping[str, str]
 
 
-@lru_cache(maxsize=2048)
-def classify(message: str) -> Object:
-    """The entry of comparison_causes.yaml for this message (name, cause, fact), with `said`: what its pattern has read in it."""
-    where = stage(message)
-    for entry, match in _classes():
-        if _at(entry, where) and (found := match.search(message)):
-            return {**entry, "said": {name: excerpt(value or "", 200) for name, value in found.groupdict().items()}}
-    if where == "server-side-diff":
-        return _of_dry_run(message)
-    return _UNKNOWN
+_UNKNOWN = Meaning("unknown", "unknown", "Argo CD gives no reason that is known", {})
 
 
-def _at(entry: Object, where: str) -> bool:
-    """Whether an entry can speak of this stage: where Argo CD compares by itself, nothing of repositories can have failed."""
-    if (
-        where in _OWN_COMPARISON
-        and entry["cause"] not in ("diff", "cluster", "ignore-rule")
-        and entry["name"] != "not-declared"
-    ):
-        return False
-    stages = entry.get("stage", where)
-    return where == stages or (isinstance(stages, list) and where in stages)
+def classify(message: str) -> Meaning:
+    """What the message of a failed comparison means, by the catalogue."""
+    where = unwrap(message).stage
+    found = catalogue().match(message, where or "comparison")
+    if found is None:
+        return _of_dry_run(message) if where == "server-side-diff" else _UNKNOWN
+    named = {name: excerpt(value, 200) for name, value in found.facts.items()}
+    return Meaning(found.entry.advice, found.entry.cause, found.entry.sentence(named), named)
 
 
-def _of_dry_run(message: str) -> Object:
+def _of_dry_run(message: str) -> Meaning:
     """What the API server refuses in the dry run of a server-side diff, by the words that it has for a sync as well."""
     refused = refusal(message)
-    why = refused.get("fact") or "the API server refuses the object"
-    return {
-        "name": "refused",
-        "cause": "diff",
-        "fact": f"the cluster refuses the dry run of the server-side diff because {why}",
-        "said": {},
-    }
+    why = refused.says if refused else "the API server refuses the object"
+    return Meaning("refused", "diff", f"the cluster refuses the dry run of the server-side diff because {why}", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +83,14 @@ def read(app: App, fleet: Fleet, message: str) -> Read:
     bad = unparsable(app)
     entry = classify(message)
     if entry is _UNKNOWN and bad:
-        entry = next({**e, "said": {}} for e, _ in _classes() if e["name"] == "ignore-rule")
-    cause = entry["cause"]
+        known = catalogue()["comparison/ignore-rule"]
+        entry = Meaning(known.advice, known.cause, known.says, {})
+    cause = entry.cause
     source = source_in(app, message)
     base = pointer_of_source(app, message)
     if bad and cause == "ignore-rule":
         pointer = bad[0]
-    elif entry["name"] == "helm-values-file":
+    elif entry.name == "helm-values-file":
         pointer = _values_file(source, base, message)
     else:
         pointer = base + _OF_SOURCE[cause] if cause in _OF_SOURCE else ""
@@ -116,15 +98,15 @@ def read(app: App, fleet: Fleet, message: str) -> Read:
     facts = _facts(app, fleet, entry, source, base, pointer, bad, message, resource)
     first = (
         refusal_fixes(app, Failed(resource.id if resource else None, message, *refusal_of(message)))
-        if entry["name"] == "refused"
+        if entry.name == "refused"
         else ()
     )
-    topics = [*(["plugin-env"] if facts["plugin_env"] else []), entry["name"]]
+    topics = [*(["plugin-env"] if facts["plugin_env"] else []), entry.name]
     topics += ["remembered"] if _remembered(cause, message) else []
     return Read(
-        entry["name"],
+        entry.name,
         cause,
-        Template(entry["fact"]).safe_substitute(entry["said"]),
+        entry.fact,
         pointer,
         resource,
         (*first, *(fix for topic in topics for fix in advice(__package__, f"comparison-error/{topic}", facts))),
@@ -133,7 +115,7 @@ def read(app: App, fleet: Fleet, message: str) -> Read:
 
 def _remembered(cause: str, message: str) -> bool:
     """Whether the repo-server may answer from its cache of errors: it does for what it renders, nobody does for a cluster."""
-    return cause != "cluster" and stage(message) not in _OWN_COMPARISON
+    return cause != "cluster" and unwrap(message).stage not in _OWN_COMPARISON
 
 
 def unparsable(app: App) -> tuple[str, ...]:
@@ -148,7 +130,7 @@ def unparsable(app: App) -> tuple[str, ...]:
 
 def _values_file(source: Object, base: str, message: str) -> str:
     """The pointer of the entry of valueFiles that the message misses: its path ends so; empty when none does."""
-    absent = _ABSENT.search(said(message))
+    absent = _ABSENT.search(unwrap(message).said)
     found = ((len(tail), place) for place, tail in _tails(source) if absent and f"/{absent[1]}".endswith(tail))
     place = max(found, default=None)
     return f"{base}/helm/valueFiles/{place[1]}" if place else ""
@@ -178,7 +160,7 @@ def _from_root(app: App, source: Object, pointer: str) -> str:
 def _facts(
     app: App,
     fleet: Fleet,
-    entry: Object,
+    entry: Meaning,
     source: Object,
     base: str,
     pointer: str,
@@ -190,7 +172,7 @@ def _facts(
     repo, path, revision, chart = (str(source.get(k) or "") for k in ("repoURL", "path", "targetRevision", "chart"))
     folders, _, bare = chart.rpartition("/")
     ref = revision or "HEAD"
-    read = {**_groups(), **entry["said"]}
+    read = {**_groups(), **entry.said}
     address = _address(message, repo)
     place = read["file"] or read["directory"]
     return {
@@ -217,7 +199,7 @@ def _facts(
         "namespace": app.destination_namespace or "default",
         "cluster": app.cluster,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
-        "repo": address or excerpt(repo) if entry["cause"] == "auth" else excerpt(repo),
+        "repo": address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
         "repo_login": _login(address or repo, chart if not address else ""),
         "path": path or ".",
         "folder": path or ".",
@@ -232,7 +214,7 @@ def _facts(
         "shown_ref": repr(ref),
         "shown_revision": repr(revision),
         "shown_path": repr(path),
-        "usual": usual_revision(fleet, app, source) if entry["name"] == "revision" else "",
+        "usual": usual_revision(fleet, app, source) if entry.name == "revision" else "",
         "base": base,
         "pointer": pointer,
         "removals": [{"op": "remove", "path": place} for place in reversed(bad)],

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
 
 from argolint import App, Fleet, Object, Operation, Resource, ResourceId
+from argolint.messages import Match
 from argolint.relations import Complaint
 from argolint.values import dig
-from argolint.values.knowledge import load
 
-from ..shared.messages import innermost
+from ..shared.messages import catalogue
 
 UNANSWERED = ("sync-failed", "unknown")
 
@@ -21,7 +20,7 @@ UNANSWERED = ("sync-failed", "unknown")
 class Failed:
     """One message of a failed operation: `id` is None when it is the operation's own.
 
-    `rule` answers it, by failures.yaml; `cause` is sync-failed's. `hook` is the phase of a hook that failed.
+    `rule` answers it, by the catalogue of messages; `cause` is sync-failed's. `hook` is the phase of a hook that failed.
     """
 
     id: ResourceId | None
@@ -31,30 +30,15 @@ class Failed:
     hook: str = ""
 
 
-@cache
-def _classes() -> tuple[tuple[Object, re.Pattern[str]], ...]:
-    return tuple(
-        (c, re.compile(match, re.IGNORECASE)) for c in load(__package__, "failures.yaml") for match in c["match"]
-    )
-
-
-_UNKNOWN: Object = {"rule": "sync-failed", "cause": "unknown", "said": {}}
-
-
-@lru_cache(maxsize=2048)
-def refusal(message: str) -> Object:
-    """The entry of failures.yaml for this message; `said` is what its pattern has read in it."""
-    texts = (message, innermost(message))
-    for entry, match in _classes():
-        if found := next((f for text in texts if (f := match.search(text))), None):
-            return {**entry, "said": {name: value or "" for name, value in found.groupdict().items()}}
-    return _UNKNOWN
+def refusal(message: str) -> Match | None:
+    """What the message of a failed operation, or of an object in it, means; None for what is not known."""
+    return catalogue().match(message, "sync")
 
 
 def classify(message: str) -> tuple[str, str]:
     """(rule, cause) that answers this message."""
-    entry = refusal(message)
-    return entry["rule"], entry.get("cause", "")
+    found = refusal(message)
+    return (found.entry.rule, found.entry.cause) if found else UNANSWERED
 
 
 def resource_of(app: App, failed: Failed) -> Resource | None:
@@ -77,7 +61,8 @@ def passes(app: App, failed: Failed) -> bool:
     """
     resource = resource_of(app, failed)
     fixed = any(dig(resource.desired, "metadata", key) for key in ("resourceVersion", "uid")) if resource else False
-    return bool(refusal(failed.message).get("passes")) and not fixed and not failed.hook
+    found = refusal(failed.message)
+    return bool(found and found.entry.passes) and not fixed and not failed.hook
 
 
 def failures(app: App) -> tuple[Failed, ...]:

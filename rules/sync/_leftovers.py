@@ -10,11 +10,11 @@ import re
 
 from argolint import MISSING, App, Fix, Json, Resource
 from argolint.edits.advice import Shell, advice
+from argolint.messages import FieldError, field_errors
 from argolint.redaction import excerpt
 from argolint.values import get, index_of, join_pointer, maps, split_pointer
 from argolint.values.kubernetes import argocd_name
 
-from ..shared.messages import FieldError, field_errors
 from ._options import sent_whole
 
 _SIBLING = re.compile(r"when `(\w{1,60})` is (?:not empty|set|specified)")

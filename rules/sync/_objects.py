@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from argolint import App, Object, Resource, Symptom
+from argolint.messages import named
 from argolint.values import maps
-
-from ..shared.messages import named
 
 
 def object_named(app: App, message: str) -> Resource | None:

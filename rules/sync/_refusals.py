@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from argolint import App, Fix, Json, Object
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
+from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.values import dig, maps
 
 from ..shared.fields import field_fixes, quoting
-from ..shared.messages import innermost
 from ._failures import Failed, refusal, resource_of
 from ._leftovers import left_over_fixes
 from ._options import sent_whole
@@ -55,20 +55,6 @@ _POLICY = re.compile(
 _TAKEN_PORT = re.compile(r"Invalid value: (\d{1,5}): provided port is already allocated")
 _SILENT = re.compile(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
 
-_FORBIDDEN = (
-    ("kind", re.compile(r"resource (?P<group>[^:\s]*):(?P<kind>\S+) is not permitted in project")),
-    ("namespace", re.compile(r"namespace (?P<namespace>\S+) is not permitted in project")),
-    ("service-account", re.compile(r"service account to impersonate|matching service account")),
-    (
-        "user",
-        re.compile(
-            r'User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
-        ),
-    ),
-    ("credentials", re.compile(r"provide credentials|Unauthorized$")),
-)
-"""Which right is missing, by the words of the API server and of Argo CD; the groups become facts of the advice."""
-
 
 _TASKS = frozenset({"argoproj.io", "tekton.dev", "chaos-mesh.org", "testing.k6.io", "k6.io"})
 """Groups of custom resources that run once and end, as a hook's object should."""
@@ -89,20 +75,12 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
         id_ = served.workload
         picked = f"{id_.group}:{id_.kind}:{id_.namespace}/{id_.name}"
         return "own-webhook", {"workload": str(id_), "wave": str(served.wave + 1), "picked": picked}
-    entry = refusal(failed.message)
-    if "topic" in entry:
-        return _narrower(app, failed, entry["topic"]), entry["said"]
-    if failed.cause == "forbidden":
-        for topic, pattern in _FORBIDDEN:
-            if found := pattern.search(failed.message):
-                groups = found.groupdict()
-                group = (
-                    {"quoted_group": Shell("'" + groups["group"].replace("'", "'\\''") + "'")}
-                    if "group" in groups
-                    else {}
-                )
-                return f"forbidden/{topic}", {**groups, **group}
-    return failed.cause or "unknown", {}
+    found = refusal(failed.message)
+    if found is None or found.entry.advice == found.entry.cause:
+        return failed.cause or "unknown", {}
+    group = found.facts.get("group")
+    quoted = {} if group is None else {"quoted_group": Shell("'" + group.replace("'", "'\\''") + "'")}
+    return _narrower(app, failed, found.entry.advice), {**found.facts, **quoted}
 
 
 def _narrower(app: App, failed: Failed, topic: str) -> str:
@@ -135,7 +113,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "policy": _policy(failed.message),
         "place": application_place(app),
         "creation": sync_option(app, "CreateNamespace=true"),
-        "message": excerpt(innermost(failed.message), 600),
+        "message": excerpt(unwrap(failed.message).innermost, 600),
         "holder": _holder(app, failed),
         "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in _TASKS else "",
     }

@@ -2,7 +2,8 @@
 
 What it finds: a ComparisonError. Argo CD could not render the manifests, read the cluster or compare the two; the message
 is taken apart and its cause told: credentials (`auth`), `path`, `revision`, `helm`, `kustomize`, `jsonnet`, `plugin`, an
-`ignore-rule` that cannot be parsed, the `cluster`, the `diff` that is calculated, or `unknown`.
+`ignore-rule` that cannot be parsed, the `cluster`, the `diff` that is calculated, a `manifest`, what is fetched by `git`, the `network`
+to a repository, a `limit` of time or size, `argocd` itself, or `unknown`.
 
 Why it hurts: sync status is Unknown, nothing is synced or healed, and drift stays unseen. The error is remembered: after
 three failures the repo-server answers from its cache for an hour (`Manifest generation error (cached)`).
@@ -21,11 +22,11 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Follows, Location, Object, Rule, Symptom
+from argolint.messages import quoted, unwrap
 from argolint.redaction import excerpt, without_secrets
 from argolint.relations import Complaint, resolved
 from argolint.values import text_at
 
-from ..shared.messages import innermost, quoted, said
 from ._comparison import read
 from ._objects import left_missing
 from ._sources import source_in
@@ -51,7 +52,7 @@ def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding
     known = found.name == "health-version"
     why = found.fact if known else "a health check fails"
     yield Finding(
-        message=f'Argo CD compares application {app.ref} and cannot tell its health, since {why}: "{quoted(said(condition.message))}".',
+        message=f'Argo CD compares application {app.ref} and cannot tell its health, since {why}: "{quoted(unwrap(condition.message).said)}".',
         at=Location(app.ref),
         cause=found.cause if known else "unknown",
         evidence=tuple(_evidence(condition)),
@@ -64,7 +65,8 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     message = condition.message
     found = read(app, fleet, message)
     told_of = f" ({found.resource.id})" if found.resource and found.cause == "diff" else ""
-    shown = quoted((innermost if found.cause == "diff" else said)(message))
+    parts = unwrap(message)
+    shown = quoted(parts.innermost if found.cause == "diff" else parts.said)
     return Finding(
         message=f'Application {app.ref} cannot be compared, since {found.fact}{told_of}: "{shown}", so its sync status is Unknown and nothing is synced.',
         at=Location(app.ref, None, found.pointer),
@@ -120,6 +122,11 @@ RULE = Rule(
         "ignore-rule",
         "cluster",
         "diff",
+        "manifest",
+        "git",
+        "network",
+        "limit",
+        "argocd",
         "unknown",
     ),
 )

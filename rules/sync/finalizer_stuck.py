@@ -37,11 +37,10 @@ from argolint import (
     Rule,
     Symptom,
 )
+from argolint.messages import quoted
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
 from argolint.values.knowledge import load
-
-from ..shared.messages import quoted
 
 
 @dataclass(frozen=True)

@@ -41,10 +41,10 @@ from argolint.comparison import matches_object, removed, rules_of
 from argolint.edits import application_place, removals, set_field, sync_option
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
+from argolint.messages import field_errors, quoted, unwrap
 from argolint.values import below, enumerated, fits, get, join_pointer, sh, split_pointer
 from argolint.values.knowledge import load
 
-from ..shared.messages import field_errors, quoted, stage
 from ._failures import Failed, answered_by, classify
 from ._objects import left_missing, object_named
 from ._options import (
@@ -179,7 +179,7 @@ def _first(app: App, hidden: tuple[str, ...], replaced: Resource | None) -> Iter
 
 
 def _refuses_dry_run(condition: Condition) -> bool:
-    of_diff = condition.type == "ComparisonError" and stage(condition.message) == "server-side-diff"
+    of_diff = condition.type == "ComparisonError" and unwrap(condition.message).stage == "server-side-diff"
     return of_diff and classify(condition.message)[0] == "immutable-field"
 
 

@@ -21,10 +21,11 @@ from collections.abc import Iterator, Mapping
 from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Symptom
 from argolint.edits import application_place
 from argolint.edits.advice import advice
+from argolint.messages import quoted, unwrap
 from argolint.redaction import excerpt
 from argolint.values import maps
 
-from ..shared.messages import quoted, said
+from ..shared.messages import catalogue
 from ._comparison import Read, read
 from ._sources import pointer_of_source, source_in
 
@@ -33,35 +34,11 @@ _NO_NAMESPACE = r"^Namespace for \S+ .* is missing"  # controller/state.go: neit
 _RENDERING = re.compile(r"^Unable to (?:get app details|generate manifests)\b|^repositor(?:y|ies) not accessible\b")
 """The source is named rightly, and fails when it is fetched or rendered (util/argo/argo.go, ValidateRepo)."""
 
-# Argo CD's own words, the narrower ones first (util/argo/argo.go).
-_CAUSES = tuple(
-    (cause, re.compile(pattern, re.IGNORECASE))
-    for cause, pattern in (
-        (
-            "project",
-            r"referencing project .{0,300} which does not exist|(is )?not (allowed in|(allowed|permitted) to use) project|app is not allowed|^namespace \S+ is not permitted in project",
-        ),
-        (
-            "destination",
-            _NO_NAMESPACE
-            + r"|do(es)? not match any of the allowed destinations|destination \{[^{}]*\} is not permitted",
-        ),
-        (
-            "cluster",
-            r"no clusters? with this name|clusters with the same name|getting cluster|unable to find destination server|both name and server defined|destination server missing|cluster \S+ has not been configured|cluster \S+ not found|destination (cluster|server)|both name and server|cluster \"[^\"]{1,300}\" is disabled",
-        ),
-        ("repository", r"repo(sitory)? .{0,300}(is )?not permitted in project"),
-        (
-            "source",
-            r"spec\.source|repoURL|targetRevision is required|Manifest source|is missing\.?$|spec\.sources|multiple sources|app source type|Unable to generate manifests|repositor(y|ies) not accessible",
-        ),
-    )
-)
-
 
 def classify(message: str) -> str:
     """destination, repository, project, cluster, source or unknown."""
-    return next((cause for cause, pattern in _CAUSES if pattern.search(message)), "unknown")
+    found = catalogue().match(message, "spec")
+    return found.entry.cause if found else "unknown"
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -82,7 +59,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         "source": pointer_of_source(app, condition.message),
     }.get(cause, "/spec")
     why = f", since {rendering.fact}" if rendering else ""
-    shown = quoted(said(condition.message)) if rendering else excerpt(condition.message)
+    shown = quoted(unwrap(condition.message).said) if rendering else excerpt(condition.message)
     return Finding(
         message=f'Application {app.ref} is refused by Argo CD{why}: "{shown}", so it is neither compared nor synced.',
         at=Location(app.ref, None, rendering.pointer or pointer if rendering else pointer),

@@ -45,12 +45,12 @@ from argolint.comparison import builtin, managers
 from argolint.edits import application_place, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
+from argolint.messages import named, quoted, unwrap
 from argolint.values import below, enumerated, get, index_of, join_pointer, maps, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 
 from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
-from ..shared.messages import named, quoted, stage
 from ._failures import answered_by, resource_of
 from ._levels import Misplaced, misplaced, moves, repair
 from ._objects import left_missing, object_named, only
@@ -97,7 +97,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ComparisonError and each failed object that names such a field."""
     for condition in app.conditions:
-        if condition.type in _TYPES and stage(condition.message) != "target-state" and _paths(condition.message):
+        if condition.type in _TYPES and unwrap(condition.message).stage != "target-state" and _paths(condition.message):
             read = _read(app, condition.message, None)
             claims = (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
             yield _finding(app, read, (*claims, *left_missing(app)))
@@ -118,7 +118,7 @@ _TYPES = ("ComparisonError", "UnknownError")
 
 def _undeclared(app: App) -> Iterator[tuple[str, ResourceId | None]]:
     for condition in app.conditions:
-        if condition.type in _TYPES and stage(condition.message) != "target-state" and _paths(condition.message):
+        if condition.type in _TYPES and unwrap(condition.message).stage != "target-state" and _paths(condition.message):
             yield condition.message, None
     for failed in answered_by(app, "schema-field-unknown"):
         yield failed.message, failed.id
@@ -132,7 +132,7 @@ def _paths(message: str) -> tuple[str, ...]:
 
 
 def _read(app: App, message: str, resource: Resource | None) -> _Undeclared:
-    paths, where = _paths(message), stage(message)
+    paths, where = _paths(message), unwrap(message).stage
     live_only = "live resource" in message or "typedLive" in message or paths[0].startswith(".status")
     resource = resource or object_named(app, message)
     if resource is None and named(message) is None:

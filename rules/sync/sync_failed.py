@@ -20,10 +20,10 @@ from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Location, Rank, Related, Rule, Severity, Symptom, Want
 from argolint.edits.consequences import consequences, failed_by_health
+from argolint.messages import quoted
 from argolint.redaction import excerpt
 from argolint.relations import related_wants, resolved
 
-from ..shared.messages import quoted
 from ._failures import Failed, classify, complaint_of, failures
 from ._refusals import refusal_fixes
 

@@ -1,79 +1,12 @@
-"""What an error text says, for every rule that reads one: its innermost statement, the object that it names, the fields it refuses.
-
-Argo CD, gRPC, Helm and kubectl each put words of their own before an error (wrappers.yaml); what decides stands at its end.
-"""
+"""What a message names: the object that it is about, and the fields that a validation refuses."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
-from argolint.redaction import excerpt
 from argolint.values import join_pointer
-from argolint.values.knowledge import load
-
-_SHOWN = 240
-"""Characters of a message that a sentence quotes."""
-
-
-@cache
-def _wrappers() -> re.Pattern[str]:
-    entries = load(__package__, "wrappers.yaml")["before"]
-    return re.compile(r"\s*+(?:" + "|".join(f"(?:{entry})" for entry in entries) + r"):?\s++(?=\S)", re.IGNORECASE)
-
-
-@cache
-def _program() -> re.Pattern[str]:
-    return re.compile("|".join(load(__package__, "wrappers.yaml")["through"]), re.DOTALL)
-
-
-@cache
-def _remarks() -> re.Pattern[str]:
-    return re.compile("|".join(load(__package__, "wrappers.yaml")["remarks"]))
-
-
-def innermost(message: str) -> str:
-    """The message without what gRPC, the command line, the cache and Argo CD's own callers put around it."""
-    text = said(message)
-    while (found := _wrappers().match(text)) is not None:
-        text = text[found.end() :]
-    return text
-
-
-def said(message: str) -> str:
-    """The message from where a program's own words begin, all of it when it quotes none."""
-    text = _remarks().sub("", message)
-    return text[max((found.end() for found in _program().finditer(text)), default=0) :]
-
-
-def quoted(message: str, limit: int = _SHOWN) -> str:
-    """The message as a sentence may quote it; of a long one what decides: the wrappers go first, the middle goes next."""
-    whole = excerpt(message, limit)
-    return shortened(innermost(message), limit) if whole.endswith("…") else whole
-
-
-def shortened(text: str, limit: int = _SHOWN) -> str:
-    """The text without its middle where it is too long: who it is about stands at its beginning, the reason at its end."""
-    whole = excerpt(text, 10_000)
-    if len(whole) <= limit:
-        return whole
-    head = limit * 2 // 5
-    return f"{whole[:head].rstrip()} … {whole[len(whole) - (limit - head - 3) :].lstrip()}"
-
-
-@cache
-def _stages() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple(
-        (entry["name"], re.compile("|".join(entry["match"]), re.IGNORECASE))
-        for entry in load(__package__, "wrappers.yaml")["stages"]
-    )
-
-
-def stage(message: str) -> str:
-    """Where Argo CD was when it failed: server-side-diff, structured-merge, three-way, target-state, live-state or empty."""
-    return next((name for name, match in _stages() if match.search(message)), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,29 @@
+"""What a sentence of Argo CD, Kubernetes, Helm or an operator means: taken out of what is wrapped around it, and looked up.
+
+wrapping     `unwrap`: the stage, the program's own words and the innermost sentence of a text
+fields       `field_errors`: the fields that a validation refuses, wherever the sentence stands
+catalogue    `Catalogue.of(package).match(text, stage)`: the entry that the sentence means, with the facts that it names
+entry        the form of an entry
+
+docs/messages.md says how an entry is written.
+"""
+
+from argolint.messages.catalogue import Catalogue, Match
+from argolint.messages.entry import CatalogueError, Entry
+from argolint.messages.fields import FieldError, Named, field_errors, named
+from argolint.messages.wrapping import Unwrapped, quoted, shortened, unwrap
+
+__all__ = [
+    "Catalogue",
+    "CatalogueError",
+    "Entry",
+    "FieldError",
+    "Match",
+    "Named",
+    "Unwrapped",
+    "field_errors",
+    "named",
+    "quoted",
+    "shortened",
+    "unwrap",
+]

@@ -1,0 +1,158 @@
+"""One entry of a catalogue: what a sentence of Argo CD, Kubernetes or an operator means, and how it is recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import PurePath
+from string import Template
+from typing import Any, Literal
+
+import msgspec
+
+from argolint.errors import ArgolintError
+from argolint.values.decoding import converted
+from argolint.values.knowledge import parse
+
+Knows = Literal["cause", "sort", "stage"]
+"""How much an entry tells: the cause, the sort of trouble by words that many programs share, or no more than where it arose."""
+
+STAGES = frozenset(
+    {
+        # a ComparisonError: while rendering, while reading the cluster, in one of the three comparisons, or anywhere
+        *("target-state", "live-state", "server-side-diff", "structured-merge", "three-way", "comparison"),
+        *(
+            "sync",
+            "spec",
+            "generate",
+            "hydrate",
+        ),  # an operation, an InvalidSpecError, an ApplicationSet, a source hydrator
+        *(
+            "health",
+            "pod",
+            "scheduling",
+        ),  # what an object says of itself, what the kubelet says, what the scheduler says
+        *("provider", "update"),  # External Secrets: asking the provider, writing the Secret
+    }
+)
+"""Where a sentence can come from."""
+
+
+class CatalogueError(ArgolintError):
+    """A file of messages cannot be used; the text says which, where and why."""
+
+
+class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where an entry counts. Nothing said means everywhere; `kinds` and `groups` are those of the object that speaks."""
+
+    stage: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    providers: frozenset[str] = frozenset()
+
+    def holds(self, stages: frozenset[str], kind: str, group: str, provider: str) -> bool:
+        return (
+            (not stages or not self.stage or not stages.isdisjoint(self.stage))
+            and (not self.kinds or kind in self.kinds)
+            and (not self.groups or group in self.groups)
+            and (not self.providers or not provider or provider in self.providers)
+        )
+
+
+class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A pattern from which no literal can be read, and one that stands in all that it matches."""
+
+    match: str
+    has: str
+
+
+class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A message as it was seen, names changed; `kind` is that of the object that said it, `source` where the file's head names too many."""
+
+    text: str
+    source: str = ""
+    kind: str = ""
+    stage: str = ""
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is known of a message.
+
+    id          `<topic>/<name>`, once in a catalogue
+    rule        the rule that answers it; `cause` is one of that rule's
+    match       regular expressions, searched without regard to case; named groups are the facts that it gives
+    says        a clause that tells what is wrong, with `$fact`s
+    topic       the topic of advice that ends it; empty: `name`, the end of the id
+    fixes       advice of its own, in the form of an advice table
+    needs       facts of the objects at hand that must hold, `-name` those that must not: without them the entry does not count
+    before      ids of entries that may match as well and tell less
+    since, until  the release that brought the wording, and the first that has it no more; for people
+    passes      a later attempt can get over it without a change
+    terminal    the controller does not try again by itself
+    place       scheduling alone: how late in the scheduler's filters the words come
+    """
+
+    id: str
+    match: tuple[str | Words, ...]
+    rule: str = ""
+    cause: str = ""
+    topic: str = ""
+    says: str = ""
+    when: When = When()
+    knows: Knows = "cause"
+    seen: tuple[Seen, ...] = ()
+    fixes: tuple[dict[str, Any], ...] = ()
+    needs: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+    passes: bool = False
+    terminal: bool = False
+    place: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.id.rpartition("/")[2]
+
+    @property
+    def advice(self) -> str:
+        """The topic of advice."""
+        return self.topic or self.name
+
+    def sentence(self, facts: Mapping[str, str]) -> str:
+        """`says` with its facts."""
+        return Template(self.says).safe_substitute(facts)
+
+    def holds(self, facts: Mapping[str, object]) -> bool:
+        """Whether what the entry needs is so; a fact that was not given does not hold."""
+        return all(bool(facts.get(name.removeprefix("-"))) is not name.startswith("-") for name in self.needs)
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    entries: tuple[dict[str, Any], ...]
+    defaults: dict[str, Any] = {}
+
+
+def entries_of(package: str) -> Iterator[tuple[str, Entry]]:
+    """(file, entry) of all `*.yaml` of a package. Raises CatalogueError."""
+    for file in sorted(files(package).iterdir(), key=lambda found: found.name):
+        if PurePath(file.name).suffix == ".yaml":
+            yield from _read(f"{package}/{file.name}", file.read_bytes())
+
+
+def _read(place: str, text: bytes) -> Iterator[tuple[str, Entry]]:
+    try:
+        held = converted(parse(text), _File)
+    except msgspec.ValidationError as error:
+        raise CatalogueError(f"{place}: {error}", "see docs/messages.md for the form of an entry") from None
+    for raw in held.entries:
+        when = {**held.defaults.get("when", {}), **raw.get("when", {})}
+        try:
+            entry = converted({**held.defaults, **raw, "when": when}, Entry)
+        except msgspec.ValidationError as error:
+            raise CatalogueError(f"{place}, entry {raw.get('id', '?')}: {error}", "see docs/messages.md") from None
+        if unknown := sorted(entry.when.stage - STAGES):
+            raise CatalogueError(
+                f"{place}, entry {entry.id}: no stage is called {unknown[0]}", f"use one of {', '.join(sorted(STAGES))}"
+            )
+        yield place, entry

@@ -1,0 +1,84 @@
+"""What stands around a sentence: Argo CD, gRPC, Helm and kubectl each put words of their own before an error (wrappers.yaml).
+
+What decides stands at its end; where Argo CD was stands at its beginning.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from argolint.redaction import excerpt
+from argolint.values.knowledge import load
+
+_SHOWN = 240
+"""Characters of a message that a sentence quotes."""
+READ = 1 << 16
+"""Characters of a text that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unwrapped:
+    """A text taken apart.
+
+    `stage` is where Argo CD was when it failed (server-side-diff, structured-merge, three-way, target-state, live-state; empty where
+    the text does not tell), `said` the text from where a program's own words begin, `innermost` what is left without any wrapper.
+    """
+
+    text: str
+    stage: str
+    said: str
+    innermost: str
+
+
+@lru_cache(maxsize=4096)
+def unwrap(text: str) -> Unwrapped:
+    """The text without what is put around it; only its first 65,536 characters are looked at."""
+    read = text[:READ]
+    said = _remarks().sub("", read)
+    said = said[max((found.end() for found in _program().finditer(said)), default=0) :]
+    inner = said
+    while (found := _wrappers().match(inner)) is not None:
+        inner = inner[found.end() :]
+    stage = next((name for name, match in _stages() if match.search(read)), "")
+    return Unwrapped(text, stage, said, inner)
+
+
+def quoted(message: str, limit: int = _SHOWN) -> str:
+    """The message as a sentence may quote it; of a long one what decides: the wrappers go first, the middle goes next."""
+    whole = excerpt(message, limit)
+    return shortened(unwrap(message).innermost, limit) if whole.endswith("…") else whole
+
+
+def shortened(text: str, limit: int = _SHOWN) -> str:
+    """The text without its middle where it is too long: who it is about stands at its beginning, the reason at its end."""
+    whole = excerpt(text, 10_000)
+    if len(whole) <= limit:
+        return whole
+    head = limit * 2 // 5
+    return f"{whole[:head].rstrip()} … {whole[len(whole) - (limit - head - 3) :].lstrip()}"
+
+
+@cache
+def _wrappers() -> re.Pattern[str]:
+    entries = load(__package__, "wrappers.yaml")["before"]
+    return re.compile(r"\s*+(?:" + "|".join(f"(?:{entry})" for entry in entries) + r"):?\s++(?=\S)", re.IGNORECASE)
+
+
+@cache
+def _program() -> re.Pattern[str]:
+    return re.compile("|".join(load(__package__, "wrappers.yaml")["through"]), re.DOTALL)
+
+
+@cache
+def _remarks() -> re.Pattern[str]:
+    return re.compile("|".join(load(__package__, "wrappers.yaml")["remarks"]))
+
+
+@cache
+def _stages() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple(
+        (entry["name"], re.compile("|".join(entry["match"]), re.IGNORECASE))
+        for entry in load(__package__, "wrappers.yaml")["stages"]
+    )
