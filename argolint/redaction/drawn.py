@@ -140,7 +140,7 @@ def _has_time(word: str) -> bool:
 
 _SHORTEST, _SHORT, _MIXED, _LONG = 2.2, 2.5, 2.7, 12
 """Letters and digits that a part of a drawn word has at most on average, from 8, 10 and 12 letters on: the longer a word, the more is known."""
-_SHORTEST_WORD, _VARIED, _LONGEST_CODE, _FEW, _SMALL = 8, 10, 15, 4, 3.2
+_SHORTEST_WORD, _VARIED, _LONGEST_CODE, _FEW, _SMALL, _LONGEST_WORD = 8, 10, 15, 4, 3.2, 20
 
 
 def _is_mixed(run: str) -> bool:
@@ -148,7 +148,16 @@ def _is_mixed(run: str) -> bool:
         return len(run) > 30 and bool(re.search("[A-Z]", run)) and _length_of_parts(run) < 2
     if _CODE.fullmatch(run) and len(run) <= _LONGEST_CODE:
         return False
-    if _length_of_parts(run) < (_MIXED if len(run) >= _LONG else _SHORT if len(run) >= _VARIED else _SHORTEST):
+    most = (
+        _SMALL
+        if len(run) >= _LONGEST_WORD
+        else _MIXED
+        if len(run) >= _LONG
+        else _SHORT
+        if len(run) >= _VARIED
+        else _SHORTEST
+    )
+    if _length_of_parts(run) < most:
         return not re.fullmatch("[0-9A-F]+", run)
     numbers = [one for one in re.findall("[0-9]+", run) if one not in _SIZES and not _DATE.fullmatch(one)]
     return len(run) >= _LONG and not re.search("[a-z]", run) and not re.fullmatch("[0-9A-F]+", run) and bool(numbers)
