@@ -404,7 +404,7 @@ def test_failures_are_sorted(message: str, rule: str, cause: str) -> None:
             "helm",
         ),
         ("kustomize build failed: no such file or directory", "kustomize"),
-        ("dial tcp: lookup git.example.com: no such host", "unknown"),
+        ("dial tcp: lookup git.example.com: no such host", "network"),
     ],
 )
 def test_comparison_errors_are_sorted(message: str, cause: str) -> None:

@@ -2,7 +2,8 @@
 
 What it finds: a ComparisonError. Argo CD could not render the manifests, read the cluster or compare the two; the message
 is taken apart and its cause told: credentials (`auth`), `path`, `revision`, `helm`, `kustomize`, `jsonnet`, `plugin`, an
-`ignore-rule` that cannot be parsed, the `cluster`, the `diff` that is calculated, or `unknown`.
+`ignore-rule` that cannot be parsed, the `cluster`, the `diff` that is calculated, a `manifest`, what is fetched by `git`, the `network`
+to a repository, a `limit` of time or size, `argocd` itself, or `unknown`.
 
 Why it hurts: sync status is Unknown, nothing is synced or healed, and drift stays unseen. The error is remembered: after
 three failures the repo-server answers from its cache for an hour (`Manifest generation error (cached)`).
@@ -121,6 +122,11 @@ RULE = Rule(
         "ignore-rule",
         "cluster",
         "diff",
+        "manifest",
+        "git",
+        "network",
+        "limit",
+        "argocd",
         "unknown",
     ),
 )
