@@ -24,9 +24,11 @@ from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
 from argolint.reports.document import Report
-from argolint.reports.history import History, opened
 from argolint.suppression.baseline import require_servers
 from argolint.values import parse_time
+
+if TYPE_CHECKING:
+    from argolint.reports.history import History  # SQLite: only --state needs it
 
 
 def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
@@ -85,6 +87,8 @@ def history(given: Given) -> Iterator[History | None]:
         return
     if given.shard:
         raise UsageError("--state belongs to a whole check, and --shard makes a part", "pass one of them")
+    from argolint.reports.history import opened
+
     with opened(given.state) as known:
         yield known
 

@@ -168,7 +168,7 @@ def _chosen(names: Iterable[str], only: Sequence[str]) -> frozenset[str]:
 
 _OPTION = re.compile(r"--(?:argocd-)?(server(?:-crt)?|plaintext|insecure|grpc-web-root-path|context)(?![\w-])")
 _FRESH = re.compile(
-    r"log in anew with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN|log in anew, or pass a fresh token"
+    r"log in again with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN|log in again, or pass a fresh token"
 )
 
 
