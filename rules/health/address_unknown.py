@@ -179,7 +179,14 @@ def _closed(
             Fix(f"Call port {only.number}", "manifest", where, patch, caveat="its pods restart", resource=resource.id),
         )
         if only
-        else (),
+        else (
+            Fix(
+                "Call a port that the Service has",
+                "manifest",
+                where,
+                Edit("text", f"name one of {declared(ports)} at {pointer}\n"),
+            ),
+        ),
     )
 
 
@@ -197,7 +204,8 @@ def _missing(
         message=f"{resource.id} calls {address.host} by {name}, but no Service {address.service} is there ({hint}), so its calls fail.",
         at=Location(app.ref, resource.id, pointer),
         cause="missing",
-        confidence="likely",
+        severity=None if beside else "warning",
+        confidence="likely" if beside else "possible",
         evidence=(
             f"no application lists Service {address.namespace}/{address.service}, and the resource tree has none",
             f"Service {near.namespace}/{near.name} comes nearest",

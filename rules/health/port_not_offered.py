@@ -186,6 +186,7 @@ def _fixes(
         value = meant.name if meant.name and not asked.isdigit() else meant.number
         path, title = f"{at}/targetPort", f"Lead to the port that the container has: {meant}"
     else:
+        yield _by_hand(service, pointer, offered)
         return
     there = path.rpartition("/")[2] in get(obj, at, {})
     edit = [{"op": "replace" if there else "add", "path": path, "value": value}]
@@ -240,6 +241,8 @@ def _renamed(resource: Resource, pointer: str, asked: str, offered: Sequence[Por
             safe=True,
             resource=resource.id,
         )
+    else:
+        yield _by_hand(resource, pointer, offered)
 
 
 def _of_reference(app: App, resource: Resource, entry: Object) -> Iterator[Finding]:
@@ -267,7 +270,7 @@ def _of_reference(app: App, resource: Resource, entry: Object) -> Iterator[Findi
             at=Location(app.ref, resource.id, at),
             cause="service",
             related=(Related(service.app, service.id, "/spec/ports", "other"),),
-            fixes=tuple(_of_port(resource, at, field, offered)),
+            fixes=tuple(_of_port(resource, at, field, entry["port"][0], offered)),
             explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
         )
 
@@ -276,21 +279,34 @@ def _headless(spec: Object) -> bool:
     return text_at(spec, "clusterIP") == "None"
 
 
-def _of_port(resource: Resource, at: str, field: str, offered: Sequence[Port]) -> Iterator[Fix]:
-    if field and len(offered) == 1:
+def _of_port(resource: Resource, at: str, field: str, default: str, offered: Sequence[Port]) -> Iterator[Fix]:
+    if len(offered) == 1:
         port = offered[0]
-        value = port.name if field.endswith("name") and port.name else port.number
-        if field.endswith("name") != isinstance(value, str):
+        value: Json = port.name if field.endswith("name") and port.name else port.number
+        if not field or field.endswith("name") == isinstance(value, str):
+            edit = (
+                {"op": "replace", "path": at, "value": value}
+                if field
+                else {"op": "add", "path": f"{at}/{default}", "value": value}
+            )
+            yield Fix(
+                f"Ask for port {port}",
+                "manifest",
+                str(resource.id),
+                Edit("json-patch", [edit]),
+                safe=True,
+                resource=resource.id,
+            )
             return
-        edit = [{"op": "replace", "path": at, "value": value}]
-        yield Fix(
-            f"Ask for port {port}",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", edit),
-            safe=True,
-            resource=resource.id,
-        )
+    yield _by_hand(resource, at, offered)
+
+
+def _by_hand(resource: Resource, at: str, offered: Sequence[Port]) -> Fix:
+    """Where several ports may be meant, or none is there."""
+    text = f"name one of these ports at {at}, or bring the port: {declared(offered) or 'there is none yet'}\n"
+    return Fix(
+        "Name a port that is there, or bring the one that is named", "manifest", str(resource.id), Edit("text", text)
+    )
 
 
 RULE = Rule(

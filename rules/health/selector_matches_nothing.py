@@ -62,7 +62,7 @@ def _finding(app: App, one: Selecting, near: Near) -> Finding:
         confidence="proven" if near.seen and app.sync_status == "Synced" else "likely",
         evidence=tuple(_evidence(app, one, near)),
         related=(Related(member.app, member.id, member.at, "other"),),
-        fixes=tuple(_fixes(one, near, at)) if written else (),
+        fixes=(tuple(_fixes(one, near, at)) if written else ()) or (_by_hand(one, near),),
         explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
     )
 
@@ -74,6 +74,11 @@ def _evidence(app: App, one: Selecting, near: Near) -> Iterator[str]:
     yield f"labels of {near.member.id}: " + (", ".join(f"{k}={excerpt(v, 63)}" for k, v in labels[:12]) or "none")
     if near.seen:
         yield "its live pods do not have the labels either"
+
+
+def _by_hand(one: Selecting, near: Near) -> Fix:
+    text = f"let {one.kind.at} and the labels of {near.member.id} agree\n"
+    return Fix(f"Ask for labels that {near.member.id} has", "manifest", str(one.resource.id), Edit("text", text))
 
 
 def _fixes(one: Selecting, near: Near, at: str) -> Iterator[Fix]:

@@ -158,12 +158,14 @@ def _finding(app: App, resource: Resource, named: Reference, key: ResourceKey, f
     where = f"{key.kind} {key.namespace}/{key.name}"
     near = found.near
     hint = ""
+    elsewhere = near is not None and near.namespace != key.namespace and not found.said
     if near is not None:
         hint = f"; {near.name} is there" if near.namespace == key.namespace else f"; namespace {near.namespace} has one"
     return Finding(
         message=f"{resource.id} names {where}, which is not there{hint}, so {so}.",
         at=Location(app.ref, resource.id, named.pointer),
-        confidence="proven" if found.said else "likely",
+        severity="warning" if elsewhere else None,
+        confidence="proven" if found.said else "possible" if elsewhere else "likely",
         evidence=tuple(filter(None, (found.said, f"no application lists {where}, and the resource tree has none"))),
         related=tuple(_related(app, near)),
         fixes=tuple(_fixes(resource, named, key, near)),

@@ -29,10 +29,10 @@ def unguard(resource: ResourceId) -> str:
 def released(resource: ResourceId, keepers: Sequence[str], key: str) -> str:
     """Takes the guard off once the live tracking data (`key`: an annotation or a label) name one of these instances, and only then.
 
-    A sync that failed, or that another Application has followed, leaves the object to whoever prunes it next.
+    A sync that failed, or that another Application has followed, leaves the object to the one who prunes it next.
     """
     if not key:
-        return unguard(resource)  # what bears no tracking data is nobody's to prune
+        return unguard(resource)  # what bears no tracking data is no one's to prune
     where = "annotations" if key == TRACKING_ID else "labels"
     path = "{.metadata." + where + "." + key.replace(".", "\\.") + "}"
     names = "|".join(keeper.replace(".", "[.]") for keeper in keepers)

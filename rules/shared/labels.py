@@ -62,8 +62,10 @@ def _met(labels: Mapping[str, str], key: str, operator: str, values: tuple[str, 
 
 
 def plain_selector(found: Json) -> Selector | None:
-    """A map of labels, as of a Service; None when it is none."""
-    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+    """A map of labels, as of a Service; None when it is none, or not one that an API server takes."""
+    if not isinstance(found, dict) or not all(isinstance(v, str) and len(v) <= 63 for v in found.values()):
+        return None
+    if any(len(key) > 317 for key in found):
         return None
     return Selector({key: value for key, value in found.items() if key not in _SET_LIVE})
 
