@@ -19,6 +19,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/python scripts/words.py
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy

@@ -1,7 +1,7 @@
 """What a rule author imports. Rules may import these modules too, and built-in rules use no others (`make lint`):
 
-values               small questions to decoded JSON; below it: kubernetes, quantities, manifests (YAML that somebody else wrote),
-                     knowledge (YAML files beside a rule), memo (what a function makes of a decoded object)
+values               small questions to decoded JSON; below it: kubernetes, quantities, manifests (YAML that someone else wrote),
+                     knowledge (YAML files next to a rule), memo (what a function makes of a decoded object)
 comparison           Argo CD's comparison: ignore rules, differences, field managers, what a sync leaves
 application.applied  what Argo CD applied last
 edits                operations that change an Application or a manifest; below it: consequences of a failed sync, pruning,

@@ -17,7 +17,7 @@ from __future__ import annotations
 MORE_MEMORY = "pass fewer --workers, or raise the limit (`ulimit -v`, the container's)"
 """What to do where memory runs out."""
 PROXY_ADDRESS = "in the password of a proxy, / is written %2F and @ is %40"
-"""What most often makes the address of a proxy one that nobody can use; without an example, whose userinfo would be hidden."""
+"""What most often makes the address of a proxy one that no one can use; without an example, whose userinfo would be hidden."""
 
 
 class ArgolintError(Exception):

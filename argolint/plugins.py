@@ -1,7 +1,7 @@
-"""Rules by id, from the entry-point group `argolint.rules`: the built-in ones take the same road as third parties'.
+"""Rules by id: the built-in ones, and those of the entry-point group `argolint.rules`.
 
-An entry point names a module or a package; every module of a package is imported, and every Rule in it is kept. Rules are
-never loaded from a path found in a repository: argolint runs on untrusted pull requests beside an API token.
+Both name a module or a package, and are loaded in the same way: every module of a package is imported, and every Rule in it is kept. Rules are
+never loaded from a path found in a repository: argolint runs on untrusted pull requests next to an API token.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from argolint.application.rule import Rule
 from argolint.errors import ArgolintError
 
 GROUP = "argolint.rules"
-BUILTIN = ("argolint_rules", "argolint.engine.suppress")
+OWN = "argolint"
+BUILTIN = ("argolint_rules", "argolint.suppression.suppress")
 
 
 class PluginError(ArgolintError):
@@ -43,10 +44,9 @@ def providers() -> tuple[str, ...]:
 
 
 def _entry_points() -> tuple[tuple[str, str], ...]:
-    """(distribution, module) of each entry point; the built-in rules even where argolint runs from a source tree."""
+    """(distribution, module) of the built-in rules and of each entry point of others."""
     found = sorted((e.dist.name if e.dist else e.name, e.value) for e in entry_points(group=GROUP))
-    installed = {module for _, module in found}
-    return (*(("argolint", module) for module in BUILTIN if module not in installed), *found)
+    return (*((OWN, module) for module in BUILTIN), *(entry for entry in found if entry[0] != OWN))
 
 
 def _modules() -> Iterator[tuple[str, ModuleType]]:

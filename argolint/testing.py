@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,15 +49,17 @@ from argolint.application.fleet import IN_CLUSTER, cluster_of
 from argolint.application.resource import State
 from argolint.application.rule import Rule
 from argolint.comparison import compare
-from argolint.config import file as config
 from argolint.engine import pipeline as lint
-from argolint.engine import several, suppress
+from argolint.engine import servers
 from argolint.engine.plan import Chosen, Plan
+from argolint.engine.servers import Source
 from argolint.errors import NotRecorded
 from argolint.model import Json, Object
+from argolint.model import stats as model_stats
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.server.transport import Answer, Query, Stats
+from argolint.suppression import suppress
 from argolint.values import dig, knowledge, parse_time
 
 DEFAULT_NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -87,31 +89,30 @@ def load_fixture(path: Path) -> Fixture:
 def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
     """The report of a whole check over the fixture, with default options."""
     plan = Plan(tuple(Chosen(r, r.default_options) for r in rules), workers=1, manifests=True)
-    part = (
-        _of_several(fixture, plan) if "servers" in fixture.data else lint.collect(FixtureTransport(fixture.data), plan)
-    )
+    read, failures, remarks = servers.load([*_sources(fixture)])
+    part = servers.examine(read, failures, remarks, plan, lambda name: lambda done, total: None)
     ids = frozenset(r.id for r in rules)
     now = parse_time(part.started_at)
-    outcome = lint.conclude(part, plan.rules, suppress.Suppressions(config.Loaded(config.Config()), None, ids, now))
+    outcome = lint.conclude(part, plan.rules, suppress.Suppressions(known_rules=ids, now=now))
     return assemble.build(
         outcome,
         servers=part.servers,
         started_at=part.started_at,
-        stats=report.Stats(),
+        stats=model_stats.Stats(),
         tool_version="0",
     )
 
 
-def _of_several(fixture: Fixture, plan: Plan) -> lint.Part:
-    """`servers` in place of `apps`: each has a `name`, `apps`, perhaps `server` and `clusters` (aliases, as in a servers file)."""
-    sources = []
-    for given in fixture.data["servers"]:
+def _sources(fixture: Fixture) -> Iterator[Source]:
+    """The Argo CD of the fixture's `apps`, or those of its `servers`: each has a `name`, `apps`, perhaps `server` and `clusters`
+    (aliases, as in a servers file)."""
+    if "servers" not in fixture.data:
+        yield Source("", FixtureTransport(fixture.data))
+    for given in fixture.data.get("servers") or ():
         server = given.get("server") or {}
         settings = {"url": f"https://{given['name']}.example.com", **(server.get("settings") or {})}
         data = {**given, "taken_at": fixture.data.get("taken_at"), "server": {**server, "settings": settings}}
-        sources.append(several.Source(given["name"], FixtureTransport(data), given.get("clusters") or {}))
-    read, failures, remarks = several.load(sources)
-    return several.examine(read, failures, remarks, plan, lambda name: lambda done, total: None)
+        yield Source(given["name"], FixtureTransport(data), given.get("clusters") or {})
 
 
 def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[str, Json]]) -> list[str]:
@@ -132,7 +133,7 @@ def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[st
     return lines
 
 
-def _told(f: report.Finding) -> dict[str, Json]:
+def _told(f: report.ReportedFinding) -> dict[str, Json]:
     first = f.fixes[0] if f.fixes else None
     return {
         "app": f.app.name,

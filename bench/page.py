@@ -93,20 +93,22 @@ def made(count: int) -> report.Report:
     return report.Report("1.0", report.Tool("argolint", "0"), "2026-01-01T12:00:00Z", True, (server,), counts, findings)
 
 
-def finding(n: int) -> report.Finding:
+def finding(n: int) -> report.ReportedFinding:
     digest = hashlib.sha256(str(n).encode()).hexdigest()
     severity: Any = ("error", "warning", "info")[n % 3]
-    app = report.App("https://argocd.example.com", "argocd", f"service-{n}", f"team-{n % 40}")
-    fix = report.Fix(
-        f"Remove it from service-{n}", "manifest", f"apps/service-{n}/cm.yaml", report.Edit("text", f"rm {n}")
+    app = report.ReportedApp("https://argocd.example.com", "argocd", f"service-{n}", f"team-{n % 40}")
+    fix = report.ReportedFix(
+        f"Remove it from service-{n}", "manifest", f"apps/service-{n}/cm.yaml", report.ReportedEdit("text", f"rm {n}")
     )
-    return report.Finding(
+    return report.ReportedFinding(
         *("live-edit", "drift", severity, "proven", app),
         f"ConfigMap prod/settings-{n * 7919 % 10007} is claimed by service-{n} and by service-{n + 1}",
         "",
         digest[:16],
         evidence=(f"service-{n} wants revision {digest}",),
-        resource=report.Resource("", "v1", "ConfigMap", "prod", f"settings-{n}", "https://kubernetes.default.svc"),
+        resource=report.ReportedResource(
+            "", "v1", "ConfigMap", "prod", f"settings-{n}", "https://kubernetes.default.svc"
+        ),
         pointer="/data/KEY",
         fixes=(fix,),
     )

@@ -21,7 +21,8 @@ from pathlib import Path
 import yaml
 
 from argolint.fixes.anchors import Diff, anchored
-from argolint.fixes.placement import Choice, Site, arrange
+from argolint.fixes.placement import arrange
+from argolint.fixes.site import Choice, Site
 from argolint.reports import document as report
 from argolint.sources.checkout import Checkout, Committed, open_checkouts
 
@@ -109,20 +110,20 @@ def fill(root: Path, files: dict[str, str]) -> None:
     git("switch", "-q", "main")
 
 
-def finding(n: int) -> report.Finding:
+def finding(n: int) -> report.ReportedFinding:
     name = f"app-{n:04}"
-    app = report.App("https://argocd.example.com", "argocd", name, "default")
-    resource = report.Resource("apps", "v1", "Deployment", "shop", name, "c")
+    app = report.ReportedApp("https://argocd.example.com", "argocd", name, "default")
+    resource = report.ReportedResource("apps", "v1", "Deployment", "shop", name, "c")
     target, path, value = (
         ("manifest", "/spec/replicas", 4),
         ("application", "/spec/syncPolicy", {"automated": {}}),
         ("helm-values", "/image/tag", "three"),
     )[n % 3]
-    edit = report.Edit(
+    edit = report.ReportedEdit(
         "json-patch", [{"op": "add" if target == "application" else "replace", "path": path, "value": value}]
     )
-    fix = report.Fix("Set it", target, name, edit, verified=True)  # type: ignore[arg-type]
-    return report.Finding(
+    fix = report.ReportedFix("Set it", target, name, edit, verified=True)  # type: ignore[arg-type]
+    return report.ReportedFinding(
         *("live-edit", "drift", "warning", "proven", app, "it drifts", "", f"{n}"),
         resource=resource,
         pointer="/spec/replicas",
@@ -130,7 +131,7 @@ def finding(n: int) -> report.Finding:
     )
 
 
-def whole(findings: list[report.Finding]) -> report.Report:
+def whole(findings: list[report.ReportedFinding]) -> report.Report:
     counts = report.Summary(0, 0, report.Counts(), 0, 0)
     return report.Report("1.0", report.Tool("argolint", "0"), "", True, (), counts, tuple(findings))
 

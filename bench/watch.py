@@ -23,8 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import fleet
+sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:2]]
+import fleet  # noqa: E402
 
 SETTLED_S, QUIET_S = 5.0, 60.0
 
@@ -44,8 +44,9 @@ def main() -> None:
 def measure(argocd: subprocess.Popen[str], apps: int) -> None:
     from argolint.reports.formats import Style
     from argolint.serve.checker import Checker
-    from argolint.serve.follower import FleetFollower
-    from argolint.serve.looks import FleetLooks
+    from argolint.serve.follower import Follower
+    from argolint.serve.followers import Followers, Looks
+    from argolint.serve.looks import FleetLook
     from argolint.serve.times import Times
     from argolint.serve.watcher import Everything
 
@@ -55,9 +56,11 @@ def measure(argocd: subprocess.Popen[str], apps: int) -> None:
     url, token = told.readline().split()
     times = Times(relist_s=0.0)
     connect, collect, empty = service(url, token)
-    looks = FleetLooks(collect, times, 8)
-    follower = FleetFollower(looks, connect, times, print)
-    checker = Checker(lambda: collect(None, None, whole=True), empty, 600, Style(), print, follower)
+    look, turn = FleetLook(times, 8), threading.Condition()
+    looks = Looks({"": look}, collect)
+    follower = Follower(look, connect, times, print, turn)
+    followers = Followers({"": follower}, looks, turn)
+    checker = Checker(lambda: collect({}, whole=True), empty, 600, Style(), print, followers)
 
     def asked() -> int:
         print("requests", file=commands, flush=True)
@@ -74,9 +77,9 @@ def measure(argocd: subprocess.Popen[str], apps: int) -> None:
     idle = (time.process_time() - used) / QUIET_S
     print(f"quiet   {100 * idle:.3f} % of a processor, {asked() - requests} requests in {QUIET_S:.0f} s")
     used, requests = time.process_time(), asked()
-    checker.once(lambda: looks.look(Everything()))
+    checker.once(lambda: looks.look({"": Everything()}))
     listed, requests = time.process_time() - used, asked() - requests
-    print(f"list    {listed:.2f} s of processor time, {requests} requests, {looks.reused} results reused")
+    print(f"list    {listed:.2f} s of processor time, {requests} requests, {look.reused} results reused")
     share = idle + listed / times.list_s
     print(
         f"        in ten minutes: {100 * share:.2f} % (goal 1 %), {requests * 60 / times.list_s:.1f} requests/min (goal 1)"
@@ -95,29 +98,24 @@ def measure(argocd: subprocess.Popen[str], apps: int) -> None:
 
 def service(url: str, token: str) -> Any:
     """Transport and check, as `argolint serve --watch` makes them."""
+    from argolint.cli import reading
     from argolint.cli import session as common
+    from argolint.cli.given import Given
+    from argolint.cli.prepare import prepare
+    from argolint.engine.servers import Source
     from argolint.reports import assemble
     from argolint.reports import document as report
     from argolint.serve.checked import Checked
     from argolint.server.connection import Connection
     from argolint.server.http import HttpTransport
 
-    given: dict[str, Any] = {**common.NO_SELECTION, **common.NO_FAILING, "outputs": (), "quiet": True, "verbose": False}
-    given |= {
-        "color": "never",
-        "config_file": None,
-        "trusted_config": None,
-        "baseline": None,
-        "select": (),
-        "ignore": (),
-    }
-    run = common.prepare({**given, "workers": 8, "min_severity": None})
+    run = prepare(Given(quiet=True, color="never", workers=8))
 
     def connect() -> HttpTransport:
         return HttpTransport(Connection(url, token))
 
-    def collect(read: Any, look: Any, *, whole: bool) -> Checked:
-        part = common.collect(run, {"quiet": True}, connect(), read, look)
+    def collect(ways: Any, *, whole: bool) -> Checked:
+        part, _ = reading.collect(run, Given(quiet=True), ((Source("", connect()),), ()), ways)
         return Checked(common.conclude(part, run), frozenset(assemble.app(r.ref) for r in part.results))
 
     summary = assemble.summarise((), 0, apps=0, resources=0)
@@ -140,10 +138,10 @@ def write(folder: Path, apps: int) -> None:
 
 def serve(folder: Path) -> None:
     """The Argo CD of the bench; `change NAME` on standard input changes an application, `requests` asks how many there were."""
-    from argolint.snapshots.changing import Changing
     from argolint.snapshots.http_server import ReplayServer
     from argolint.snapshots.http_stream import Stream
     from argolint.snapshots.reader import SnapshotTransport
+    from tests.changing import Changing
 
     changing, stream = Changing(SnapshotTransport([folder])), Stream()
     changing.listen(stream.publish)

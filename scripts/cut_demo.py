@@ -3,7 +3,7 @@
     python scripts/cut_demo.py ../shared/recordings/harbourline 3-after-commits argolint/snapshots/demo/harbourline.tar.gz
 
 Kept are the applications whose manifests are the company's own: plain manifests, kustomizations and its own chart. Dropped
-are those that render a chart of somebody else (vendored, or copied from an example), with everything about them.
+are those that render a chart of someone else (vendored, or copied from an example), with everything about them.
 """
 
 from __future__ import annotations

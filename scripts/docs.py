@@ -15,7 +15,7 @@ import click
 
 from argolint.application.rule import Rule
 from argolint.cli.group import COMMANDS
-from argolint.config.file import schema as config_schema
+from argolint.engine.config import schema as config_schema
 from argolint.plugins import load_rules
 from argolint.reports.document import schema as report_schema
 

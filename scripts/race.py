@@ -21,7 +21,7 @@ _STATES = b'{"items": [{"kind": "Service", "name": "web", "namespace": "shop", "
 
 
 def main(processes: int) -> int:
-    """How many of so many processes died; prints the exit code of each."""
+    """How many of that many processes died; prints the exit code of each."""
 
     def one(number: int) -> int:
         done = subprocess.run([sys.executable, __file__, "one"], capture_output=True, check=False)

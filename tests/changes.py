@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from argolint.snapshots.changing import Changing, Place
 from argolint.values.decoding import json_value
+from tests.changing import Changing, Place
 
 _STATES = ("/managed-resources", "/resource-tree")
 

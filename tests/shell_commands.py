@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from argolint.reports.document import Fix
+from argolint.reports.document import ReportedFix
 from argolint.values.knowledge import parse
 
 _MARKED = re.compile(r"\s*#\s+(?:\$ )?((?:kubectl|argocd|helm|jq) (?!.*\bis\b).*)")
@@ -29,7 +29,7 @@ def known() -> dict[str, Any]:
     return found
 
 
-def commands(fix: Fix) -> Iterator[str]:
+def commands(fix: ReportedFix) -> Iterator[str]:
     """Every command of a fix: its own, the steps before it, and those in its comments and caveat."""
     yield from fix.before
     lines = str(fix.edit.content).splitlines() if fix.edit.kind in ("command", "yaml") else []
@@ -41,7 +41,7 @@ def commands(fix: Fix) -> Iterator[str]:
     yield from (found[1] for found in _QUOTED.finditer(fix.caveat))
 
 
-def faults(fixes: Iterable[Fix]) -> list[str]:
+def faults(fixes: Iterable[ReportedFix]) -> list[str]:
     """What is wrong with the commands of these fixes, a line each; empty when nothing is."""
     lines = list(dict.fromkeys(line for fix in fixes for line in commands(fix)))
     unknown = [line for line in lines if line not in _SEEN]

@@ -17,13 +17,12 @@ import pytest
 
 from argolint import testing
 from argolint.cli.demo import RECORDING
-from argolint.config import file as config
 from argolint.engine import pipeline as lint
-from argolint.engine import suppress
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.suppression import suppress
 from tests.conftest import ROOT, run_argolint
 
 WRONG: tuple[Any, ...] = (None, 0, 1.5, True, "", "a/b:c", [], [None], ["x"], [1], {}, {"a": None}, [{}], [[]])
@@ -76,7 +75,7 @@ def _places(node: Any) -> Iterator[tuple[Any, Any]]:
 def test_values_of_wrong_types_fail_no_rule(end: str, seed: int) -> None:
     rules = tuple(Chosen(r, r.default_options) for r in load_rules().values())
     part = lint.collect(Distorted(end, seed), Plan(rules, workers=1, deep=True))
-    outcome = lint.conclude(part, rules, suppress.Suppressions(config.Loaded(config.Config()), None, frozenset()))
+    outcome = lint.conclude(part, rules, suppress.Suppressions())
     assert [(f.rule, f.error) for f in outcome.failures if f.rule] == []
     assert outcome.findings
 
@@ -121,3 +120,8 @@ def test_a_message_is_one_line_whatever_a_revision_holds() -> None:
     told = [f.message for f in found.findings if "::error::x" in f.message]
     assert told
     assert all(len(message.splitlines()) == 1 for message in told)
+
+
+def test_an_option_that_has_no_effect_is_never_suggested() -> None:
+    assert run_argolint("check", "--log-level").err.splitlines()[-1] == "Error: No such option '--log-level'."
+    assert "'--server'" in run_argolint("check", "--servr").err

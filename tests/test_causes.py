@@ -10,17 +10,18 @@ import msgspec
 import pytest
 
 from argolint import AppRef, Finding, Follows, Location, ResourceId, Severity, Symptom
-from argolint.config.file import Config, Loaded
-from argolint.engine import pipeline, suppress
+from argolint.engine import pipeline
 from argolint.engine.causes import with_causes
-from argolint.engine.plan import AppResult, Outcome, ServerRead
-from argolint.engine.selection import Shown
 from argolint.model import SEVERITIES
+from argolint.model.fingerprint import fingerprint
+from argolint.model.results import AppResult, Outcome, ServerRead
+from argolint.model.selection import Shown
+from argolint.model.stats import Stats
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports.causes import identity, linked, roots
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.suppression.fingerprint import fingerprint
+from argolint.suppression import suppress
 from tests.conftest import PHASES, recording
 from tests.recorded import plainly, rules
 
@@ -59,7 +60,7 @@ def made(outcome: Outcome) -> report.Report:
         outcome,
         servers=[ServerRead(CLUSTER, "v3")],
         started_at="2026-01-01T00:00:00Z",
-        stats=report.Stats(),
+        stats=Stats(),
         tool_version="1",
     )
 
@@ -139,7 +140,7 @@ def test_what_is_hidden_still_explains_and_what_follows_names_the_cause_behind()
 @cache
 def checked(phase: str) -> Outcome:
     now = SnapshotTransport([recording(phase)]).now()
-    known = suppress.Suppressions(Loaded(Config()), None, frozenset(FAMILY), now)
+    known = suppress.Suppressions(known_rules=frozenset(FAMILY), now=now)
     return pipeline.conclude(plainly(phase), rules(), known)
 
 
@@ -168,7 +169,7 @@ def test_what_a_filter_shows_is_a_part_of_the_whole(phase: str) -> None:
     assert selected == set(told)
 
 
-def replace_cause(found: report.Finding) -> report.Finding:
+def replace_cause(found: report.ReportedFinding) -> report.ReportedFinding:
     """The finding without the one thing that a filter may change."""
     return msgspec.structs.replace(found, caused_by=None)
 

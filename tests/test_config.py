@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from argolint.config import file as config
+from argolint.engine import config
 from argolint.errors import UsageError
 from argolint.server.connection import Flags
 from argolint.values import strict_yaml
@@ -39,7 +39,7 @@ def test_a_good_file_is_read_whole() -> None:
     assert loaded.config.select == ("drift", "error")
     assert loaded.config.rules["unexplained-drift"].severity == "info"
     assert str(loaded.config.ignore[0].expires) == "2027-01-01"
-    assert loaded.ignore_lines == (6,)
+    assert [entry.line for entry in loaded.entries] == [6]
 
 
 @pytest.mark.parametrize(

@@ -289,7 +289,7 @@ def test_a_cluster_looks_at_several_servers_with_a_token_each(
         refused = run_here(*args, "--dask", running.address, "--worker-token", "env:TOKEN", cwd=tmp_path)
     assert report(ran) == report(run_here(*args, cwd=tmp_path))
     assert len(report(ran)["servers"]) == 2
-    assert (refused.code, "--worker-token is of a single server" in refused.err) == (2, True)
+    assert (refused.code, "--worker-token is for a single server" in refused.err) == (2, True)
 
 
 def test_a_server_whose_token_no_worker_has_costs_no_finding_of_another(

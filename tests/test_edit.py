@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from argolint.errors import ArgolintError, UsageError
-from argolint.fixes.placement import Arranged, Choice, Site, arrange
+from argolint.fixes.placement import Arranged, arrange
+from argolint.fixes.site import Choice, Site
 from argolint.host.folder import Folder
-from argolint.reports.document import Finding
+from argolint.reports.document import ReportedFinding
 from argolint.sources import checkout
 from argolint.sources.checkout import ChangedError, open_checkouts
 from tests.checkouts import APPLICATION, DEPLOYMENT, REPO, app, finding, fragment, patch, repository, resource
@@ -25,7 +26,7 @@ IMAGE = patch({"op": "replace", "path": "/spec/template/spec/containers/0/image"
 
 
 def choices(*findings: Any) -> list[Choice]:
-    made = [msgspec.convert(f, Finding) for f in findings]
+    made = [msgspec.convert(f, ReportedFinding) for f in findings]
     return [Choice(f, f.fixes[0], 1) for f in made]
 
 

@@ -13,18 +13,17 @@ import msgspec
 import pytest
 
 from argolint import App, AppRef, Fact, Finding, Fleet, Location, Related, ResourceId, Rule, Symptom, Want
-from argolint.config import file as config
 from argolint.engine import pipeline as lint
-from argolint.engine import suppress
-from argolint.engine.causes import Causes
 from argolint.engine.join import join
-from argolint.engine.plan import AppResult, Chosen, Plan, ServerRead
+from argolint.engine.plan import Chosen, Plan
 from argolint.engine.settle import settle
-from argolint.engine.stats import Stats
 from argolint.errors import UsageError
+from argolint.model.results import AppResult, Causes, ServerRead
+from argolint.model.stats import Stats
 from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.suppression import suppress
 from argolint.testing import Fixture, FixtureTransport, check
 from tests.conftest import recording
 
@@ -225,7 +224,7 @@ def _run(path: Path, workers: int = 8, shards: int = 1) -> bytes:
         parts.append((str(index), lint.from_json(lint.to_json(part), "memory") if shards > 1 else part))
     part = lint.merge(parts)
     ids = frozenset(r.rule.id for r in chosen)
-    outcome = lint.conclude(part, chosen, suppress.Suppressions(config.Loaded(config.Config()), None, ids))
+    outcome = lint.conclude(part, chosen, suppress.Suppressions(known_rules=ids))
     return msgspec.json.encode(replace(outcome, causes=Causes())) + repr(outcome.causes).encode()
 
 

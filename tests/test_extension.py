@@ -27,10 +27,10 @@ from tests.test_serve import Argo, get
 PATH = "/api/v1/application"
 TOKEN = "token-of-the-extension"
 OTHER = "https://other.example.com"
-OWN = r.App(SERVER, "argocd", "web", "shop")
-BESIDE = r.App(SERVER, "argocd", "cart", "shop")
-FOREIGN = r.App(SERVER, "argocd", "vault-unseal", "safe")
-FAR = r.App(SERVER, "team-b", "api", "bank")
+OWN = r.ReportedApp(SERVER, "argocd", "web", "shop")
+BESIDE = r.ReportedApp(SERVER, "argocd", "cart", "shop")
+FOREIGN = r.ReportedApp(SERVER, "argocd", "vault-unseal", "safe")
+FAR = r.ReportedApp(SERVER, "team-b", "api", "bank")
 APPS = (OWN, BESIDE, FOREIGN, FAR)
 
 
@@ -41,7 +41,7 @@ def asks(name: str = "argocd:web", project: str = "shop", token: str = TOKEN) ->
 
 @contextmanager
 def answering(
-    *findings: r.Finding, extension: Extension | None = None, token: str = "", **other: Any
+    *findings: r.ReportedFinding, extension: Extension | None = None, token: str = "", **other: Any
 ) -> Iterator[tuple[str, int]]:
     """The address of a service that has checked once and found these."""
     report = msgspec.structs.replace(_report(*findings), **other)
@@ -61,8 +61,8 @@ def answer(address: tuple[str, int], headers: Mapping[str, str] | None = None, p
 def test_it_answers_with_the_findings_of_the_application_in_the_headers() -> None:
     calm = _finding(severity="info", fingerprint="calm")
     hidden = _finding(suppressed={"by": "baseline", "reason": "known"}, fingerprint="suppressed")
-    failure = r.Failure("manifests", "no answer", "wait", OWN)
-    elsewhere = r.Failure("manifests", "not for these eyes", app=FOREIGN)
+    failure = r.ReportedFailure("manifests", "no answer", "wait", OWN)
+    elsewhere = r.ReportedFailure("manifests", "not for these eyes", app=FOREIGN)
     with answering(
         calm, _finding(), hidden, _finding("cart"), failures=(failure, elsewhere), complete=False
     ) as address:
@@ -153,19 +153,24 @@ def test_before_the_first_check_it_says_so() -> None:
     assert said == (503, {"error": "no check has succeeded yet"})
 
 
-def _related(*apps: r.App) -> tuple[r.Related, ...]:
-    key = r.Resource("", "v1", "Secret", "safe", "unseal-keys", "https://10.0.0.1")
-    return tuple(r.Related(app, "claimant", key, "/data") for app in apps)
+def _related(*apps: r.ReportedApp) -> tuple[r.ReportedRelated, ...]:
+    key = r.ReportedResource("", "v1", "Secret", "safe", "unseal-keys", "https://10.0.0.1")
+    return tuple(r.ReportedRelated(app, "claimant", key, "/data") for app in apps)
 
 
 CROSSED = _finding(
     message='ConfigMap prod/settings of "web" is rendered by "vault-unseal", "cart" and team-b/api too; api/v1 is no name.',
     evidence=("argocd/vault-unseal wants 3", "vault-unseal:apps/Deployment:prod/x", "argocd_vault-unseal is next"),
-    related=(r.Related(BESIDE, "claimant", _finding().resource), *_related(FOREIGN)),
+    related=(r.ReportedRelated(BESIDE, "claimant", _finding().resource), *_related(FOREIGN)),
     fixes=(
-        r.Fix("Keep it in web", "manifest", "web/settings.yaml", r.Edit("text", "delete it here")),
-        r.Fix("Remove it", "manifest", "apps", r.Edit("command", "rm apps/vault-unseal/settings.yaml")),
-        r.Fix("Give", "manifest", "a", r.Edit("json-patch", [{"op": "add", "path": "/x", "value": "vault-unseal"}])),
+        r.ReportedFix("Keep it in web", "manifest", "web/settings.yaml", r.ReportedEdit("text", "delete it here")),
+        r.ReportedFix("Remove it", "manifest", "apps", r.ReportedEdit("command", "rm apps/vault-unseal/settings.yaml")),
+        r.ReportedFix(
+            "Give",
+            "manifest",
+            "a",
+            r.ReportedEdit("json-patch", [{"op": "add", "path": "/x", "value": "vault-unseal"}]),
+        ),
     ),
 )
 
@@ -201,9 +206,13 @@ def test_names_of_other_projects_are_shown_where_that_is_configured() -> None:
 
 def test_a_finding_of_another_project_tells_its_rule_and_the_part_of_this_application() -> None:
     foreign = msgspec.structs.replace(
-        CROSSED, app=FOREIGN, fingerprint="foreign", source=r.Source("https://git/safe", "main", "vault"), caused_by="x"
+        CROSSED,
+        app=FOREIGN,
+        fingerprint="foreign",
+        source=r.ReportedSource("https://git/safe", "main", "vault"),
+        caused_by="x",
     )
-    own = r.Related(OWN, "cause", r.Resource("", "v1", "ConfigMap", "prod", "mine", "c"), "/data/a")
+    own = r.ReportedRelated(OWN, "cause", r.ReportedResource("", "v1", "ConfigMap", "prod", "mine", "c"), "/data/a")
     foreign = msgspec.structs.replace(foreign, related=(own, *_related(FAR)))
     with answering(foreign) as address:
         status, body = answer(address)
@@ -231,7 +240,7 @@ def test_a_common_word_is_hidden_where_it_is_certain_to_be_an_application(text: 
 
 
 def test_an_application_of_that_name_in_the_own_project_is_named() -> None:
-    twin = r.App(SERVER, "team-b", "web", "bank")
+    twin = r.ReportedApp(SERVER, "team-b", "web", "bank")
     assert Others(OWN, (OWN, twin)).text('"web" and team-b/web') == '"web" and an application of project bank'
 
 
@@ -241,11 +250,11 @@ def test_ten_thousand_findings_give_a_bounded_answer() -> None:
         message="m" * 5_000,
         evidence=("e" * 5_000,) * 500,
         related=_related(FOREIGN) * 500,
-        fixes=(r.Fix("f" * 5_000, "manifest", "w" * 5_000, r.Edit("text", "c" * 50_000)),) * 50,
+        fixes=(r.ReportedFix("f" * 5_000, "manifest", "w" * 5_000, r.ReportedEdit("text", "c" * 50_000)),) * 50,
     )
     short = [_finding(fingerprint=f"s{n}", severity="warning") for n in range(9_990)]
     many = [msgspec.structs.replace(long, app=BESIDE, fingerprint=f"l{n}") for n in range(10)]
-    failures = (r.Failure("x", "y" * 9_000, app=BESIDE),) * 1_000
+    failures = (r.ReportedFailure("x", "y" * 9_000, app=BESIDE),) * 1_000
     with answering(*short, *many, failures=failures) as address:
         status, body = answer(address)
         assert (status, len(body["findings"]), body["left_out"]) == (200, MOST_FINDINGS, 9_890)

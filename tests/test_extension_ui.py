@@ -221,15 +221,21 @@ def test_findings_stand_in_panel_flyout_and_tab(browser: Browser, react: tuple[s
 
 
 def test_hostile_texts_stay_texts(browser: Browser, react: tuple[str, str]) -> None:
-    fix = r.Fix(
-        HOSTILE, "manifest", HOSTILE, r.Edit("yaml", HOSTILE), caveat=HOSTILE, unverified=HOSTILE, before=(HOSTILE,)
+    fix = r.ReportedFix(
+        HOSTILE,
+        "manifest",
+        HOSTILE,
+        r.ReportedEdit("yaml", HOSTILE),
+        caveat=HOSTILE,
+        unverified=HOSTILE,
+        before=(HOSTILE,),
     )
-    related = r.Related(BESIDE, "other", r.Resource("", "v1", HOSTILE, HOSTILE, HOSTILE, ""), HOSTILE)
+    related = r.ReportedRelated(BESIDE, "other", r.ReportedResource("", "v1", HOSTILE, HOSTILE, HOSTILE, ""), HOSTILE)
     evil = _finding(
         rule=HOSTILE, cause=HOSTILE, message=HOSTILE, evidence=(HOSTILE,), fixes=(fix,), related=(related,), since=HOSTILE,
         pointer=HOSTILE, fingerprint=HOSTILE, docs="javascript:window.owned=1", resource=related.resource,
     )  # fmt: skip
-    failure = r.Failure(HOSTILE, HOSTILE, app=OWN)
+    failure = r.ReportedFailure(HOSTILE, HOSTILE, app=OWN)
     with (
         answering(evil, failures=(failure,), complete=False, started_at=HOSTILE) as backend,
         opened(browser, ArgoCD(*react, backend)) as (page, complaints),

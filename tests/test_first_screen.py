@@ -12,14 +12,15 @@ import msgspec
 import pytest
 import yaml
 
-from argolint.config.file import Config, Loaded
-from argolint.engine import pipeline, suppress
+from argolint.engine import pipeline
+from argolint.model.stats import Stats
 from argolint.reports import assemble, formats
 from argolint.reports import document as report
 from argolint.reports.formats import Style
 from argolint.reports.formats.edits import as_text
 from argolint.reports.formats.layout import visible, wrapped
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.suppression import suppress
 from tests.conftest import PHASES, recording, run_argolint
 from tests.recorded import plainly, rules
 
@@ -31,10 +32,8 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 def reported(phase: str) -> report.Report:
     now = SnapshotTransport([recording(phase)]).now()
     part = plainly(phase)
-    outcome = pipeline.conclude(part, rules(), suppress.Suppressions(Loaded(Config()), None, frozenset(), now))
-    return assemble.build(
-        outcome, servers=part.servers, started_at="", stats=report.Stats(), tool_version="1", remarks=()
-    )
+    outcome = pipeline.conclude(part, rules(), suppress.Suppressions(now=now))
+    return assemble.build(outcome, servers=part.servers, started_at="", stats=Stats(), tool_version="1", remarks=())
 
 
 def test_the_first_screen_of_the_demo() -> None:
@@ -194,12 +193,15 @@ def test_what_fails_alike_is_one_line_with_the_applications() -> None:
     path = "/api/v1/applications/{}/managed-resources: 500 context deadline exceeded"
     names = [f"team web {n}" for n in range(12)]
     failures = [
-        report.Failure(
-            "managed-resources", path.format(name.replace(" ", "%20")), "run again", report.App("", "argocd", name, "p")
+        report.ReportedFailure(
+            "managed-resources",
+            path.format(name.replace(" ", "%20")),
+            "run again",
+            report.ReportedApp("", "argocd", name, "p"),
         )
         for name in names
     ]
-    alone = report.Failure("clusters", "403 permission denied")
+    alone = report.ReportedFailure("clusters", "403 permission denied")
     lines = formats.render(
         msgspec.structs.replace(made, failures=(*failures, alone)), "text", Style(width=400)
     ).splitlines()

@@ -102,7 +102,7 @@ def entries(found: dict[str, Any]) -> dict[tuple[str, int], tuple[Any, ...]]:
     }
 
 
-def plain(fix: report.Fix) -> Any:
+def plain(fix: report.ReportedFix) -> Any:
     """The fix as the JSON report has it."""
     return json.loads(json.dumps(report.plain_data(fix)))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from argolint.reports import document as report
-from argolint.reports.document import Edit, Fix
+from argolint.reports.document import ReportedEdit, ReportedFix
 from tests.conftest import PHASES
 from tests.shell_commands import commands, faults
 
@@ -44,17 +44,17 @@ def test_every_command_of_a_recording_can_be_run(phase: str, report_of: Callable
     ],
 )
 def test_what_cannot_be_run_is_seen(command: str, fault: str) -> None:
-    (found, *_) = faults([Fix("t", "live", "w", Edit("command", command))])
+    (found, *_) = faults([ReportedFix("t", "live", "w", ReportedEdit("command", command))])
     assert found.startswith(fault)
 
 
 def test_commands_are_found_wherever_a_fix_holds_them() -> None:
     text = "# First:\n#    $ kubectl annotate node a b=c\n# prose about kubectl\nvalues: {}\n"
-    fix = Fix(
+    fix = ReportedFix(
         "t",
         "helm-values",
         "w",
-        Edit("yaml", text),
+        ReportedEdit("yaml", text),
         caveat="then `argocd app sync argocd/a`",
         before=("kubectl version",),
     )

@@ -20,14 +20,14 @@ RESPECT = {"syncOptions": ["RespectIgnoreDifferences=true"]}
 ONE, TWO = "1" * 64, "2" * 64
 
 
-def findings(rule: str, *apps: dict[str, Any], **server: Any) -> list[report.Finding]:
+def findings(rule: str, *apps: dict[str, Any], **server: Any) -> list[report.ReportedFinding]:
     data = {"about": "inline", "apps": list(apps), "server": server}
     found = testing.check(testing.Fixture(Path("inline.yaml"), data), RULES)
     assert [f.error for f in found.failures] == []
     return [finding for finding in found.findings if finding.rule == rule]
 
 
-def fixes(rule: str, *apps: dict[str, Any], **server: Any) -> list[report.Fix]:
+def fixes(rule: str, *apps: dict[str, Any], **server: Any) -> list[report.ReportedFix]:
     """Every fix of the rule's findings over these applications."""
     return [fix for finding in findings(rule, *apps, **server) for fix in finding.fixes]
 
@@ -110,7 +110,7 @@ def test_copies_that_were_not_read_are_not_called_equal() -> None:
     assert (read.caveat.partition(";")[0], read.safe) == ("the copies are equal", True)
 
 
-def duplicate(elements: list[dict[str, str]], name: str) -> report.Fix:
+def duplicate(elements: list[dict[str, str]], name: str) -> report.ReportedFix:
     told = "ApplicationSet shop contains applications with duplicate name: web (and 1 more)"
     condition = {"type": "ErrorOccurred", "status": "True", "reason": "ApplicationValidationError", "message": told}
     made = {
@@ -381,7 +381,7 @@ def test_another_operation_starts_when_the_one_before_it_is_over() -> None:
 def test_what_replaces_an_entry_of_argo_cd_says_so() -> None:
     """`--upsert` empties what the command does not repeat: credentials, or the labels by which ApplicationSets choose clusters."""
 
-    def blind(message: str, **source: str) -> report.Fix:
+    def blind(message: str, **source: str) -> report.ReportedFix:
         told = f"Failed to load target state: failed to generate manifest for source 1 of 1: {message}"
         status = {"conditions": [{"type": "ComparisonError", "message": told}], "sync": {"status": "Unknown"}}
         (fix, *_) = fixes("comparison-error", {"name": "web", "spec": {"source": source}, "status": status})

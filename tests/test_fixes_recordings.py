@@ -23,14 +23,14 @@ from argolint.engine import run as engine
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.fixes.placement import composed
+from argolint.fixes.compose import composed
 from argolint.model import AppRef, ResourceKey
+from argolint.model.fingerprint import fingerprint
 from argolint.plugins import load_rules
 from argolint.proof.syncs import Moment, application_after, compared, moment_of, one_sync, terms_of
 from argolint.proof.verify import verify
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.sources.yaml_text import EditError, documents
-from argolint.suppression.fingerprint import fingerprint
 from argolint.values import get
 from tests.checkouts import repository
 from tests.conftest import PHASES, recording, run_argolint

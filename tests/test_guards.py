@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from argolint import testing
-from argolint.fixes.placement import composed
+from argolint.fixes.compose import composed
 from argolint.plugins import load_rules
 from argolint.sources.export import ExportError, export
 from argolint.sources.yaml_text import EditError

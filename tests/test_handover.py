@@ -58,7 +58,7 @@ def two(**reader: Any) -> dict[str, Any]:
     return {"about": "inline", "apps": [app("write", settings("write"), live), app("read", wanted, live, **reader)]}
 
 
-def first(data: dict[str, Any], rule: str = "shared-resource") -> report.Fix:
+def first(data: dict[str, Any], rule: str = "shared-resource") -> report.ReportedFix:
     found = testing.check(testing.Fixture(Path("inline.yaml"), data), RULES)
     assert [f.error for f in found.failures] == []
     (finding,) = [f for f in found.findings if f.rule == rule]

@@ -124,7 +124,7 @@ class Hostile:
 )
 @pytest.mark.parametrize("name", FORMATS)
 def test_no_field_of_a_report_acts_in_any_format(name: str, edit: dict[str, Any]) -> None:
-    made = Hostile({"edit": report.Edit(**edit), "suppressed": None}).of(report.Report)
+    made = Hostile({"edit": report.ReportedEdit(**edit), "suppressed": None}).of(report.Report)
     for style in (Style(), Style(verbose=True, width=20)):
         text = render(made, name, style)
         assert not set(text) & set(UNSEEN) - {"\n"}

@@ -26,7 +26,7 @@ def _at(day: int, hour: int = 0) -> str:
     return f"2026-01-{day:02}T{hour:02}:00:00Z"
 
 
-def _remember(file: Path, report: r.Report, apps: set[r.App] | None = None) -> r.Report:
+def _remember(file: Path, report: r.Report, apps: set[r.ReportedApp] | None = None) -> r.Report:
     with history.opened(file) as known:
         return known.remember(report, apps)
 
@@ -46,7 +46,7 @@ def test_ages_are_those_of_any_sequence_of_checks(tmp_path: Path) -> None:
         failed = {name for name in names if draw.random() < 0.15}
         asked = None if draw.random() < 0.7 else {name for name in names if draw.random() < 0.6}
         visible = {n for n in present if n not in failed and (asked is None or n in asked)}
-        failures = tuple(r.Failure("x", "no", app=_finding(name).app) for name in sorted(failed))
+        failures = tuple(r.ReportedFailure("x", "no", app=_finding(name).app) for name in sorted(failed))
         report = _report(*(_finding(name) for name in sorted(visible)), started_at=_at(day))
         report = msgspec.structs.replace(report, failures=failures, complete=not failures)
         for name in names:
@@ -114,7 +114,7 @@ def test_a_damaged_file_is_put_aside_and_told(tmp_path: Path, damage: str) -> No
     assert _ages(made) == {"a": (_at(2), 0)}
     (remark,) = made.remarks
     assert f"the state file {file} was damaged" in remark
-    assert "it is kept as state.damaged-1, and history begins anew" in remark
+    assert "it is kept as state.damaged-1, and history begins again" in remark
     assert (tmp_path / "state.damaged-1").read_bytes() == content
     assert _ages(_remember(file, _report(_finding("a"), started_at=_at(3)))) == {"a": (_at(2), 0)}
 
@@ -129,7 +129,7 @@ def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name, said in (
         ("foreign", "foreign is a database of another program"),
-        ("newer", "newer is of a newer argolint"),
+        ("newer", "newer comes from a newer argolint"),
         ("folder", "the state file folder cannot be used"),
         ("no/such/state", "the state file no/such/state cannot be used"),
     ):

@@ -80,9 +80,9 @@ def until(page: Page, expression: str, arg: str | None = None) -> None:
     waiting.until(lambda: page.evaluate(expression, arg), lambda: expression)
 
 
-def _fits(f: r.Finding, term: str) -> bool:
+def _fits(f: r.ReportedFinding, term: str) -> bool:
     """The search language once more, over the JSON report."""
-    resource = f.resource or r.Resource("", "", "", "", "", "")
+    resource = f.resource or r.ReportedResource("", "", "", "", "", "")
     key, colon, value = term.partition(":")
     key, app = key.lower(), f"{f.app.namespace}/{f.app.name}"
     known = {
@@ -291,7 +291,7 @@ def test_without_scripts_everything_of_weight_is_read(demo: tuple[r.Report, Path
 
 
 def test_hostile_texts_stay_texts(tmp_path: Path, browser: Browser) -> None:
-    fix = r.Fix(HOSTILE, "manifest", HOSTILE, r.Edit("yaml", f"a: |\n  {HOSTILE}\n"), caveat=HOSTILE)
+    fix = r.ReportedFix(HOSTILE, "manifest", HOSTILE, r.ReportedEdit("yaml", f"a: |\n  {HOSTILE}\n"), caveat=HOSTILE)
     finding = _finding(
         HOSTILE,
         message=HOSTILE,
@@ -329,8 +329,11 @@ def test_ten_thousand_findings_are_drawn_as_they_are_scrolled_to(tmp_path: Path,
             message=f"ConfigMap prod/settings-{n * 7919 % 10007} is claimed by service-{n} and by service-{n + 1}",
             evidence=(f"service-{n} wants revision {hashlib.sha256(str(n).encode()).hexdigest()}",),
             fixes=(
-                r.Fix(
-                    f"Remove it from service-{n}", "manifest", f"apps/service-{n}/cm.yaml", r.Edit("text", f"rm {n}")
+                r.ReportedFix(
+                    f"Remove it from service-{n}",
+                    "manifest",
+                    f"apps/service-{n}/cm.yaml",
+                    r.ReportedEdit("text", f"rm {n}"),
                 ),
             ),
         )
@@ -474,7 +477,7 @@ def test_saved_reports_make_a_trend(tmp_path: Path) -> None:
         "tuesday": _report(complete=False, started_at="2026-01-06T00:00:00Z"),
         "today": _report(_finding("both"), _finding("web"), _finding("new"), started_at="2026-01-07T00:00:00Z"),
     }
-    apart = {"tuesday": (r.Failure("list", "no answer"),)}
+    apart = {"tuesday": (r.ReportedFailure("list", "no answer"),)}
     for name, report in days.items():
         failures = apart.get(name, report.failures)
         (tmp_path / name).write_bytes(r.to_json(msgspec.structs.replace(report, failures=failures)))

@@ -13,10 +13,10 @@ import pytest
 from argolint import App, AppRef, Fact, Finding, Fix, Location, ResourceId, Rule
 from argolint.application.app import app_from_list
 from argolint.engine.join import join
-from argolint.engine.plan import AppResult, Chosen, Looked
-from argolint.engine.settle import finding_order
+from argolint.engine.plan import Chosen
 from argolint.engine.stamp import source_of, stamp
 from argolint.model import Edit, Failure, Note, Severity, Source
+from argolint.model.results import AppResult, Looked, finding_order
 
 CLUSTER = "https://kubernetes.default.svc"
 WEB, API = AppRef("argocd", "web", "shop"), AppRef("argocd", "api", "shop")

@@ -15,9 +15,10 @@ import yaml
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.plan import AppResult, Plan
-from argolint.engine.several import Source, examine, load
+from argolint.engine.plan import Plan
+from argolint.engine.servers import Source, examine, load
 from argolint.errors import ConnectError
+from argolint.model.results import AppResult
 from argolint.reports import document
 from argolint.reports.formats import Style, with_server_names
 from argolint.serve import agent_answers
@@ -660,7 +661,7 @@ EU = "{name: eu, server: cd-eu.example.com}"
 )
 def test_a_wrong_file_is_refused_before_any_request(tmp_path: Path, servers: str, message: str) -> None:
     from argolint.errors import UsageError
-    from argolint.server.several import read_servers
+    from argolint.server.servers_file import read_servers
     from argolint.values import parse_time
 
     file = tmp_path / "servers.yaml"
@@ -685,7 +686,7 @@ def test_a_token_goes_to_its_own_server_only(tmp_path: Path) -> None:
         ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
     assert ran.code == 3
     assert "not looked at  eu: server: " in ran.out
-    assert "log in anew with `argocd login`, or give its entry auth-token-env or auth-token-file" in one_line(ran.out)
+    assert "log in again with `argocd login`, or give its entry auth-token-env or auth-token-file" in one_line(ran.out)
     assert "not looked at  us" not in ran.out
 
 
@@ -750,8 +751,8 @@ def test_limits_of_the_users_settings_hold_whatever_options_say(tmp_path: Path) 
 
 def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:
     for args, message in (
-        (("--servers", "x", "--server", "y"), "--server is of a single server, and --servers names several"),
-        (("--servers", "x", "--snapshot", "y"), "--snapshot is of a single server, and --servers names several"),
+        (("--servers", "x", "--server", "y"), "--server is for a single server, and --servers names several"),
+        (("--servers", "x", "--snapshot", "y"), "--snapshot is for a single server, and --servers names several"),
         (("--servers", "x", "--all-contexts"), "--servers and --all-contexts both say which servers to read"),
     ):
         ran = run_here("check", *args, cwd=tmp_path)
@@ -848,7 +849,7 @@ def test_snapshots_stand_for_servers_and_settings_name_the_file(three: Checked, 
 def test_who_looks_is_not_waited_for_again_once_it_is_gone(tmp_path: Path) -> None:
     """A Dask scheduler that ends after the first of four servers: the second finds out, and the others do not try."""
     sources = [
-        Source(name, SnapshotTransport([write_snapshot(tmp_path / name)]), reached=tmp_path / name)
+        Source(name, SnapshotTransport([write_snapshot(tmp_path / name)]), reached=(tmp_path / name,))
         for name in ("a", "b", "c", "d")
     ]
     asked: list[str] = []

@@ -22,7 +22,13 @@ from argolint.application.fleet import Fleet
 from argolint.application.resource import ManagedResource
 from argolint.model import Finding
 
-DATA = yaml.load((Path(__file__).parents[1] / "rules/shared/charts.yaml").read_bytes(), Loader=yaml.CSafeLoader)
+SHARED = Path(__file__).parents[1] / "rules/shared"
+DATA = yaml.load((SHARED / "charts.yaml").read_bytes(), Loader=yaml.CSafeLoader)
+DATA["charts"] = [
+    chart
+    for file in sorted((SHARED / "chart_data").iterdir())
+    for chart in yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader)
+]
 RULES = [module.RULE for module in (nondeterministic_secret, nondeterministic_checksum, nondeterministic_field)]
 RELEASE, NAMESPACE, REVISION = "rel", "space", "1f0e3dad99908345f7439f8ffabdffc4c1a0b0d5"
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline as lint
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.suppress import Suppressions
+from argolint.model.stats import Stats
 from argolint.plugins import load_rules
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.suppression.suppress import Suppressions
 from argolint.values.knowledge import parse
 from tests.conftest import recording
 
@@ -39,12 +39,12 @@ def run(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...], report.Re
     chosen = tuple(Chosen(r, r.default_options) for r in RULES)
     part = lint.collect(t, Plan(chosen))
     ids = frozenset(r.id for r in RULES)
-    outcome = lint.conclude(part, chosen, Suppressions(Loaded(Config()), None, ids, t.now()))
+    outcome = lint.conclude(part, chosen, Suppressions(known_rules=ids, now=t.now()))
     made = assemble.build(
         outcome,
         servers=part.servers,
         started_at=part.started_at,
-        stats=report.Stats(),
+        stats=Stats(),
         tool_version="0",
     )
     return name, (phase, *layers), made

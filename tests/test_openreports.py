@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from argolint.cli.demo import RECORDING
+from argolint.model.stats import Stats
 from argolint.reports import assemble
 from argolint.reports import document as r
 from argolint.reports.formats import Style, openreports, render
@@ -25,11 +26,11 @@ from .conftest import run_argolint
 TOKEN = "kube-token-of-the-test"
 
 
-def app(name: str = "web") -> r.App:
-    return r.App("https://argocd.example.com", "argocd", name, "default")
+def app(name: str = "web") -> r.ReportedApp:
+    return r.ReportedApp("https://argocd.example.com", "argocd", name, "default")
 
 
-def found(name: str = "web", **more: Any) -> r.Finding:
+def found(name: str = "web", **more: Any) -> r.ReportedFinding:
     given: dict[str, Any] = {
         "rule": "shared-resource",
         "family": "ownership",
@@ -39,12 +40,12 @@ def found(name: str = "web", **more: Any) -> r.Finding:
         "message": f"ConfigMap shop/common of {name} has two owners",
         "docs": "https://example.com/shared-resource",
         "fingerprint": f"fp-{name}",
-        "resource": r.Resource("", "v1", "ConfigMap", "shop", "common", "https://kubernetes.default.svc"),
+        "resource": r.ReportedResource("", "v1", "ConfigMap", "shop", "common", "https://kubernetes.default.svc"),
     }
-    return r.Finding(**{**given, **more})
+    return r.ReportedFinding(**{**given, **more})
 
 
-def report(*findings: r.Finding, names: tuple[str, ...] = ("web", "api"), complete: bool = True) -> r.Report:
+def report(*findings: r.ReportedFinding, names: tuple[str, ...] = ("web", "api"), complete: bool = True) -> r.Report:
     made = r.Application(app(), "Synced", "Healthy", 1, r.Counts())
     return r.Report(
         schema_version=r.SCHEMA_VERSION,
@@ -55,7 +56,7 @@ def report(*findings: r.Finding, names: tuple[str, ...] = ("web", "api"), comple
         summary=assemble.summarise(findings, 0, apps=len(names), resources=1),
         findings=findings,
         failures=(),
-        stats=r.Stats(),
+        stats=Stats(),
         applications=tuple(msgspec.structs.replace(made, app=app(name)) for name in names),
     )
 
@@ -198,7 +199,7 @@ def test_every_report_fits_the_schema_of_the_crd(tmp_path: Path) -> None:
     assert ran.code == 1
     since = found("api", since="2026-01-01T00:00:00Z", severity="info", cause="c", suppressed={"by": "a", "reason": ""})
     many = report(*(found(fingerprint=f"f{n}") for n in range(openreports.MOST + 1)), since)
-    failed = msgspec.structs.replace(many, failures=(r.Failure("manifests", "no", app=app("far")),))
+    failed = msgspec.structs.replace(many, failures=(r.ReportedFailure("manifests", "no", app=app("far")),))
     made = [*openreports.reports(failed), *openreports.reports(r.read(tmp_path / "demo.json"))]
     assert len(made) > 20
     for one in made:

@@ -179,8 +179,8 @@ def test_hostile_names_stay_names_in_every_picture() -> None:
 
 
 def test_the_html_report_shows_who_shares_what() -> None:
-    at = r.Resource("", "v1", "ConfigMap", "prod", "settings", CLUSTER)
-    related = r.Related(r.App(SERVER, "argocd", "api", "shop"), "owner", at)
+    at = r.ReportedResource("", "v1", "ConfigMap", "prod", "settings", CLUSTER)
+    related = r.ReportedRelated(r.ReportedApp(SERVER, "argocd", "api", "shop"), "owner", at)
     page = formats.render(_report(_finding("web", resource=at, related=(related,))), "html", Style())
     (picture,) = re.findall(r"<figure>(<svg.*?</svg>)", page, re.DOTALL)
     edges = {e.text or "" for e in ET.fromstring(picture).iter() if (e.text or "").count(" is ") == 1}

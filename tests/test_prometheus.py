@@ -13,7 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from argolint.cli.demo import RECORDING
-from argolint.config.file import Metrics
+from argolint.engine.config import Metrics
+from argolint.model.stats import Stats
 from argolint.reports import assemble, formats
 from argolint.reports import document as r
 from argolint.reports.formats import Output, Style
@@ -24,25 +25,27 @@ GOLDEN = Path(__file__).parent / "golden" / "metrics.prom"
 RULES = (r.RanRule("self-heal-loop", "sync", "error"), r.RanRule("shared-resource", "ownership", "error"))
 
 
-def _finding(name: str = "web", rule: str = "shared-resource", **other: Any) -> r.Finding:
+def _finding(name: str = "web", rule: str = "shared-resource", **other: Any) -> r.ReportedFinding:
     fields: dict[str, Any] = {
         "rule": rule,
         "family": "ownership",
         "severity": "error",
         "confidence": "proven",
-        "app": r.App(SERVER, "argocd", name, "shop"),
+        "app": r.ReportedApp(SERVER, "argocd", name, "shop"),
         "message": f"secret words about {name}",
         "docs": f"https://argolint.dev/rules/{rule}",
         "fingerprint": f"f-{name}",
         "cause": "two-owners",
-        "resource": r.Resource("", "v1", "ConfigMap", "prod", "settings", "https://10.0.0.1"),
+        "resource": r.ReportedResource("", "v1", "ConfigMap", "prod", "settings", "https://10.0.0.1"),
         "pointer": "/data/key",
     }
-    return r.Finding(**{**fields, **other})
+    return r.ReportedFinding(**{**fields, **other})
 
 
-def _report(*findings: r.Finding, complete: bool = True, **other: Any) -> r.Report:
-    failures = () if complete else (r.Failure("manifests", "no", app=r.App(SERVER, "argocd", "web", "shop")),)
+def _report(*findings: r.ReportedFinding, complete: bool = True, **other: Any) -> r.Report:
+    failures = (
+        () if complete else (r.ReportedFailure("manifests", "no", app=r.ReportedApp(SERVER, "argocd", "web", "shop")),)
+    )
     return r.Report(
         "1.0",
         r.Tool("argolint", "0.1.0"),
@@ -52,7 +55,7 @@ def _report(*findings: r.Finding, complete: bool = True, **other: Any) -> r.Repo
         assemble.summarise(findings, len(failures), apps=7, resources=9),
         findings,
         failures,
-        r.Stats(12, 3456, 1.5),
+        Stats(12, 3456, 1.5),
         rules=RULES,
     )
 
@@ -192,7 +195,12 @@ def test_labels_of_applications_are_bounded() -> None:
     counts = r.Counts()
     apps = tuple(
         r.Application(
-            r.App(SERVER, "argocd", f"app-{n}", "shop"), "Synced", "Healthy", 1, counts, labels={"team": 'x\n"y'}
+            r.ReportedApp(SERVER, "argocd", f"app-{n}", "shop"),
+            "Synced",
+            "Healthy",
+            1,
+            counts,
+            labels={"team": 'x\n"y'},
         )
         for n in range(9)
     )

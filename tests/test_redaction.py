@@ -442,7 +442,9 @@ def test_a_known_secret_shows_where_it_comes_from() -> None:
 
 def test_no_value_that_a_fix_recommends_is_hidden() -> None:
     hidden = []
-    for number, chart in enumerate(parse((ROOT / "rules/shared/charts.yaml").read_text())["charts"]):
+    for number, chart in enumerate(
+        c for f in sorted((ROOT / "rules/shared/chart_data").iterdir()) for c in parse(f.read_text())
+    ):
         for random in chart.get("random") or ():
             for pin in random.get("pin") or ():
                 for values in (pin.get("values"), (pin.get("existing_secret") or {}).get("values")):

@@ -74,7 +74,7 @@ def test_two_fresh_renders_prove_a_random_checksum(server: ReplayServer, tmp_pat
     (found,) = [f for f in report["findings"] if f["rule"] == "nondeterministic-checksum"]
     assert found["confidence"] == "proven"
     assert found["pointer"] == "/spec/template/metadata/annotations/checksum~1session"
-    assert "warning: --render-twice renders each chart anew on the server, one at a time" in ran.err
+    assert "warning: --render-twice renders each chart again on the server, one at a time" in ran.err
 
 
 @pytest.mark.parametrize("server", [["name", "revision"]], indirect=True)
@@ -89,7 +89,7 @@ def test_a_server_that_ignores_no_cache_is_refused(server: ReplayServer, tmp_pat
 def test_fixes_are_read_like_a_check_with_its_warning(server: ReplayServer, tmp_path: Path) -> None:
     ran = _fix(server, tmp_path)
     assert "nondeterministic-checksum" in [e["rule"] for e in json.loads(ran.out)["by_hand"]]
-    assert "warning: --render-twice renders each chart anew on the server, one at a time" in ran.err
+    assert "warning: --render-twice renders each chart again on the server, one at a time" in ran.err
 
 
 @pytest.mark.parametrize("server", [["name", "revision"]], indirect=True)

@@ -25,15 +25,15 @@ HOSTILE = (
 )
 
 
-def _app(name: str = "web") -> r.App:
-    return r.App("https://argocd.example.com", "argocd", name, "default")
+def _app(name: str = "web") -> r.ReportedApp:
+    return r.ReportedApp("https://argocd.example.com", "argocd", name, "default")
 
 
-def _resource(name: str = "web") -> r.Resource:
-    return r.Resource("apps", "v1", "Deployment", "prod", name, "https://kubernetes.default.svc")
+def _resource(name: str = "web") -> r.ReportedResource:
+    return r.ReportedResource("apps", "v1", "Deployment", "prod", name, "https://kubernetes.default.svc")
 
 
-def _finding(text: str = "replicas differ", **other: Any) -> r.Finding:
+def _finding(text: str = "replicas differ", **other: Any) -> r.ReportedFinding:
     fields: dict[str, Any] = {
         "rule": "my-fault",
         "family": "drift",
@@ -46,18 +46,23 @@ def _finding(text: str = "replicas differ", **other: Any) -> r.Finding:
         "resource": _resource(),
         "pointer": "/spec/replicas",
         "evidence": (text,),
-        "related": (r.Related(_app("other"), "owner", _resource("other")),),
+        "related": (r.ReportedRelated(_app("other"), "owner", _resource("other")),),
         "fixes": (
-            r.Fix(
-                text, "manifest", "deployment.yaml", r.Edit("json-patch", [{"op": "remove", "path": "/spec/replicas"}])
+            r.ReportedFix(
+                text,
+                "manifest",
+                "deployment.yaml",
+                r.ReportedEdit("json-patch", [{"op": "remove", "path": "/spec/replicas"}]),
             ),
-            r.Fix("Set it", "helm-values", text, r.Edit("yaml", f"key: |\n  {text}"), caveat=text),
+            r.ReportedFix("Set it", "helm-values", text, r.ReportedEdit("yaml", f"key: |\n  {text}"), caveat=text),
         ),
     }
-    return r.Finding(**{**fields, **other})
+    return r.ReportedFinding(**{**fields, **other})
 
 
-def _report(*findings: r.Finding, failures: tuple[r.Failure, ...] = (), gate: r.Gate | None = None) -> r.Report:
+def _report(
+    *findings: r.ReportedFinding, failures: tuple[r.ReportedFailure, ...] = (), gate: r.Gate | None = None
+) -> r.Report:
     made = r.Report(
         "1.0",
         r.Tool("argolint", "0.1.0"),
@@ -74,14 +79,17 @@ def _report(*findings: r.Finding, failures: tuple[r.Failure, ...] = (), gate: r.
 FULL = _report(
     _finding(
         "replicas differ",
-        source=r.Source("https://git.example.com/a.git", "1f0e" * 10, "web", "", "web/my app.yaml", 7, False),
+        source=r.ReportedSource("https://git.example.com/a.git", "1f0e" * 10, "web", "", "web/my app.yaml", 7, False),
     ),
     _finding(
-        HOSTILE, severity="warning", rule="second", source=r.Source("https://git.example.com/a.git", "1f0e", "web")
+        HOSTILE,
+        severity="warning",
+        rule="second",
+        source=r.ReportedSource("https://git.example.com/a.git", "1f0e", "web"),
     ),
     _finding("only to know", severity="info", resource=None, pointer="", related=(), fixes=(), app=_app("z")),
     _finding("accepted", suppressed={"by": "annotation", "reason": HOSTILE}, app=_app("z")),
-    failures=(r.Failure("manifests", HOSTILE, "try again", _app()),),
+    failures=(r.ReportedFailure("manifests", HOSTILE, "try again", _app()),),
 )
 EMPTY = _report()
 ODD = _report(_finding(rule=HOSTILE, cause=HOSTILE, docs=f"javascript:1) {HOSTILE}"))
@@ -304,7 +312,7 @@ def test_markdown_tells_message_evidence_pointer_fix_and_caveat() -> None:
 
 def test_markdown_draws_who_claims_what_without_words_that_mermaid_would_read() -> None:
     mine, odd = _resource("shared"), _app('a"]; click n0 "javascript:x')
-    related = (r.Related(odd, "owner", mine), r.Related(_app("c"), "claimant", mine))
+    related = (r.ReportedRelated(odd, "owner", mine), r.ReportedRelated(_app("c"), "claimant", mine))
     shared = _finding(family="ownership", resource=mine, related=related)
     comment = _render(_report(shared, _finding()), "markdown")
     assert re.findall(r"(?s)```mermaid\n(.*?)```", comment) == [
@@ -337,9 +345,9 @@ def test_markdown_draws_who_claims_what_without_words_that_mermaid_would_read() 
     ],
 )
 def test_a_line_has_the_address_that_its_forge_gives_it(repo: str, address: str) -> None:
-    source = r.Source(repo, "ab12" * 10, "", "", "x #1.yaml", 7)
+    source = r.ReportedSource(repo, "ab12" * 10, "", "", "x #1.yaml", 7)
     assert links.of_line(source) == address.replace("REV", "ab12" * 10)
-    assert links.of_line(r.Source(repo, "main", "", "", "x.yaml", 7)) == ""
+    assert links.of_line(r.ReportedSource(repo, "main", "", "", "x.yaml", 7)) == ""
 
 
 def test_markdown_says_what_it_leaves_out() -> None:
@@ -355,7 +363,7 @@ def test_markdown_says_what_it_leaves_out() -> None:
 
 def test_markdown_counts_what_it_does_not_name() -> None:
     many = tuple(_finding(app=_app(f"a{n}")) for n in range(1000))
-    failures = tuple(r.Failure("manifests", HOSTILE * 50, HOSTILE * 50, _app(f"a{n}")) for n in range(1000))
+    failures = tuple(r.ReportedFailure("manifests", HOSTILE * 50, HOSTILE * 50, _app(f"a{n}")) for n in range(1000))
     gate = r.Gate("main", "feature", 0, 1000, 0, (), "", many)
     comment = _render(_report(failures=failures, gate=gate), "markdown")
     assert len(comment.encode()) <= markdown.LIMIT

@@ -68,7 +68,7 @@ def test_a_newer_minor_version_no_findings_and_servers_of_any_name_are_read(name
 
 
 def test_of_two_servers_each_has_its_own_series() -> None:
-    there = r.App("https://other.example.com", "argocd", "web", "shop")
+    there = r.ReportedApp("https://other.example.com", "argocd", "web", "shop")
     servers = (r.Server("https://argocd.example.com", "v3.5.1", 1), r.Server("https://other.example.com", "v3.4.0", 1))
     report = msgspec.structs.replace(_report(_finding(), _finding(app=there)), servers=servers)
     text = formats.render(r.from_json(r.to_json(report), "x"), "prometheus", Style())
@@ -76,8 +76,8 @@ def test_of_two_servers_each_has_its_own_series() -> None:
     assert sorted(labels[2] for labels in _samples(text, "argolint_app_findings")) == both
     assert sorted(labels[0] for labels in _samples(text, "argolint_check_complete")) == both
     named = tuple(r.Server(s.url, s.version, s.apps, n) for s, n in zip(servers, ("one", "two"), strict=True))
-    down = r.Failure("server", "nothing listens", server="two")
-    whole = r.Failure("check", "no Argo CD can be read")
+    down = r.ReportedFailure("server", "nothing listens", server="two")
+    whole = r.ReportedFailure("check", "no Argo CD can be read")
     for failures, one, two in (((), 0, 0), ((down,), 1, 0), ((whole,), 0, 0), ((down, whole), 0, 0)):
         broken = msgspec.structs.replace(report, servers=named, failures=failures, complete=False)
         text = formats.render(broken, "prometheus", Style())

@@ -249,7 +249,7 @@ class Argo:
 
 
 def test_an_application_without_findings_is_served_as_well() -> None:
-    quiet = r.App("https://argocd.example.com", "argocd", "quiet app", "shop")
+    quiet = r.ReportedApp("https://argocd.example.com", "argocd", "quiet app", "shop")
     checked = _checked("web")
     documents = Documents(checked.report, {*checked.apps, quiet}, Style())
     one = json.loads(documents.at("/api/v1/applications/argocd/quiet%20app").body)  # type: ignore[union-attr]
@@ -263,13 +263,13 @@ def test_an_application_without_findings_is_served_as_well() -> None:
 
 
 def test_of_several_argo_cds_each_that_is_down_is_told_once() -> None:
-    def checked(*failures: r.Failure) -> Checked:
+    def checked(*failures: r.ReportedFailure) -> Checked:
         whole = _checked("web")
         return Checked(msgspec.structs.replace(whole.report, failures=failures), whole.apps)
 
-    us = r.Failure("server", "nothing listens", "check `server`", server="us")
-    lab = r.Failure("login", "the token expired", server="lab")
-    alias = r.Failure("clusters", "there is an alias for nothing", server="eu")
+    us = r.ReportedFailure("server", "nothing listens", "check `server`", server="us")
+    lab = r.ReportedFailure("login", "the token expired", server="lab")
+    alias = r.ReportedFailure("clusters", "there is an alias for nothing", server="eu")
     argo = Argo(checked(us, alias), checked(us, lab), checked(lab), checked())
     checker = argo.checker()
     for _ in range(4):
@@ -322,7 +322,7 @@ def test_it_is_ready_when_its_first_report_can_be_had_and_not_before(monkeypatch
 
 def test_a_check_that_could_read_no_application_is_no_news() -> None:
     apps = _checked("web").apps
-    failures = tuple(r.Failure("login", "token is expired", app=app) for app in apps)
+    failures = tuple(r.ReportedFailure("login", "token is expired", app=app) for app in apps)
     lost = r.Report("1.0", r.Tool("argolint", "0"), "x", False, (), _report().summary, (), failures)
     checker = Argo(_checked("web"), Checked(lost, apps)).checker()
     checker.once()

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from argolint.config import file as config
-from argolint.config.file import Config, Ignore, Loaded
-from argolint.engine import suppress
-from argolint.engine.plan import Outcome
+from argolint.engine import config
 from argolint.errors import UsageError
 from argolint.model import AppRef, Finding, Location, Note, Related, ResourceId
+from argolint.model.fingerprint import fingerprint
+from argolint.model.results import Outcome
 from argolint.reports import document as report
+from argolint.suppression import suppress
 from argolint.suppression.baseline import Accepted, Baseline, read_baseline
-from argolint.suppression.fingerprint import fingerprint
+from argolint.suppression.entries import Entry, Ignore
 from tests.conftest import recording, run_argolint
 
 WEB = ResourceId("apps", "Deployment", "shop", "web", "v1", "c")
@@ -40,8 +40,8 @@ def outcome(*notes: Note, findings: tuple[Finding, ...] = (DRIFT,)) -> Outcome:
 
 
 def suppressions(*ignore: Ignore, whole: bool = True, baseline: Baseline | None = None) -> suppress.Suppressions:
-    loaded = Loaded(Config(ignore=ignore), Path("x.yaml"), tuple(range(10, 10 + len(ignore))))
-    return suppress.Suppressions(loaded, baseline, KNOWN, datetime(2026, 6, 1, tzinfo=UTC), whole)
+    entries = tuple(Entry(entry, "x.yaml", line) for line, entry in enumerate(ignore, 10))
+    return suppress.Suppressions(entries, baseline, KNOWN, datetime(2026, 6, 1, tzinfo=UTC), whole)
 
 
 def result(found: Outcome, wanted: suppress.Suppressions) -> list[tuple[str, str | None, Mapping[str, str] | None]]:
@@ -164,16 +164,16 @@ def test_a_baseline_hides_what_it_holds_and_tells_what_is_gone() -> None:
     ("text", "error", "hint"),
     [
         ("[1]", "is no argolint baseline: it has no baseline_version", "write one with `argolint baseline -o FILE`"),
-        ("{", "b.json:1: Expecting property name", "write it anew with `argolint baseline -o FILE`"),
+        ("{", "b.json:1: Expecting property name", "write it again with `argolint baseline -o FILE`"),
         (
             '{"baseline_version": "2.0"}',
             "has baseline_version 2.0, this argolint reads 1.x",
-            "upgrade argolint, or write it anew",
+            "upgrade argolint, or write it again",
         ),
         (
             '{"baseline_version": "1.0"}',
             "is a damaged baseline: Object missing required field `server`",
-            "write it anew with `argolint baseline -o FILE`",
+            "write it again with `argolint baseline -o FILE`",
         ),
         (
             '{"baseline_version": "1.3", "server": "https://t", "written_at": "", "findings": [], "more": 1}',

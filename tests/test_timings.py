@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from argolint.cli.group import cli
-from argolint.host.timing import Cost, Ledger, charged, measured, summed
+from argolint.host.timing import Ledger, charged, measured, summed
+from argolint.model.stats import Cost
 from tests.small import write_snapshot
 
 

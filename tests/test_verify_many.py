@@ -10,7 +10,8 @@ import pytest
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule, Symptom, testing
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load, load_fleet
-from argolint.engine.plan import AppResult, Chosen, Plan
+from argolint.engine.plan import Chosen, Plan
+from argolint.model.results import AppResult
 
 IGNORE = Edit(
     "json-patch",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,29 +15,30 @@ import pytest
 
 from argolint.cli import session as common
 from argolint.cli.demo import RECORDING
-from argolint.cli.options import NO_FAILING, NO_SELECTION
+from argolint.cli.given import Given
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
-from argolint.engine.load import ReadFleet
-from argolint.engine.run import Look
+from argolint.engine.servers import Source
+from argolint.model.stats import Stats
 from argolint.reports.assemble import app as report_app
 from argolint.reports.assemble import summarise
-from argolint.reports.document import Report, Stats, Tool, to_json
+from argolint.reports.document import Report, Tool, to_json
 from argolint.reports.formats import Style
 from argolint.serve import live
 from argolint.serve.checked import Checked
 from argolint.serve.checker import Checker
-from argolint.serve.follower import FleetFollower
-from argolint.serve.looks import FleetLooks
+from argolint.serve.follower import Follower
+from argolint.serve.followers import Followers, Looks, Ways
+from argolint.serve.looks import FleetLook
 from argolint.serve.times import Times
 from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport
-from argolint.snapshots.changing import Changing
 from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.snapshots.http_stream import Stream, StreamFaults
 from argolint.snapshots.reader import SnapshotTransport
 from tests.changes import Changes
+from tests.changing import Changing
 from tests.here import run_here
 from tests.test_serve import serving
 from tests.waiting import until
@@ -52,20 +54,7 @@ QUICK = Times(
     last_retry_s=0.2,
     idle_s=60.0,
 )
-_GIVEN = {
-    **NO_SELECTION,
-    **NO_FAILING,
-    "outputs": (),
-    "quiet": True,
-    "verbose": False,
-    "color": "never",
-    "config_file": None,
-    "trusted_config": None,
-    "baseline": None,
-    "select": (),
-    "ignore": (),
-    "min_severity": None,
-}
+_GIVEN = Given(quiet=True, color="never", workers=1)
 
 
 class World:
@@ -81,13 +70,13 @@ class World:
     def connect(self) -> HttpTransport:
         return HttpTransport(Connection(self.server.url, self.token), workers=4, retry_s=0.01)
 
-    def collect(self, read: ReadFleet, look: Look | None, *, whole: bool) -> Checked:
-        part = collect(self.run, {"quiet": True}, self.connect(), read, look)
+    def collect(self, ways: Ways, *, whole: bool) -> Checked:
+        part, _ = collect(self.run, Given(quiet=True), ((Source("", self.connect()),), ()), ways)
         apps = frozenset(report_app(r.ref) for r in part.results)
         return Checked(common.conclude(part, self.run), apps)
 
     def fresh(self) -> Report:
-        part = collect(self.run, {"quiet": True}, self.connect())
+        part, _ = collect(self.run, Given(quiet=True), ((Source("", self.connect()),), ()))
         return common.conclude(part, self.run)
 
 
@@ -112,8 +101,8 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 @pytest.mark.parametrize("seed", range(30 if LONG else 1))
 def test_looks_at_what_changed_equal_a_fresh_check(world: World, seed: int) -> None:
-    looks = FleetLooks(world.collect, QUICK, 4)
-    looks.look(Everything())
+    looks = Looks({"": FleetLook(QUICK, 4)}, world.collect)
+    looks.look({"": Everything()})
     changes = Changes(world.fleet, seed)
     done = []
     for step in range(40 if LONG else 3):
@@ -121,23 +110,24 @@ def test_looks_at_what_changed_equal_a_fresh_check(world: World, seed: int) -> N
         done += [name for name, _ in told]
         now = world.fleet.apps
         places = {p: now[p]["spec"]["project"] if p in now else "" for _, named in told for p in named}
-        made = looks.look(Everything() if step % 4 == 2 else Some(places)).report
+        made = looks.look({"": Everything() if step % 4 == 2 else Some(places)}).report
         assert _bytes(made) == _bytes(world.fresh()), done
 
 
-class Counted(FleetLooks):
+class Counted(Looks):
     """Knows how many lists were looked at since when."""
 
     def __init__(self, world: World, times: Times) -> None:
-        super().__init__(world.collect, times, 4)
+        self.one = FleetLook(times, 4)
+        super().__init__({"": self.one}, world.collect)
         self.began: list[tuple[float, Action]] = []
 
     def never(self) -> Checked:
         raise AssertionError("a check of the interval, and changes are followed")
 
-    def look(self, action: Action) -> Checked:
-        self.began.append((time.monotonic(), action))
-        return super().look(action)
+    def look(self, actions: Mapping[str, Action]) -> Checked:
+        self.began.append((time.monotonic(), actions[""]))
+        return super().look(actions)
 
 
 class Watched:
@@ -146,9 +136,12 @@ class Watched:
     def __init__(self, world: World, times: Times = QUICK) -> None:
         self.world = world
         self.looks = Counted(world, times)
-        self.follower = FleetFollower(self.looks, world.connect, times, world.lines.append)
+        turn = threading.Condition()
+        self.follower = Follower(self.looks.one, world.connect, times, world.lines.append, turn)
         empty = Report("1.0", Tool("argolint", "0"), "", False, (), summarise((), 0, apps=0, resources=0), ())
-        self.checker = Checker(self.looks.never, empty, 3600, Style(), world.lines.append, self.follower)
+        self.checker = Checker(
+            self.looks.never, empty, 3600, Style(), world.lines.append, Followers({"": self.follower}, self.looks, turn)
+        )
 
     def __enter__(self) -> Watched:
         self.checker.start()

@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,17 @@ import pytest
 
 from argolint.cli import serve
 from argolint.cli import session as common
+from argolint.cli.given import ServersFile
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
-from argolint.cli.servers import Named
 from argolint.reports.document import Report
 from argolint.reports.formats import Style
 from argolint.serve.checker import Checker
 from argolint.server.connection import Flags
-from argolint.snapshots.changing import Changing
 from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.snapshots.http_stream import Stream
 from argolint.testing import FixtureTransport
+from tests.changing import Changing
 from tests.fleets import app, config_map, drifted
 from tests.test_watch import _GIVEN, QUICK, _bytes
 from tests.waiting import until
@@ -53,23 +54,15 @@ class World:
                 {"name": name, "server": server.address, "plaintext": True, "auth-token-env": f"TOKEN_{name}"}
             )
         (folder / "servers.yaml").write_text(json.dumps({"servers": entries}))
-        self.given: dict[str, Any] = {
-            **_GIVEN,
-            "connection": Flags(),
-            "servers": Named(folder / "servers.yaml", by_option=True),
-            "all_contexts": False,
-            "snapshots": (),
-            "timeout": None,
-            "max_answer": None,
-            "workers": 4,
-        }
+        file = ServersFile(folder / "servers.yaml", by_option=True)
+        self.given = replace(_GIVEN, connection=Flags(), servers=file, workers=4)
         self.run = prepare(self.given)
         monkeypatch.setattr(serve, "_say", self.lines.append)
-        follower = serve._following(self.run, self.given, None, TIMES)
+        follower = serve._followers(self.run, self.given, None, TIMES)
         self.checker = Checker(_never, serve._nothing(self.given), 3600, Style(), self.lines.append, follower)
 
     def fresh(self) -> Report:
-        return common.conclude(collect(self.run, self.given), self.run)
+        return common.conclude(collect(self.run, self.given)[0], self.run)
 
     def change(self, name: str, status: dict[str, Any]) -> None:
         """Another status of the application web."""

@@ -169,8 +169,8 @@ def test_no_more_workers_share_a_server_than_it_allows_requests(of: Pacing, many
     [
         (("--processes", "9"), "9 processes need 9 requests in flight at least, and 8 are allowed"),
         (("--processes", "2", "--render-twice"), "--render-twice renders one application at a time"),
-        (("--worker-token", "env:T"), "--worker-token is of a Dask cluster, and none is named"),
-        (("--processes", "2", "--dask-insecure"), "--dask-insecure is of a Dask cluster, and none is named"),
+        (("--worker-token", "env:T"), "--worker-token is for a Dask cluster, and none is named"),
+        (("--processes", "2", "--dask-insecure"), "--dask-insecure is for a Dask cluster, and none is named"),
         (("--processes", "0"), "0 is not in the range 1<=x<=64"),
     ],
 )

@@ -57,7 +57,7 @@ def _settled(app: App, resource: ResourceKey | None) -> bool:
 
 
 def _reached(operation: Operation, resource: ResourceKey | None) -> bool:
-    """Somebody may sync hand-picked objects only, or try what a sync would do. Self-heal picks as well, but after a whole sync
+    """Someone may sync hand-picked objects only, or try what a sync would do. Self-heal picks as well, but after a whole sync
     of the same revision."""
     if dig(operation.raw, "operation", "sync", "dryRun"):
         return False
@@ -83,7 +83,7 @@ def _sources(recorded: object) -> Json:
 
 
 def confirmed(resource: Resource, change: Change) -> bool:
-    """True when Argo CD's own last apply said what live says: whoever wrote the value, Git agreed to it then.
+    """True when Argo CD's own last apply said what live says: no matter who wrote the value, Git agreed to it then.
 
     An object that kubectl or Helm made before it was adopted keeps them as writers of every field that never changed.
     """
@@ -104,7 +104,7 @@ def adopts(app: App, resource: Resource) -> bool:
 def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
     """True when Argo CD applied the desired value and the API server stored another in the very same request.
 
-    The field still belongs to Argo CD, so nobody wrote it later: a default, a conversion or an admission webhook did.
+    The field still belongs to Argo CD, so no one wrote it later: a default, a conversion or an admission webhook did.
     """
     if change.masked or change.live is MISSING or not (change.writer is None or by_argocd(change.writer)):
         return False
@@ -169,7 +169,7 @@ def _synced_another(app: App, resource: Resource) -> bool:
 
 
 def new_in_git(app: App, resource: Resource, change: Change) -> bool:
-    """True when live lacks the field since no sync has brought it yet: nobody but Argo CD, who could have dropped it, writes
+    """True when live lacks the field since no sync has brought it yet: no one but Argo CD, who could have dropped it, writes
     the object. Of what the API server itself drops from its own types Argo CD's comparison takes no notice."""
     if change.live is not MISSING or last_applied(resource) is not None or not _synced_another(app, resource):
         return False

@@ -132,7 +132,7 @@ class Fleet:
     def contested(self) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
         """The objects that two or more applications want on one cluster, and those applications, sorted.
 
-        Told by the list alone. Hooks, skipped objects and copied tracking data have no sync status and claim nothing; an
+        The list alone says it. Hooks, skipped objects and copied tracking data have no sync status and claim nothing; an
         object to be pruned is no longer wanted; the list of an application that Argo CD cannot render or compare is stale.
         """
         claimants = [app for app in self.apps if app.desired_known and not app.deleting]

@@ -1,4 +1,4 @@
-"""What Argo CD says beside the objects: conditions, events, and the last or running sync."""
+"""What Argo CD says next to the objects: conditions, events, and the last or running sync."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ class Event:
     count: int = 1
     first: datetime | None = None
     last: datetime | None = None
-    object_uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)

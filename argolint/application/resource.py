@@ -248,7 +248,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 class Listed(Sequence[Resource]):
     """The objects of a list entry, each made a Resource when it is looked at: a fleet has a million of them.
 
-    Whoever looks often makes a tuple of it; the engine does so for the application that it examines.
+    A caller that looks often makes a tuple of it; the engine does so for the application that it examines.
     """
 
     __slots__ = ("cluster", "rows")

@@ -6,13 +6,11 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.model import Fact, Finding, Severity, Want
-
-if TYPE_CHECKING:
-    from argolint.application.app import App
-    from argolint.application.fleet import Fleet
 
 
 class Rank(IntEnum):
@@ -21,7 +19,7 @@ class Rank(IntEnum):
     CATCH_ALL = -100
     """Nothing else knows a reason."""
     NOT_DONE = -50
-    """Something has not happened yet, and nobody says why."""
+    """Something has not happened yet, and no one says why."""
     FAILURE = -40
     """It failed for a reason that no rule knows."""
     WAITING = -20
@@ -38,7 +36,7 @@ class Rank(IntEnum):
     CONSEQUENCE = 15
     """What a known cause takes along."""
     ROOT = 20
-    """What others follow from: two owners, a render that draws anew."""
+    """What others follow from: two owners, a render that generates again."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +44,11 @@ class NoOptions:
     """For rules that have nothing to set."""
 
 
-Check = Callable[["App", "Fleet", Any], Iterable[Finding]]
-Wants = Callable[["App", "Fleet", Any], Iterable[Want]]
-Collect = Callable[["App", "Fleet", Any], Iterable[Fact]]
+Check = Callable[[App, Fleet, Any], Iterable[Finding]]
+Wants = Callable[[App, Fleet, Any], Iterable[Want]]
+Collect = Callable[[App, Fleet, Any], Iterable[Fact]]
 Join = Callable[[str, Sequence[Fact], Any], Iterable[Finding]]
-Reads = Callable[["App", "Fleet", Any], bool]
+Reads = Callable[[App, Fleet, Any], bool]
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def without_conditions(raw: Object, unwanted: Callable[[Object], bool]) -> Objec
 
 
 def without_warnings(app: App, is_over: Callable[[SharedWarning], bool]) -> App:
-    """The application without the SharedResourceWarnings that are over: Argo CD writes them anew at each comparison."""
+    """The application without the SharedResourceWarnings that are over: Argo CD rewrites them at each comparison."""
     ended = {warning.condition.message for warning in shared_warnings(app) if is_over(warning)}
 
     def unwanted(condition: Object) -> bool:

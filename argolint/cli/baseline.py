@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import click
 import msgspec
 
 from argolint.cli import session as common
+from argolint.cli.given import Given
 from argolint.cli.options import (
-    NO_FAILING,
     Sectioned,
     look_options,
     rule_options,
@@ -37,20 +38,23 @@ from argolint.suppression.baseline import baseline_text, read_baseline, require_
 @rule_options
 @run_options
 @look_options
-def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
+def command(file: Path, saved: Path | None, prune: bool, **options: Any) -> int:
     """Write the fingerprints of today's findings, so that `--baseline FILE` hides them and new ones stand out."""
-    if given["shard"]:
+    given = Given(**options)
+    if given.shard:
         raise UsageError("a baseline is made from a whole check", "leave out --shard")
     old = read_baseline(file) if prune else None
     if saved is not None:
         made = report.read(saved)
     else:
-        run = prepare({**NO_FAILING, **given, "baseline": None, "no_baseline": True, "outputs": ()})
-        part_only = run.selection != Selection() or any(given[name] for name in ("select", "ignore", "min_severity"))
+        run = prepare(replace(given, baseline=None, no_baseline=True, outputs=()))
+        part_only = run.selection != Selection() or any(
+            getattr(given, name) for name in ("select", "ignore", "min_severity")
+        )
         if prune and part_only:
             hint = "leave out the options that choose applications or findings"
             raise UsageError("--prune drops what a check does not find, so it takes a check of everything", hint)
-        made = common.conclude(collect(run, given), run)
+        made = common.conclude(collect(run, given)[0], run)
     if not made.complete:
         raise UsageError(
             f"{len(made.failures)} applications or rules could not be looked at, so the baseline would lack their findings",

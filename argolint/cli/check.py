@@ -8,6 +8,7 @@ import click
 
 from argolint.cli import session as common
 from argolint.cli import timings
+from argolint.cli.given import Given
 from argolint.cli.options import (
     Sectioned,
     fail_options,
@@ -32,6 +33,7 @@ from argolint.cli.options import (
 @timings.option
 @fail_options
 @output_options
-def command(apps: tuple[str, ...], **given: Any) -> int:
+def command(apps: tuple[str, ...], **options: Any) -> int:
     """Lint applications: all of them, or those named (NAME, NAMESPACE/NAME, globs)."""
+    given = Given(**options)
     return common.check(apps, given)

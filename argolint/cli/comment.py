@@ -120,7 +120,7 @@ def _address(variable: str, url: str) -> str:
 def _header(variable: str, token: str) -> str:
     """The token, fit for a header; a secret saved with a line break at its end is meant without."""
     if not re.fullmatch(r"[!-~]+", token.strip()):
-        raise UsageError(f"{variable} holds characters that no token has", "save the secret anew, without line breaks")
+        raise UsageError(f"{variable} holds characters that no token has", "save the secret again, without line breaks")
     return token.strip()
 
 
@@ -138,7 +138,7 @@ def _pull_request(env: Mapping[str, str]) -> str:
 
 
 def _ours(thread: _Thread) -> Iterator[Mapping[str, Any]]:
-    """Comments with the marker that a bot wrote, or the token's own user: anybody may copy the marker."""
+    """Comments with the marker that a bot wrote, or the token's own user: anyone may copy the marker."""
     user = None
     if thread.own_user:
         account = _call("GET", thread.own_user, thread)

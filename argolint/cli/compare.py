@@ -11,15 +11,15 @@ import msgspec
 
 from argolint.cli.options import look_options
 from argolint.errors import UsageError
+from argolint.model.fingerprint import Identity
 from argolint.reports import document as report
 from argolint.reports.causes import causes, causes_of, grouped, identity
-from argolint.reports.document import Cause, Finding, Report
+from argolint.reports.document import Cause, Report, ReportedFinding
 from argolint.reports.formats import Style, app_name, shown, with_server_names
 from argolint.reports.formats.blocks import cause_block, named
 from argolint.reports.formats.ending import counts_text
 from argolint.reports.formats.layout import number, paint, wrapped
 from argolint.reports.trend import apps_of, looked_at
-from argolint.suppression.fingerprint import Identity
 from argolint.values import plain
 
 
@@ -50,7 +50,7 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
     same = len(now) - len(fresh)
     total = f"{len(fresh)} new, {len(gone)} gone, {same} unchanged"
     total += f", {unread} that the last report could not look for" if unread else ""
-    style = Style.from_options({"color": color, "quiet": quiet, "verbose": verbose})
+    style = Style.for_terminal(color, quiet=quiet, verbose=verbose)
     if form == "json":
         data = {"new": fresh, "gone": gone, "unchanged": same, "causes": _only(new, fresh).causes}
         data |= {"not_looked_for": unread} if several else {}
@@ -69,14 +69,14 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
     return int(bool(fresh))
 
 
-def _looked_for(f: Finding, new: Report) -> bool:
+def _looked_for(f: ReportedFinding, new: Report) -> bool:
     """Whether the report would have the finding if the fault were there. Of several servers one may be left out by now."""
     apps = apps_of(f)
     there = {server.url for server in new.servers}
     return {app.server for app in apps} <= there and looked_at(f.rule, apps, new)
 
 
-def _active(made: Report, several: bool) -> dict[Identity, Finding]:
+def _active(made: Report, several: bool) -> dict[Identity, ReportedFinding]:
     """By identity. Reports of one server each are compared whatever they call it: one address may have become another."""
     active = (f for f in made.findings if f.suppressed is None)
     return {identity(f) if several else ("", f.fingerprint): f for f in active}
@@ -86,7 +86,7 @@ def _servers(made: Report) -> str:
     return ", ".join(server.url for server in made.servers)
 
 
-def _only(made: Report, findings: Sequence[Finding]) -> Report:
+def _only(made: Report, findings: Sequence[ReportedFinding]) -> Report:
     """The report with these findings alone, under the causes that it has for them."""
     titles = {(server, c.fingerprint): c.title for c in made.causes for server in _of(c, made)}
     titles |= {identity(f): f.message for f in made.findings}
@@ -112,7 +112,7 @@ def _trend(reports: Sequence[Report], style: Style) -> Iterator[str]:
         yield ""
 
 
-def _new(made: Report, fresh: Sequence[Finding], style: Style) -> Iterator[str]:
+def _new(made: Report, fresh: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
     """Each cause of what is new with its fix. One that was there before has its new findings here alone."""
     part = shown(_only(made, fresh))
     known = {identity(f) for f in made.findings} - {identity(f) for f in fresh}
@@ -123,7 +123,7 @@ def _new(made: Report, fresh: Sequence[Finding], style: Style) -> Iterator[str]:
         yield ""
 
 
-def _gone(gone: Sequence[Finding], style: Style) -> Iterator[str]:
+def _gone(gone: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
     for f in gone:
         sign = paint(f"- {f.severity:7} {f.rule}", style, fg="green")
         yield from wrapped(f"{sign}  {_subject(f)}: {plain(f.message)}", style, hang="    ")
@@ -131,7 +131,7 @@ def _gone(gone: Sequence[Finding], style: Style) -> Iterator[str]:
         yield ""
 
 
-def _subject(f: Finding) -> str:
+def _subject(f: ReportedFinding) -> str:
     resource = f"{f.resource.kind} {f.resource.namespace}/{f.resource.name}" if f.resource else ""
     return plain(" ".join(filter(None, (app_name(f.app), resource, f.pointer))))
 

@@ -5,30 +5,30 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
 from click.core import ParameterSource
 
 from argolint.cli import servers
+from argolint.cli.given import Given
 from argolint.cli.group import report
-from argolint.cli.options import NO_SELECTION, fail_options, output_options, rule_options
+from argolint.cli.options import fail_options, output_options, rule_options
 from argolint.cli.prepare import prepare
 from argolint.cli.servers import servers_options
-from argolint.config.file import Config, Loaded
 from argolint.engine import trusted
+from argolint.engine.config import Config, Loaded
 from argolint.engine.trusted import Trusted
 from argolint.errors import ArgolintError, UsageError
 from argolint.redaction import without_secrets
 from argolint.server.connection import Flags, connect, connection_options, said_by
 from argolint.server.limits import Limits
+from argolint.server.servers_file import Named
 from argolint.server.user import read_settings, settings_file
-
-if TYPE_CHECKING:
-    from argolint.server.several import Named
 
 _FROM = {
     ParameterSource.COMMANDLINE: "flag",
@@ -47,29 +47,29 @@ _KEYS = {"select": "select", "ignore": "deselect", "fail_on": "fail_on", "output
 @fail_options
 @output_options
 @click.pass_context
-def command(ctx: click.Context, /, connection: Flags, **given: Any) -> int:
+def command(ctx: click.Context, /, connection: Flags, **options: Any) -> int:
     """Check the configuration, and print what is in force and from where: flag, environment, file or default.
 
     A configuration that cannot be used is reported, and what holds without it is printed all the same; the exit code is 2.
     """
+    given = Given(**options)
     broken: UsageError | None = None
     counts = Trusted(Loaded(Config()))
     try:
-        counts = trusted.read(given)
-        run = prepare({**NO_SELECTION, **given}, counts=counts)
+        counts = trusted.read(given.named)
+        run = prepare(given, counts=counts)
     except UsageError as error:
         broken = error
         report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
         counts = Trusted(Loaded(Config()))
-        spare = {"select": (), "ignore": (), "outputs": (), "min_severity": None}
-        run = prepare({**NO_SELECTION, **given, **spare}, counts=counts)
+        run = prepare(replace(given, select=(), ignore=(), outputs=(), min_severity=None), counts=counts)
     loaded = counts.loaded
     in_force = {
-        "select": given["select"] or loaded.config.select,
-        "ignore": given["ignore"] or loaded.config.deselect,
+        "select": given.select or loaded.config.select,
+        "ignore": given.ignore or loaded.config.deselect,
         "fail_on": run.fail_on,
         "outputs": [o.format + (f"={o.file}" if o.file else "") for o in run.outputs],
-        "baseline": given["baseline"] or loaded.config.baseline,
+        "baseline": given.baseline or loaded.config.baseline,
     }
     click.echo(f"{'configuration':16} {'not usable, see above' if broken else loaded.file or 'none'}")
     for remark in counts.remarks:
@@ -79,23 +79,23 @@ def command(ctx: click.Context, /, connection: Flags, **given: Any) -> int:
         if source == "default" and getattr(loaded.config, key):
             source = str(loaded.file)
         value = in_force[option]
-        told = ", ".join(map(str, value)) if isinstance(value, tuple | list) else value
-        click.echo(without_secrets(f"{key.replace('_', '-'):16} {told or '-'}  ({source})"))
+        shown = ", ".join(map(str, value)) if isinstance(value, tuple | list) else value
+        click.echo(without_secrets(f"{key.replace('_', '-'):16} {shown or '-'}  ({source})"))
     for name, own in sorted(loaded.config.rules.items()):
         told = [f"severity {own.severity}"] if own.severity else []
         told += [f"{k} {v}" for k, v in sorted(own.options.items())]
         click.echo(without_secrets(f"{'rules.' + name:16} {', '.join(told) or '-'}  ({loaded.file})"))
-    for index, entry in enumerate(loaded.config.ignore):
-        until = f" until {entry.expires}" if entry.expires else ""
-        told = without_secrets(f"{entry.rule}{until}: {entry.reason}")
-        click.echo(f"{'ignore':16} {told}  ({loaded.file}:{loaded.ignore_lines[index]})")
-    several = _servers({**given, "connection": connection, "snapshots": ()})
+    for entry in loaded.entries:
+        until = f" until {entry.ignore.expires}" if entry.ignore.expires else ""
+        accepts = without_secrets(f"{entry.ignore.rule}{until}: {entry.ignore.reason}")
+        click.echo(f"{'ignore':16} {accepts}  ({entry.place})")
+    several = _servers(replace(given, connection=connection))
     for line in several or _connection(connection, os.environ, Path.home()):
         click.echo(without_secrets(line))
     for line in _limits(os.environ, Path.home()):
         click.echo(line)
-    shown = sum(run.plan.shown.may_take(c.rule.id, c.rule.family) for c in run.plan.rules)
-    click.echo(f"All {len(run.plan.rules)} rules run; findings of {shown} are shown.")
+    rules = sum(run.plan.shown.may_take(c.rule.id, c.rule.family) for c in run.plan.rules)
+    click.echo(f"All {len(run.plan.rules)} rules run; findings of {rules} are shown.")
     return 2 if broken else 0
 
 
@@ -111,7 +111,7 @@ def _limits_told(limits: Limits) -> str:
     return ", ".join(f"{name} {value}" for name, value in msgspec.to_builtins(limits).items() if value)
 
 
-def _servers(given: Mapping[str, Any]) -> list[str]:
+def _servers(given: Given) -> list[str]:
     """Which servers `check` reads, where they are several, and whether there is a token for each; never the token."""
     try:
         found = servers.asked(given)

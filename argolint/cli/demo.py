@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from argolint.cli import session as common
-from argolint.cli.options import NO_SELECTION, Sectioned, output_options, rule_options
+from argolint.cli.given import Given
+from argolint.cli.options import Sectioned, output_options, rule_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.errors import UsageError
@@ -30,11 +31,12 @@ RECORDING = Path(__file__).resolve().parents[1] / "snapshots" / "demo" / "harbou
 )
 @rule_options
 @output_options
-def command(serve: bool, port: int, snapshots: tuple[str, ...], **given: Any) -> int:
+def command(serve: bool, port: int, snapshots: tuple[str, ...], **options: Any) -> int:
     """Check a recording of a real Argo CD of a logistics company, served on loopback as the real one would.
 
     Ends with 0 whatever it finds: finding something is what a demo is for.
     """
+    given = Given(**options)
     recorded = SnapshotTransport([Path(p) for p in snapshots] or [RECORDING])
     try:
         replay = ReplayServer(recorded, port=port)
@@ -47,14 +49,16 @@ def command(serve: bool, port: int, snapshots: tuple[str, ...], **given: Any) ->
         return _check(server, given)
 
 
-def _check(server: ReplayServer, given: dict[str, Any]) -> int:
+def _check(server: ReplayServer, given: Given) -> int:
+    from argolint.engine.servers import Source
     from argolint.server.connection import Connection
     from argolint.server.http import HttpTransport
 
-    run = prepare({**NO_SELECTION, **given, "fail_on": "never", "allow_incomplete": False})
+    run = prepare(replace(given, fail_on="never", allow_incomplete=False))
     run = replace(run, style=replace(run.style, lines=run.style.lines or SCREEN, again="argolint demo"))
     transport = HttpTransport(Connection(server.url, server.token()), workers=run.plan.workers)
-    return common.publish(common.conclude(collect(run, given, transport), run), run)
+    part, _ = collect(run, given, ((Source("", transport),), ()))
+    return common.publish(common.conclude(part, run), run)
 
 
 def _serve(server: ReplayServer) -> int:
@@ -63,7 +67,7 @@ A recorded Argo CD answers at {server.url} until Ctrl-C.
 
   argolint check --server {server.address} --plaintext --auth-token {server.token()}
 
-User {USERNAME}, password {server.password}, for whoever wants to log in alone:
+User {USERNAME}, password {server.password}, to log in without argolint:
 
   curl -H 'Content-Type: application/json' {server.url}/api/v1/session \\
        -d '{{"username": "{USERNAME}", "password": "{server.password}"}}'

@@ -44,7 +44,7 @@ def command(what: str | None, color: str, *, setup: bool) -> None:
         )
     from argolint.plugins import load_rules
 
-    style = Style.from_options({"color": color, "quiet": False, "verbose": False})
+    style = Style.for_terminal(color)
     lines = _page(what, style, load_rules())
     click.echo("\n".join(lines), color=style.color)
 

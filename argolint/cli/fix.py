@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +13,22 @@ import msgspec
 
 from argolint.cli import fix_text as told
 from argolint.cli import session as common
-from argolint.cli.connecting import open_transport
-from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
+from argolint.cli.connecting import read_lists
+from argolint.cli.given import Given
+from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
-from argolint.cli.reading import collect_all, read_alone
-from argolint.engine.load import load_fleet
-from argolint.engine.several import Read
+from argolint.cli.reading import collect
+from argolint.engine.servers import Read
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
-from argolint.fixes.placement import Choice, Outcome, Site
+from argolint.fixes.placement import Outcome
+from argolint.fixes.site import Choice, Site
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.plugins import load_rules
 from argolint.redaction import PRINTED
 from argolint.reports import document as report
-from argolint.reports.document import App, Report, Resource
+from argolint.reports.document import Report, ReportedApp, ReportedResource
 from argolint.reports.formats import Style, server_name, with_server_names
 from argolint.reports.formats.edits import as_text, steps_before
 from argolint.server import api as argocd
@@ -88,20 +90,21 @@ def command(
     unverified: tuple[str, ...],
     branch: str | None,
     output: str,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Print the fix of each finding, or write it into checkouts of the repositories with --write.
 
     What is written is verified or safe, unless --unverified says otherwise. APP is NAME or NAMESPACE/NAME and may hold globs. Exit
     codes: 0 all that has a place was placed, 1 a file did not take its fix, lacks its place, or a fix is not verified, 2 cannot start.
     """
+    given = Given(**options)
     if (dry_run or force or unverified or branch) and not targets:
         raise UsageError(
             "--dry-run, --force, --unverified and --branch belong to --write", "name a checkout: --write DIR"
         )
     if force and branch:
         raise UsageError("--branch commits on top of what is committed", "leave out --force")
-    if given["shard"]:
+    if given.shard:
         raise UsageError("fixes are made from whole reports", "leave out --shard")
     opened = checkout.open_checkouts(targets)
     checkouts: tuple[Checkout, ...] = branches.at_head(opened, branch) if branch else opened
@@ -112,7 +115,7 @@ def command(
         for f in findings
         if len(f.fixes) >= alternative and (f.fixes[alternative - 1].safe or not safe_only)
     ]
-    style = Style.from_options(given)
+    style = given.style
     if not made.complete:
         click.echo(
             f"argolint: incomplete: {len(made.failures)} checks could not be completed, so fixes may be missing",
@@ -156,12 +159,12 @@ def _print(choices: Sequence[Choice], findings: int, style: Style, output: str) 
 
 
 def _read(
-    saved: Path | None, names: Sequence[str], given: Mapping[str, Any], checkouts: tuple[Checkout, ...]
+    saved: Path | None, names: Sequence[str], given: Given, checkouts: tuple[Checkout, ...]
 ) -> tuple[Report, Site]:
     """The findings, and what is known of the applications: from a check, or from a report (with a snapshot if one is given)."""
-    run = prepare({**NO_FAILING, **given, "outputs": ()}, names)
+    run = prepare(replace(given, outputs=()), names)
     if saved is None:
-        part, read = collect_all(run, given)
+        part, read = collect(run, given)
         return with_server_names(common.conclude(part, run)), _site(checkouts, read)
     made = with_server_names(report.read(saved))
     findings = tuple(
@@ -171,22 +174,21 @@ def _read(
         and (not names or run.selection.names_ref(_ref(f.app), server_name(f.app)))
     )
     made = msgspec.structs.replace(made, findings=findings)
-    if not given["snapshots"]:
+    if not given.snapshots:
         return made, Site(checkouts)
-    transport = open_transport(given)
-    return made, _site(checkouts, [read_alone(transport, load_fleet(transport)[0])])
+    return made, _site(checkouts, read_lists(given)[0])
 
 
-def _ref(app: App) -> AppRef:
+def _ref(app: ReportedApp) -> AppRef:
     return AppRef(app.namespace, app.name, app.project, app.server)
 
 
 def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
     """What the server tells beyond the report: the Applications, who owns an object, and what is rendered of it."""
-    states: dict[App, Mapping[ResourceKey, str | None]] = {}
+    states: dict[ReportedApp, Mapping[ResourceKey, str | None]] = {}
     servers = {one.fleet.server: one for one in read}
 
-    def rendered(app: App, resource: Resource) -> Object | None:
+    def rendered(app: ReportedApp, resource: ReportedResource) -> Object | None:
         if app not in states:
             one = servers.get(app.server)
             try:
@@ -199,10 +201,10 @@ def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
         found = json_value(state) if state else None
         return found if isinstance(found, Mapping) else None
 
-    def owners(app: App, resource: Resource) -> Iterable[App]:
+    def owners(app: ReportedApp, resource: ReportedResource) -> Iterable[ReportedApp]:
         key = ResourceKey(resource.cluster, resource.group, resource.kind, resource.namespace, resource.name)
         one = servers.get(app.server)
-        return (App(r.server, r.namespace, r.name, r.project) for r in (one.fleet.owners(key) if one else ()))
+        return (ReportedApp(r.server, r.namespace, r.name, r.project) for r in (one.fleet.owners(key) if one else ()))
 
     apps = {(one.fleet.server, a.ref.namespace, a.ref.name): a.raw for one in read for a in one.fleet.apps}
     return Site(checkouts, apps, rendered, owners)

@@ -10,9 +10,10 @@ from typing import Any, Literal
 import click
 
 from argolint import __version__
-from argolint.fixes.placement import Choice, Outcome
+from argolint.fixes.placement import Outcome
+from argolint.fixes.site import Choice
 from argolint.reports import document as report
-from argolint.reports.document import Finding, Fix
+from argolint.reports.document import ReportedFinding, ReportedFix
 from argolint.reports.formats import Style, app_name, resource_name
 from argolint.reports.formats.edits import as_text, steps_before, told_effects
 from argolint.values import plain, shorten
@@ -72,13 +73,13 @@ def _lines(told: Told) -> Iterator[str]:
         yield from (f"      {line}" for line in (*doubts(fix), *([plain(outcome.todo)] if outcome.todo else [])))
 
 
-def subject(finding: Finding) -> str:
+def subject(finding: ReportedFinding) -> str:
     """Application, object and field on one line."""
     resource = resource_name(finding.resource) if finding.resource else ""
     return plain(" ".join(filter(None, (app_name(finding.app), resource, finding.pointer))))
 
 
-def doubts(fix: Fix) -> Iterator[str]:
+def doubts(fix: ReportedFix) -> Iterator[str]:
     """What is known of a fix before it is tried."""
     if fix.verified:
         how = "two renders with it no longer differ" if fix.proof == "rendered-twice" else "replayed in memory"

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from argolint.cli.given import Given
+from argolint.engine.servers import Source
 from argolint.errors import ArgolintError, UsageError
 from argolint.model import Failure
 from argolint.server.transport import Transport
 
-if TYPE_CHECKING:
-    from argolint.engine.several import Source
 
+def with_fleets(given: Given, sources: Sequence[Source]) -> Sequence[Source]:
+    """The Argo CDs, and the files of --fleet in place of their own lists. One that cannot be asked is a failure of its own.
 
-def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
-    """The transport, and the file of --fleet in place of the server's own list."""
-    if not given.get("fleets"):
-        return t
-    if len(given["fleets"]) > 1:
-        raise UsageError("--fleet is given more than once, for a single server", "pass the file of this server")
-    return _listed_in(Path(given["fleets"][0]), t)
-
-
-def with_fleets(given: Mapping[str, Any], sources: Sequence[Source]) -> Sequence[Source]:
-    """The same for several servers, by name. One that cannot be asked is a failure of its own."""
+    A file is given as NAME=FILE, and to a server without a name as FILE.
+    """
+    if given.fleets and not sources[0].name:
+        if len(given.fleets) > 1:
+            raise UsageError("--fleet is given more than once, for a single server", "pass the file of this server")
+        return [_with_file(sources[0], given.fleets[0])]
     files: dict[str, str] = {}
     read = {source.name for source in sources}
-    some = read if given.get("only") else None
-    for name, file in (pair for text in given.get("fleets", ()) for pair in _named(text, some)):
+    some = read if given.only else None
+    for name, file in (pair for text in given.fleets for pair in _named(text, some)):
         if name in files:
             raise UsageError(f"--fleet has two files for {name}: {files[name]} and {file}", "pass one of them")
         files[name] = file
@@ -54,7 +50,7 @@ def _named(text: str, only: Collection[str] | None) -> Iterator[tuple[str, str]]
     if not made.is_file():
         yield text.partition("=")[::2]
         return
-    from argolint.server.several import read_servers
+    from argolint.server.servers_file import read_servers
 
     for entry in read_servers(made, "", {}, Path.home(), datetime.now(UTC)):
         if only is None or entry.name in only:
@@ -66,9 +62,9 @@ def _with_file(source: Source, file: str | None) -> Source:
         return source
     try:
         return replace(source, transport=_listed_in(Path(file), source.transport))
-    except UsageError:
-        raise
     except ArgolintError as error:
+        if isinstance(error, UsageError) or not source.name:
+            raise
         failure = Failure("server", error.message, error.hint, server=source.name)
         return replace(source, transport=None, failure=failure)
 

@@ -14,9 +14,9 @@ import msgspec
 
 from argolint import __version__, gate
 from argolint.cli import session as common
-from argolint.cli.connecting import open_transport, sources_of
+from argolint.cli.connecting import sources_of
+from argolint.cli.given import Given
 from argolint.cli.options import (
-    NO_SELECTION,
     fail_options,
     options,
     output_options,
@@ -27,16 +27,16 @@ from argolint.cli.options import (
 from argolint.cli.prepare import prepare
 from argolint.cli.progress import Clock
 from argolint.engine import trusted
-from argolint.engine.plan import ServerRead
-from argolint.engine.several import Source
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
-from argolint.fixes.placement import Site, place_of
+from argolint.fixes.site import Site, place_of
 from argolint.gate import Git
 from argolint.gate import files as files_of
 from argolint.gate.patience import USUAL_S, Patience
 from argolint.gate.several import judge_all
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
+from argolint.model.results import ServerRead
+from argolint.model.stats import Stats
 from argolint.redaction import without_secrets
 from argolint.reports import assemble, formats
 from argolint.reports import document as report
@@ -90,7 +90,7 @@ class _Command(click.Command):
     click.option(
         "--render-twice",
         is_flag=True,
-        help="Render head once more, past the cache: finds what each render draws anew (Argo CD 3.0 and later).",
+        help="Render head once more, past the cache: finds what changes with each render (Argo CD 3.0 and later).",
     ),
     click.option(
         "--wait",
@@ -109,17 +109,18 @@ class _Command(click.Command):
 @rule_options
 @fail_options
 @output_options
-def command(files: tuple[Path, ...], **given: Any) -> int:
+def command(files: tuple[Path, ...], **options: Any) -> int:
     """Say what a change does in Argo CD: only the findings that it brings, and what it mends.
 
     With FILEs, manifests of Applications, these are held against the live ones, and nothing is rendered.
 
     Of several servers (--servers, --all-contexts) those judge the change that have its applications.
     """
+    given = Given(**options)
     try:
         return _judge(files, given)
     except ArgolintError as error:
-        _tell_comment(given["outputs"], error)
+        _tell_comment(given.outputs, error)
         raise
 
 
@@ -131,53 +132,51 @@ def _tell_comment(outputs: Sequence[str], error: ArgolintError) -> None:
                 formats.put(output.file, markdown.problem(without_secrets(error.message), without_secrets(error.hint)))
 
 
-def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
-    if bool(files) == bool(given["repo"] and given["head"]):
+def _judge(files: tuple[Path, ...], given: Given) -> int:
+    if bool(files) == bool(given.repo and given.head):
         raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
-    several = sources_of(given)
-    git = Git(given["checkout"]) if given["checkout"] else None
-    if given["helm_render"] and (given["rendered"] or not (git and given["repo"])):
+    sources, remarks = sources_of(given)
+    git = Git(given.checkout) if given.checkout else None
+    if given.helm_render and (given.rendered or not (git and given.repo)):
         raise UsageError(
             "--helm-render renders from --checkout, in place of --rendered",
             "pass --repo URL, --head REV and --checkout DIR",
         )
-    checkouts = (f"{given['repo']}={given['checkout']}",) if given["helm_render"] else ()
-    given = {**NO_SELECTION, **given, "checkouts": checkouts}
-    counts = trusted.read_for_change(given, os.environ)
-    twice = given.pop("render_twice")
-    run = prepare({**given, "render_twice": False}, counts=counts)
+    repo, head = given.repo or "", given.head or ""
+    given = replace(given, checkouts=(f"{repo}={given.checkout}",) if given.helm_render else ())
+    counts = trusted.read_for_change(given.named, given.checkout, given.base, given.head, os.environ)
+    twice = given.render_twice
+    run = prepare(replace(given, render_twice=False), counts=counts)
     held = files_of.Files()
     if files:
-        held = files_of.read(files, given["trusted_config"] or given["base"] or trusted.base_of(Path.cwd(), os.environ))
+        held = files_of.read(files, given.trusted_config or given.base or trusted.base_of(Path.cwd(), os.environ))
         change = gate.Change("", "files", "live", files=held.written, projects=held.projects)
         if held.empty:
             click.echo("no Application in the files: nothing was judged", err=True)
             return 0
     else:
-        base, folder = given["base"] or "", given["rendered"]
+        base, folder = given.base or "", given.rendered
         change = gate.Change(
-            *(given["repo"], given["head"], base, git, folder, given["everything"], twice),
-            commit=_commit(git or _own_clone(given["repo"]), given["head"]),
-            patience=Patience(given["wait"], _waiting),
+            *(repo, head, base, git, folder, given.everything, twice),
+            commit=_commit(git or _own_clone(repo), head),
+            patience=Patience(given.wait, _waiting),
             local=run.plan.local,
         )
     clock = Clock()
-    sources = several[0] if several is not None else (Source("", open_transport(given)),)
     transports = [source.transport for source in sources if source.transport is not None]
-    remarks: tuple[str, ...] = ()
-    if several is None:
-        verdict = gate.judge(transports[0], change, run.plan)
+    if sources[0].name:
+        verdict, more = judge_all(sources, change, run.plan)
+        remarks = (*remarks, *more)
     else:
-        verdict, remarks = judge_all(sources, change, run.plan)
-        remarks = (*several[1], *remarks)
+        verdict = gate.judge(transports[0], change, run.plan)
     later = counts.after_merge
     suppressions = replace(run.suppressions, servers={fleet.server: fleet.name for fleet in verdict.fleets})
-    once_merged = later and replace(suppressions, loaded=later.loaded, baseline=later.baseline)
+    once_merged = later and replace(suppressions, entries=later.loaded.entries, baseline=later.baseline)
     built = assemble.build(
         verdict.outcome(suppressions, once_merged or suppressions),
         servers=[ServerRead(fleet.server, fleet.version, fleet.name) for fleet in verdict.fleets],
         started_at=min(t.now() for t in transports).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        stats=report.Stats(
+        stats=Stats(
             sum(t.stats.requests for t in transports),
             sum(t.stats.bytes for t in transports),
             clock.seconds,
@@ -207,7 +206,7 @@ def _in_files(made: report.Report, verdict: gate.Verdict, held: files_of.Files) 
     """The report with the lines of the named files, also before what could not be judged."""
     site = _site(held.places, verdict)
 
-    def placed(failure: report.Failure) -> report.Failure:
+    def placed(failure: report.ReportedFailure) -> report.ReportedFailure:
         line = anchors.of_application(failure.app, site) if failure.app else ""
         return msgspec.structs.replace(failure, error=f"{line}: {failure.error}") if line else failure
 
@@ -287,7 +286,7 @@ def _site(checkouts: tuple[Checkout, ...], verdict: gate.Verdict) -> Site:
     raws = {(ref.server, ref.namespace, ref.name): app.raw for ref, app in apps.items()}
     known = {(ref.server, ref.namespace, ref.name): app for ref, app in ahead.items()}
 
-    def rendered(app: report.App, resource: report.Resource) -> Object | None:
+    def rendered(app: report.ReportedApp, resource: report.ReportedResource) -> Object | None:
         found = known.get(place_of(app))
         key = ResourceKey(resource.cluster, resource.group, resource.kind, resource.namespace, resource.name)
         of = found.resource(key) if found else None

@@ -88,6 +88,10 @@ def command_line() -> int:
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+            hidden = {name for o in error.ctx.command.params if getattr(o, "hidden", False) for name in o.opts}
+            close = [name for name in error.possibilities or () if name not in hidden]
+            error = click.NoSuchOption(error.option_name, None, close, error.ctx)
         shown = io.StringIO()
         error.show(shown)
         report(shown.getvalue())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import click
 
 import argolint
 from argolint.cli import session as common
-from argolint.cli.options import NO_FAILING, NO_SELECTION, look_options, source_options
+from argolint.cli.given import Given
+from argolint.cli.options import look_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
-from argolint.config.file import DEFAULT_FILE, find
+from argolint.engine.config import DEFAULT_FILE, find
 from argolint.errors import UsageError
 from argolint.reports import formats as reporters
 from argolint.reports.baseline import baseline_of
@@ -64,11 +66,12 @@ Next:
 @click.option("--baseline", "accept", is_flag=True, help="Also accept today's findings, so that only new ones count.")
 @source_options
 @look_options
-def command(ci: str | None, *, accept: bool, **given: Any) -> int:
+def command(ci: str | None, *, accept: bool, **options: Any) -> int:
     """Write a commented .argolint.yaml here, with a baseline and the CI file of choice, and say what to do in Argo CD.
 
     A file that is there already is left as it is.
     """
+    given = Given(**options)
     above = find()
     if above is not None and above != DEFAULT_FILE:
         raise UsageError(
@@ -88,14 +91,13 @@ def command(ci: str | None, *, accept: bool, **given: Any) -> int:
     return 0
 
 
-def _accept(given: dict[str, Any]) -> None:
+def _accept(given: Given) -> None:
     if _BASELINE.exists():
         click.echo(f"{_BASELINE}: there already, left as it is")
         return
-    rules = {"config_file": None, "trusted_config": None, "baseline": None, "select": (), "ignore": ()}
-    asked = {**NO_SELECTION, **NO_FAILING, **rules, **given, "no_baseline": True, "outputs": ()}
+    asked = replace(given, no_baseline=True)
     run = prepare(asked)
-    made = common.conclude(collect(run, asked), run)
+    made = common.conclude(collect(run, asked)[0], run)
     if not made.complete:
         raise UsageError(f"not everything could be looked at: {made.failures[0].error}", made.failures[0].hint)
     fresh = baseline_of(made)

@@ -149,7 +149,7 @@ run_options = options(
         "--helm-render",
         is_flag=True,
         help="Render Helm applications here, twice, with the helm on PATH and from --checkout: proves what each render "
-        "draws anew, and the Helm values that end it, at no cost for the server.",
+        "generates again, and the Helm values that end it, at no cost for the server.",
     ),
     click.option(
         "--checkout",
@@ -285,22 +285,3 @@ class Sectioned(click.Command):
             if rows[title]:
                 with formatter.section(title):
                     formatter.write_dl(rows[title])
-
-
-NO_SELECTION: Mapping[str, Any] = {
-    "projects": (),
-    "selector": None,
-    "app_namespace": None,
-    "cluster": None,
-    "repo": None,
-    "workers": 1,
-    "deep": False,
-    "manifests": False,
-    "render_twice": False,
-    "helm_render": False,
-    "checkouts": (),
-    "shard": None,
-}
-
-
-NO_FAILING: Mapping[str, Any] = {"fail_on": None, "allow_incomplete": False}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from argolint.cli.connecting import read_lists
+from argolint.cli.given import Given
 from argolint.cli.options import source_options
 from argolint.cli.reading import places, unread_note
 from argolint.engine.crossings import Member, clusters
@@ -30,7 +32,7 @@ _PICTURES = 30
     "-o", "--output", default="text", metavar="FORMAT[=FILE]", help=f"One of {', '.join(_FORMATS)} [default: text]."
 )
 @source_options
-def command(wanted: str, output: str, **given: Any) -> int:
+def command(wanted: str, output: str, **options: Any) -> int:
     """Say who owns an object, who else claims it, and what deleting an Application deletes. Globs are understood.
 
     \b
@@ -41,11 +43,12 @@ def command(wanted: str, output: str, **given: Any) -> int:
 
     One list of the Applications tells it; no manifest is read.
     """
+    given = Given(**options)
     form, named, file = output.partition("=")
     if form not in _FORMATS or (named and not file):
         raise UsageError(f"-o {output}: there is no such format", f"-o FORMAT[=FILE], formats: {', '.join(_FORMATS)}")
     target = Path(file) if file else None
-    read, failures, remarks = read_lists({**given, "workers": 1})
+    read, failures, remarks = read_lists(replace(given, workers=1))
     servers = {one.source.name: without_secrets(one.fleet.server) for one in read}
     parts = [(one.fleet, fleet.matching(one.fleet, wanted) if wanted else fleet.contested(one.fleet)) for one in read]
     held = parts[0][1]
@@ -77,5 +80,5 @@ def _rendered(held: tuple[graph.Held, ...], form: str, servers: Mapping[str, str
     parts = graph.parts(held)
     pictures = [graph.drawn(part, _MOST[form]) for part in parts[:_PICTURES]]
     if len(parts) > _PICTURES:
-        click.echo(f"{len(parts) - _PICTURES} more conflicts are not drawn: -o text and -o json have all", err=True)
+        click.echo(f"{len(parts) - _PICTURES} more conflicts have no picture: -o text and -o json have all", err=True)
     return {"mermaid": diagrams.mermaid, "dot": diagrams.dot, "svg": svg.svg}[form](pictures)

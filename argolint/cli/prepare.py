@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
+from argolint.cli.given import Given
 from argolint.cli.selection import Selection, chosen, parse_shard
-from argolint.config import file as config
-from argolint.engine import suppress, trusted
+from argolint.engine import config, trusted
 from argolint.engine.plan import Chosen, Plan
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
@@ -25,24 +24,24 @@ from argolint.server.user import read_settings
 from argolint.sources import helm
 from argolint.sources.checkout import Checkout, open_checkouts
 from argolint.sources.local_renders import LocalRenders
+from argolint.suppression import suppress
 
 
-def pacing(given: Mapping[str, Any], own: Limits = NONE) -> Pacing:
+def pacing(given: Given, own: Limits = NONE) -> Pacing:
     """How hard a server is asked: what the options say, within the limits of the user's settings and the server's `own`.
 
-    Beside a server's answers much can be done, beside a disk's nothing.
+    While a server answers, much can be done; while a disk does, nothing.
     """
-    reads = "connection" in given  # `merge` and others read no server
-    limits = read_settings(os.environ, Path.home()).limits if reads else NONE
-    return Pacing(wanted_workers(given), rate=given.get("rate")).within(limits, own)
+    limits = read_settings(os.environ, Path.home()).limits if given.connection else NONE
+    return Pacing(wanted_workers(given), rate=given.rate).within(limits, own)
 
 
-def wanted_workers(given: Mapping[str, Any]) -> int:
+def wanted_workers(given: Given) -> int:
     """Requests in flight as the options say, whatever the limits."""
-    return int(given["workers"] or (1 if given.get("snapshots") else 8))
+    return int(given.workers or (1 if given.snapshots else 8))
 
 
-def workers(given: Mapping[str, Any]) -> int:
+def workers(given: Given) -> int:
     """How many applications are read at a time."""
     return pacing(given).workers
 
@@ -70,30 +69,26 @@ class Run:
         return hashlib.blake2b(msgspec.json.encode(asked, order="sorted", enc_hook=str), digest_size=8).hexdigest()
 
 
-def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted | None = None) -> Run:
+def prepare(given: Given, names: Sequence[str] = (), counts: Trusted | None = None) -> Run:
     """Read the configuration (unless given) and choose rules and outputs. UsageError tells the first thing that is wrong."""
     from argolint.plugins import load_rules, providers
 
-    counts = trusted.read(given) if counts is None else counts
+    counts = trusted.read(given.named) if counts is None else counts
     loaded = counts.loaded
     known = load_rules()
     config.check_rules(loaded, known, providers())
     wanted = loaded.config
-    shown = chosen(
-        known, given["select"] or wanted.select, given["ignore"] or wanted.deselect, given.get("min_severity")
-    )
+    shown = chosen(known, given.select or wanted.select, given.ignore or wanted.deselect, given.min_severity)
     rules = []
     for rule in known.values():
         own = wanted.rules.get(rule.id, config.RuleSettings())
         rules.append(Chosen(rule, config.rule_options(rule, own.options, str(loaded.file)), own.severity))
-    selection = Selection(
-        tuple(names), given["projects"], given["selector"], given["app_namespace"], given["cluster"], given["repo"]
-    )
+    selection = Selection(tuple(names), given.projects, given.selector, given.app_namespace, given.cluster, given.repo)
     suppressions = suppress.Suppressions(
-        loaded,
+        loaded.entries,
         counts.baseline,
         frozenset(known),
-        whole=selection == Selection() and not given.get("only"),
+        whole=selection == Selection() and not given.only,
         severities={c.rule.id: c.severity for c in rules if c.severity},
         across=frozenset(c.rule.id for c in rules if c.rule.across),
     )
@@ -102,39 +97,39 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         tuple(rules),
         selection.takes,
         workers=workers(given),
-        deep=given["deep"],
-        renders=given["render_twice"],
-        manifests=given["manifests"],
-        shard=parse_shard(given["shard"]),
+        deep=given.deep,
+        renders=given.render_twice,
+        manifests=given.manifests,
+        shard=parse_shard(given.shard),
         local=local_renders(given, checkouts),
         shown=shown,
         app_labels=wanted.metrics.app_labels,
-        timings=bool(given.get("timings")),
+        timings=bool(given.timings),
     )
     return Run(
         plan,
         suppressions,
-        reporters.parse_outputs(given["outputs"] or wanted.output, None if given["outputs"] else loaded.file),
-        replace(reporters.Style.from_options(given), metrics=wanted.metrics),
-        given["fail_on"] or wanted.fail_on or "error",
-        given["allow_incomplete"],
+        reporters.parse_outputs(given.outputs or wanted.output, None if given.outputs else loaded.file),
+        replace(given.style, metrics=wanted.metrics),
+        given.fail_on or wanted.fail_on or "error",
+        given.allow_incomplete,
         selection,
         counts.remarks,
         checkouts,
     )
 
 
-def _checkouts(given: Mapping[str, Any]) -> tuple[Checkout, ...]:
+def _checkouts(given: Given) -> tuple[Checkout, ...]:
     """The clones that --checkout names; what else --helm-render needs is looked for first."""
-    if given["helm_render"]:
-        if not given["checkouts"]:
+    if given.helm_render:
+        if not given.checkouts:
             raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
         helm.find()
-    return open_checkouts(given["checkouts"], "--checkout")
+    return open_checkouts(given.checkouts, "--checkout")
 
 
-def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> LocalRenders | None:
+def local_renders(given: Given, checkouts: tuple[Checkout, ...]) -> LocalRenders | None:
     """What --helm-render asks for. Its folder lives as long as the command."""
-    if not given["helm_render"]:
+    if not given.helm_render:
         return None
     return LocalRenders(helm.find(), checkouts, click.get_current_context().with_resource(temporary_folder()))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
+from argolint.cli.given import Given
 from argolint.values import plain
 
 
@@ -40,13 +40,10 @@ class Progress:
             sys.stderr.flush()
             self._shown = len(text)
 
-    def count(self, done: int, total: int) -> None:
-        """How many applications were looked at."""
-        self.say(f"looking at applications: {done}/{total}")
-
     def of(self, server: str) -> Callable[[int, int], None]:
-        """The same of one of several servers."""
-        return lambda done, total: self.say(f"{server}: looking at applications: {done}/{total}")
+        """How many applications of a server were looked at; the server has a name where there are others."""
+        before = f"{server}: " if server else ""
+        return lambda done, total: self.say(f"{before}looking at applications: {done}/{total}")
 
     def __enter__(self) -> Progress:
         return self
@@ -58,6 +55,6 @@ class Progress:
             sys.stderr.flush()
 
 
-def progress(given: Mapping[str, Any]) -> Progress:
+def progress(given: Given) -> Progress:
     """Silent where standard error is piped, and with -q."""
-    return Progress(wanted=not given["quiet"] and sys.stderr.isatty())
+    return Progress(wanted=not given.quiet and sys.stderr.isatty())

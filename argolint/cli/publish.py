@@ -27,12 +27,12 @@ def command() -> None:
 @click.option("--kube-api", metavar="URL", default="", help="The API server [default: that of the pod's own cluster].")
 @click.option("--kube-token-file", type=click.Path(path_type=Path), metavar="FILE", help="The token for it.")
 @click.option("--kube-ca", type=click.Path(path_type=Path), metavar="FILE", help="Its certificate authority (PEM).")
-@click.option("--force", is_flag=True, help="Take over fields that somebody else has edited.")
+@click.option("--force", is_flag=True, help="Take over fields that someone else has edited.")
 @click.option("--prune-all", is_flag=True, help="Delete Reports of applications that the report does not name, too.")
 def openreports(
     saved: Path, kube_api: str, kube_token_file: Path | None, kube_ca: Path | None, force: bool, prune_all: bool
 ) -> int:
-    """Make one OpenReports Report for each application with findings, beside the Application.
+    """Make one OpenReports Report for each application with findings, next to the Application.
 
     Only Reports with the label argolint.dev/report are changed and deleted: those of applications that were looked at and have no findings
     any more. With --prune-all, which wants a complete report of everything, also those of applications that are gone. A report over several
@@ -58,5 +58,5 @@ def openreports(
     for refused in done.refused:
         click.echo(f"not written: {refused}", err=True)
     if done.refused:
-        click.echo("  → somebody else has edited these; --force takes the fields over", err=True)
+        click.echo("  → someone else has edited these; --force takes the fields over", err=True)
     return 3 if done.refused else 0

@@ -4,111 +4,70 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.cli.connecting import open_transport, sources_of
-from argolint.cli.fleet_files import with_fleet, with_fleets
+from argolint.cli.connecting import Sources, sources_of
+from argolint.cli.fleet_files import with_fleets
+from argolint.cli.given import Given
 from argolint.cli.prepare import Run
 from argolint.cli.progress import Clock, progress
 from argolint.cli.selection import Selection
 from argolint.cli.workers import look_of
 from argolint.engine import pipeline as lint
-from argolint.engine.load import ReadFleet, load_fleet
+from argolint.engine.load import ReadFleet
 from argolint.engine.run import Look
+from argolint.engine.servers import Read, examine, load
 from argolint.errors import UsageError
 from argolint.host.memory import expect_answers
-from argolint.host.timing import charged, measured, summed
-from argolint.reports import document as report
+from argolint.host.timing import measured, summed
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
 from argolint.values import enumerated
 
-if TYPE_CHECKING:
-    from argolint.engine.several import Read, Source
-
-    Several = tuple[Sequence[Source], Sequence[str]]
-    """The Argo CDs of a run, and remarks on them."""
-
 
 def collect(
     run: Run,
-    given: Mapping[str, Any],
-    t: Transport | None = None,
-    read: ReadFleet = load_fleet,
-    look: Look | None = None,
-) -> lint.Part:
-    """Read and examine, from `t` or from where the options point; the stats say what it cost.
-
-    `read` and `look` stand in for the reading of the fleet and of applications, where earlier checks are known.
-    """
-    return collect_all(run, given, t, read, look)[0]
-
-
-def collect_all(
-    run: Run,
-    given: Mapping[str, Any],
-    t: Transport | None = None,
-    read: ReadFleet = load_fleet,
-    look: Look | None = None,
-    several: Several | None = None,
+    given: Given,
+    sources: Sources | None = None,
     ways: Mapping[str, tuple[ReadFleet, Look]] | None = None,
 ) -> tuple[lint.Part, tuple[Read, ...]]:
-    """The part, and all servers that were read: `several`, or those that the options mean.
+    """Read and examine the `sources`, or those that the options mean; the stats say what it cost. Every command reads in this way.
 
-    `ways` are `read` and `look` of several servers, by name.
+    `ways` are how the fleets and the applications of some are read, by name, where earlier checks are known.
     """
-    several = several or (sources_of(given) if t is None else None)
-    if several is not None:
-        return _collected_of(*several, run, given, ways or {})
-    t = t or open_transport(given)
-    part, fleet = collected(run, given, t, read, look)
-    return part, (read_alone(t, fleet),)
-
-
-def read_alone(t: Transport, fleet: Fleet) -> Read:
-    """The server of a run of one, as runs of several have theirs."""
-    from argolint.engine.several import Read, Source
-
-    return Read(Source("", t), t, fleet, ())
-
-
-def collected(
-    run: Run,
-    given: Mapping[str, Any],
-    t: Transport | None = None,
-    read: ReadFleet = load_fleet,
-    look: Look | None = None,
-) -> tuple[lint.Part, Fleet]:
-    """As `collect` of a single server, and the fleet. The one way to read for every command, with its guards and warnings."""
+    servers, remarks = sources or sources_of(given)
     clock = Clock()
     _leave_garbage()
-    t = t or open_transport(given)
-    look = look or look_of(given, t)
-    t = with_fleet(given, t)
-    if run.plan.renders and not t.offline:
-        _warn_of_renders(t)
-    told = progress(given)
-    told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
-    with told:
-        with measured(run.plan.timings) as ledger, charged("list"):
-            fleet, failures = read(t)
-        _require_named(run.selection, [fleet])
-        part = lint.collect(t, run.plan, told.count, fleet, look)
-    part = msgspec.structs.replace(
-        part,
-        failures=(*failures, *part.failures),
-        remarks=(*run.remarks, *part.remarks),
-        stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET),
-        spent=ledger.costs,
-        whole=run.suppressions.whole,
-        asked=run.asked,
-    )
-    return part, fleet
+    ways = ways or {}
+    looks = {s.name: ways[s.name][1] if s.name in ways else look_of(given, s) for s in servers if s.transport}
+    servers = with_fleets(given, servers)
+    shown = progress(given)
+    shown.say(f"listing the applications of {places(s.name or s.transport.server for s in servers if s.transport)}")
+    with shown:
+        with measured(run.plan.timings) as ledger:
+            read, failures, more = load(servers, {name: read for name, (read, _) in ways.items()})
+        unread = [f.server for f in failures if f.stage != "clusters"]
+        _require_named(run.selection, [one.fleet for one in read], unread)
+        for one in read if run.plan.renders else ():
+            if not one.transport.offline:
+                _warn_of_renders(one.transport)
+        part = examine(
+            read,
+            failures,
+            (*run.remarks, *remarks, *more),
+            run.plan,
+            shown.of,
+            lambda source: looks.get(source.name),
+            apart=not ways,
+        )
+    stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
+    spent = summed(ledger.costs, *(one.spent for one in read))
+    part = msgspec.structs.replace(part, stats=stats, spent=spent, whole=run.suppressions.whole, asked=run.asked)
+    return part, read
 
 
 def _leave_garbage() -> None:
@@ -116,50 +75,6 @@ def _leave_garbage() -> None:
     if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
         gc.freeze()
     expect_answers()
-
-
-def _collected_of(
-    sources: Sequence[Source],
-    remarks: Sequence[str],
-    run: Run,
-    given: Mapping[str, Any],
-    ways: Mapping[str, tuple[ReadFleet, Look]],
-) -> tuple[lint.Part, tuple[Read, ...]]:
-    """The same over several Argo CDs."""
-    from argolint.engine import several
-
-    sources = with_fleets(given, sources)
-    clock = Clock()
-    _leave_garbage()
-    looks = {
-        id(t): ways[s.name][1] if s.name in ways else look_of(given, t, s)
-        for s in sources
-        if (t := s.transport) is not None
-    }
-    told = progress(given)
-    told.say(f"listing the applications of {len(sources)} servers")
-    with told:
-        with measured(run.plan.timings) as ledger:
-            read, failures, more = several.load(sources, {name: read for name, (read, _) in ways.items()})
-        _require_named(
-            run.selection, [one.fleet for one in read], [f.server for f in failures if f.stage != "clusters"]
-        )
-        for one in read if run.plan.renders else ():
-            if not one.transport.offline:
-                _warn_of_renders(one.transport)
-        part = several.examine(
-            read,
-            failures,
-            (*run.remarks, *remarks, *more),
-            run.plan,
-            told.of,
-            lambda t: looks.get(id(t)),
-            apart=not ways,
-        )
-    stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
-    spent = summed(ledger.costs, *(one.spent for one in read))
-    part = msgspec.structs.replace(part, stats=stats, spent=spent, whole=run.suppressions.whole, asked=run.asked)
-    return part, read
 
 
 def _require_named(selection: Selection, fleets: Sequence[Fleet], unread: Sequence[str] = ()) -> None:
@@ -226,7 +141,7 @@ def _warn_of_renders(t: Transport) -> None:
             "leave --render-twice out: Argo CD 2.14 and older cannot render past the cache",
         )
     click.echo(
-        "warning: --render-twice renders each chart anew on the server, one at a time, and replaces its manifest cache; "
+        "warning: --render-twice renders each chart again on the server, one at a time, and replaces its manifest cache; "
         "where a chart draws random values the application turns OutOfSync, and self-heal may deploy them",
         err=True,
     )

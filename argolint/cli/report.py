@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from argolint.cli.given import Given
 from argolint.cli.options import output_options
-from argolint.config import file as config
+from argolint.engine import config
 from argolint.reports import document, trend
 from argolint.reports import formats as reporters
 
@@ -24,7 +25,7 @@ from argolint.reports import formats as reporters
     help="Whose `metrics:` count for -o prometheus [default: .argolint.yaml].",
 )
 @output_options
-def command(saved: tuple[Path, ...], config_file: Path | None, **given: Any) -> int:
+def command(saved: tuple[Path, ...], config_file: Path | None, **options: Any) -> int:
     """Turn a saved JSON report into any format; several of one Argo CD make a trend.
 
     \b
@@ -34,8 +35,9 @@ def command(saved: tuple[Path, ...], config_file: Path | None, **given: Any) -> 
 
     Of several, the newest is written, and each finding says since when it is there. Exit code 0, whatever was found.
     """
-    outputs = reporters.parse_outputs(given["outputs"])
-    style = replace(reporters.Style.from_options(given), metrics=config.load(config_file).config.metrics)
+    given = Given(**options)
+    outputs = reporters.parse_outputs(given.outputs)
+    style = replace(given.style, metrics=config.load(config_file).config.metrics)
     made = trend.joined([(str(file), document.read(file)) for file in saved])
     reporters.write(made, outputs, style)
     return 0

@@ -33,7 +33,7 @@ def command(as_json: bool, color: str) -> None:
     from argolint.reports.formats import Style
     from argolint.reports.formats.layout import paint, wrapped
 
-    style = Style.from_options({"color": color, "quiet": False, "verbose": False})
+    style = Style.for_terminal(color)
     width = max(len(r.id) for r in rules)
     hang = " " * (width + 13) if style.width > width + 50 else "      "
     lines: list[str] = []

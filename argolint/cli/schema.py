@@ -14,5 +14,5 @@ def command(what: str) -> None:
     if what == "report":
         from argolint.reports.document import schema
     else:
-        from argolint.config.file import schema
+        from argolint.engine.config import schema
     click.echo(json.dumps(schema(), indent=1))

@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.rule import Rule
-from argolint.engine.selection import Shown
 from argolint.errors import UsageError
 from argolint.model import SEVERITIES, AppRef
+from argolint.model.selection import Shown
 from argolint.snapshots.narrow import label_selector
 from argolint.values import integer, labels_of, same_repository
 

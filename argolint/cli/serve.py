@@ -7,7 +7,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -17,10 +17,9 @@ import click
 
 from argolint import __version__
 from argolint.cli import session as common
-from argolint.cli.connecting import asked, open_transport, sources_of
+from argolint.cli.connecting import asked, sources_of
+from argolint.cli.given import Given
 from argolint.cli.options import (
-    NO_FAILING,
-    NO_SELECTION,
     rule_options,
     selection_options,
     source_options,
@@ -28,7 +27,9 @@ from argolint.cli.options import (
     workers_option,
 )
 from argolint.cli.prepare import Run, prepare, workers
-from argolint.cli.reading import collect, collect_all
+from argolint.cli.reading import collect
+from argolint.engine.pipeline import Part
+from argolint.engine.servers import Source
 from argolint.errors import AuthError, UsageError
 from argolint.host import threads
 from argolint.host.addresses import is_loopback
@@ -39,13 +40,9 @@ from argolint.reports import document as report
 from argolint.sources.files import read_text
 
 if TYPE_CHECKING:
-    from argolint.engine.load import ReadFleet
-    from argolint.engine.pipeline import Part
-    from argolint.engine.run import Look
-    from argolint.engine.several import Source
     from argolint.reports.history import History
     from argolint.serve.checked import Checked
-    from argolint.serve.follower import Following
+    from argolint.serve.followers import Followers
     from argolint.serve.times import Times
     from argolint.serve.web import Web
     from argolint.server.http import HttpTransport
@@ -112,7 +109,7 @@ def command(
     extension_show_other_projects: bool,
     extension_server: str | None,
     watch: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Check every --interval, or with --watch whenever something changes, and serve the last report until SIGTERM.
 
@@ -125,6 +122,7 @@ def command(
 
     While Argo CD cannot be read the last good report stays, marked incomplete, with its time.
     """
+    given = Given(**options)
     from argolint.serve.checker import Checker
     from argolint.serve.extension import Extension
     from argolint.serve.web import Web, address
@@ -135,21 +133,7 @@ def command(
         raise UsageError(
             "the extension has the token of the service", "give it its own: Argo CD's users act with the extension's"
         )
-    run = prepare(
-        {
-            **NO_SELECTION,
-            **NO_FAILING,
-            **given,
-            "outputs": (),
-            "quiet": True,
-            "verbose": False,
-            "color": "never",
-        }
-    )
-    if watch and given["snapshots"]:
-        raise UsageError(
-            "a snapshot never changes, so there is nothing to watch", "leave --watch out, or name a --server"
-        )
+    run = prepare(replace(given, quiet=True, color="never"))
     with common.history(given) as known:
         empty = _nothing(given)
         extension = Extension(
@@ -157,14 +141,14 @@ def command(
             show_other_projects=extension_show_other_projects,
             server=_whose(extension_server, empty) if extension_token else "",
         )
-        follower = _following(run, given, known) if watch else None
+        follower = _followers(run, given, known) if watch else None
         checker = Checker(lambda: _checked(run, given, known), empty, wait_s, run.style, _say, follower)
         with Web(host, port, checker, token, extension, hosts) as web:
             asked = _asked_to_end()
             often = "following changes" if watch else f"checking every {interval}"
             _tell(f"listening on http://{_shown(web)}, {often}")
             if not token and not is_loopback(host):
-                _tell("anybody who reaches this address reads the report: set a token, or let a proxy ask for one")
+                _tell("anyone who reaches this address reads the report: set a token, or let a proxy ask for one")
             checker.start()
             _serve(web, asked)
             checker.stop()
@@ -200,8 +184,8 @@ def seconds(text: str) -> float:
     return value
 
 
-def _checked(run: Run, given: Mapping[str, Any], known: History | None) -> Checked:
-    return _published(collect(run, {**given, "quiet": True}), run, known, whole=True)
+def _checked(run: Run, given: Given, known: History | None) -> Checked:
+    return _published(collect(run, replace(given, quiet=True))[0], run, known, whole=True)
 
 
 def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> Checked:
@@ -213,57 +197,45 @@ def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> C
     return Checked(made, frozenset(assemble.app(r.ref) for r in part.results if not r.beside))
 
 
-def _following(run: Run, given: Mapping[str, Any], known: History | None, times: Times | None = None) -> Following:
+def _followers(run: Run, given: Given, known: History | None, times: Times | None = None) -> Followers:
+    """A stream of each server; a snapshot among them never changes."""
+    from argolint.serve.follower import Follower
+    from argolint.serve.followers import Followers, Looks, Ways
+    from argolint.serve.looks import FleetLook
     from argolint.serve.times import Times
 
     times = times or Times()
-    several = sources_of(given)
-    if several is not None:
-        return _followers(several[0], run, given, known, times)
-    from argolint.serve.follower import FleetFollower
-    from argolint.serve.looks import FleetLooks
-
-    def look_again(read: ReadFleet, look: Look, *, whole: bool) -> Checked:
-        return _published(collect(run, {**given, "quiet": True}, None, read, look), run, known, whole=whole)
-
-    looks = FleetLooks(look_again, times, workers(given))
-    return FleetFollower(looks, lambda: cast("HttpTransport", open_transport(given)), times, _say)
-
-
-def _followers(
-    sources: Sequence[Source], run: Run, given: Mapping[str, Any], known: History | None, times: Times
-) -> Following:
-    """A stream of each of several servers; a snapshot among them never changes."""
-    from argolint.serve.follower import Follower
-    from argolint.serve.looks import FleetLook
-    from argolint.serve.several import Followers, SeveralLooks, Ways
 
     def look_again(ways: Ways, *, whole: bool) -> Checked:
-        part, _ = collect_all(run, {**given, "quiet": True}, ways=ways)
+        part, _ = collect(run, replace(given, quiet=True), ways=ways)
         return _published(part, run, known, whole=whole)
 
     def connect(name: str) -> HttpTransport:
         """With the token as it is then."""
-        source = next(s for s in (sources_of(given) or ((),))[0] if s.name == name)
+        source = next(s for s in sources_of(given)[0] if s.name == name)
         if source.transport is None:
             why = source.failure
             raise AuthError(why.error, why.hint) if why else AuthError("there is no way to it")
         return cast("HttpTransport", source.transport)
 
-    live = [s.name for s in sources if s.transport is None or not s.transport.offline]
+    sources, _ = sources_of(given)
+    live = [source for source in sources if source.transport is None or not source.transport.offline]
     if not live:
-        raise UsageError("snapshots never change, so there is nothing to watch", "leave --watch out, or name servers")
+        raise UsageError("a snapshot never changes, so there is nothing to watch", "leave --watch out, or name servers")
     looks = {source.name: FleetLook(times, workers(given)) for source in sources}
     turn = threading.Condition()
 
-    def following(name: str) -> Follower:
-        return Follower(looks[name], partial(connect, name), times, lambda line: _say(f"{name}: {line}"), turn)
+    def following(source: Source) -> Follower:
+        def say(line: str) -> None:
+            _say(source.says(line))
 
-    followers = {name: following(name) for name in live}
-    return Followers(followers, SeveralLooks(looks, look_again), turn)
+        return Follower(looks[source.name], partial(connect, source.name), times, say, turn)
+
+    followers = {source.name: following(source) for source in live}
+    return Followers(followers, Looks(looks, look_again), turn)
 
 
-def _nothing(given: Mapping[str, Any]) -> report.Report:
+def _nothing(given: Given) -> report.Report:
     """What is known before the first check. UsageError and the like when there is nothing to check at all."""
     return report.Report(
         report.SCHEMA_VERSION,

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from argolint import __version__
 from argolint.cli import timings
+from argolint.cli.given import Given
 from argolint.cli.prepare import Run, prepare
-from argolint.cli.reading import collect_all, places, unread_note
+from argolint.cli.reading import collect, places, unread_note
 from argolint.cli.selection import Selection
 from argolint.engine import pipeline as lint
-from argolint.engine.plan import Outcome
+from argolint.engine.servers import Read
 from argolint.errors import UsageError
 from argolint.host.timing import charged, measured
 from argolint.model import SEVERITIES, UNREAD
+from argolint.model.results import Outcome
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
@@ -27,8 +29,7 @@ from argolint.suppression.baseline import require_servers
 from argolint.values import parse_time
 
 if TYPE_CHECKING:
-    from argolint.engine.several import Read
-    from argolint.reports.history import History
+    from argolint.reports.history import History  # SQLite: only --state needs it
 
 
 def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
@@ -36,7 +37,7 @@ def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
     if not run.checkouts:
         return made
     from argolint.fixes.anchors import anchored
-    from argolint.fixes.placement import Site
+    from argolint.fixes.site import Site
 
     apps = {(one.fleet.server, a.ref.namespace, a.ref.name): a.raw for one in read for a in one.fleet.apps}
     return anchored(made, Site(run.checkouts, apps))
@@ -72,7 +73,7 @@ def _built(part: lint.Part, outcome: Outcome) -> Report:
     )
 
 
-def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
+def check(names: Sequence[str], given: Given) -> int:
     """Run a check and write its outputs; returns the exit code."""
     run = prepare(given, names)
     with history(given) as known:
@@ -80,26 +81,26 @@ def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
 
 
 @contextmanager
-def history(given: Mapping[str, Any]) -> Iterator[History | None]:
+def history(given: Given) -> Iterator[History | None]:
     """The file of --state, opened before anything is asked."""
-    if not given.get("state"):
+    if not given.state:
         yield None
         return
-    if given.get("shard"):
+    if given.shard:
         raise UsageError("--state belongs to a whole check, and --shard makes a part", "pass one of them")
     from argolint.reports.history import opened
 
-    with opened(given["state"]) as known:
+    with opened(given.state) as known:
         yield known
 
 
-def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
-    if given.get("shard"):
+def _check(names: Sequence[str], given: Given, run: Run, known: History | None) -> int:
+    if given.shard:
         _require_shard_file(run)
-    part, read = collect_all(run, given)
+    part, read = collect(run, given)
     if not run.checkouts:
         read = ()  # only places in checkouts need the list; of ten thousand applications it is some 300 MB
-    if given.get("shard"):
+    if given.shard:
         code = write_shard(part, run)
         timings.tell(timings.with_costs(part.stats, part.costs))
         return code

@@ -70,7 +70,7 @@ EXTENSION = """\
 What argolint's extension of Argo CD's UI needs (Argo CD 2.14 or later). The names fit the chart with the release name argolint in the
 namespace argocd; change them where yours differ.
 
-1. One token for two readers: argocd-server sends it, `argolint serve` answers nobody without it. The label lets argocd-cm refer to the Secret:
+1. One token for two readers: argocd-server sends it, `argolint serve` answers no one without it. The label lets argocd-cm refer to the Secret:
 
      TOKEN=$(openssl rand -hex 32)
      kubectl -n argocd create secret generic argolint-extension --from-literal=token="$TOKEN" --from-literal=authorization="Bearer $TOKEN"

@@ -6,30 +6,28 @@ import itertools
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from argolint.cli.connecting import open_transport, sources_of
-from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
+from argolint.cli.connecting import Sources, sources_of
+from argolint.cli.given import Given
+from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import Run, prepare
-from argolint.cli.reading import collect, collect_all
+from argolint.cli.reading import collect
 from argolint.cli.selection import Selection
-from argolint.engine.load import load_fleet
 from argolint.engine.pipeline import Part
+from argolint.engine.servers import Read, Source, load
 from argolint.errors import UsageError
 from argolint.model import Failure
 from argolint.redaction import without_secrets
 from argolint.snapshots.mask import KEPT
 from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, beside, record
-
-if TYPE_CHECKING:
-    from argolint.cli.reading import Several
-    from argolint.engine.several import Read, Source
 
 
 @click.command()
@@ -50,87 +48,60 @@ if TYPE_CHECKING:
 @rule_options
 @run_options
 @look_options
-def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any) -> int:
+def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **options: Any) -> int:
     """Save what `argolint check` with the same options reads, for `argolint check --snapshot PATH`.
 
     What could be a secret is masked, and no token is in it. What stays in clear is printed at the end: look through it before
     you hand it on, for it holds the names of your applications, hosts and repositories, and every manifest.
 
-    Of several servers (--servers, --all-contexts) each gets a snapshot in the directory, beside a servers.yaml that names them:
+    Of several servers (--servers, --all-contexts) each gets a snapshot in the directory, next to a servers.yaml that names them:
     `argolint check --servers DIR/servers.yaml`.
     """
-    run = prepare({**NO_FAILING, **given, "baseline": None, "outputs": ()}, apps)
+    given = Given(**options)
+    run = prepare(replace(given, baseline=None, outputs=()), apps)
     if fleet_only:
         _require_the_list_alone(run.selection, given)
-    several = sources_of(given)
-    if several is not None:
-        return _save_all(several, target, fleet_only, run, given)
-    with record(open_transport(given), target) as recorder:
-        if fleet_only:
-            fleet, unread = load_fleet(recorder)
-            server, number, failures = fleet.server, len(fleet.apps), [*unread]
-        else:
-            part = collect(run, given, recorder)
-            server, number, failures = part.servers[0].url, len(part.results), _failures(part)
-    _tell_unsaved(failures)
-    _tell_saved(f"{target}: ", fleet_only, number, server, recorder)
-    _tell_masked(recorder.masked, given)
-    return 3 if failures else 0
+    sources, remarks = sources_of(given)
+    if not sources[0].name:
+        saved = _recorded((sources, remarks), {"": target}, fleet_only, run, given)
+        return _told(saved, target, given, fleet_only)
+    if target.name.endswith(ARCHIVES):
+        hint = "name a directory: each server gets a snapshot in it, and `check --servers DIR/servers.yaml` reads them"
+        raise UsageError(f"{target} is one file, and {len(sources)} servers are to be saved", hint)
+    with beside(target) as (whole, work):
+        folder = work / "all"
+        folder.mkdir()
+        places = {source.name: folder / name for source, name in zip(sources, _folders(sources), strict=True)}
+        saved = _recorded((sources, remarks), places, fleet_only, run, given)
+        _name_servers(folder, places, saved.read)
+        folder.replace(whole)
+    return _told(saved, target, given, fleet_only)
 
 
-def _require_the_list_alone(selection: Selection, given: Mapping[str, Any]) -> None:
+def _require_the_list_alone(selection: Selection, given: Given) -> None:
     """UsageError for what --fleet-only does not do."""
     if selection != Selection():
         hint = "select applications where `check` takes the list, or leave it out"
         raise UsageError("--fleet-only saves the list of all applications", hint)
     for option in ("shard", "deep", "manifests", "render_twice", "helm_render"):
-        if given[option]:
+        if getattr(given, option):
             told = f"--fleet-only reads the list alone, and --{option.replace('_', '-')} is about reading applications"
             raise UsageError(told, "pass it to `check --fleet`, or leave --fleet-only out")
 
 
-def _save_all(several: Several, target: Path, fleet_only: bool, run: Run, given: Mapping[str, Any]) -> int:
-    """A snapshot of each of several servers, and the file that names them."""
-    if target.name.endswith(ARCHIVES):
-        hint = "name a directory: each server gets a snapshot in it, and `check --servers DIR/servers.yaml` reads them"
-        raise UsageError(f"{target} is one file, and {len(several[0])} servers are to be saved", hint)
-    with beside(target) as (whole, work):
-        folder = work / "all"
-        folder.mkdir()
-        places = {source.name: folder / name for source, name in zip(several[0], _folders(several[0]), strict=True)}
-        saved = _recorded(several, places, fleet_only, run, given)
-        _name_servers(folder, places, saved.read)
-        folder.replace(whole)
-    _tell_unsaved(saved.failures)
-    for one in saved.read:
-        name, number = one.source.name, len(one.fleet.apps)
-        _tell_saved(f"{target}: {name}: ", fleet_only, number, one.fleet.server, saved.recorders[name])
-    way = (
-        f"give them to the same servers with --fleet {target}"
-        if fleet_only
-        else f"read them with --servers {target / 'servers.yaml'}"
-    )
-    click.echo(way, err=True)
-    _tell_masked(sum(recorder.masked for recorder in saved.recorders.values()), given)
-    return 3 if saved.failures else 0
-
-
 @dataclass(frozen=True)
 class _Saved:
-    """Servers that were read, the recorders of all that were asked, by name, and what could not be read."""
+    """Servers that were read, by name the recorders of all that were asked and the number of applications, and what could not be read."""
 
     read: tuple[Read, ...]
+    apps: Mapping[str, int]
     recorders: Mapping[str, RecordingTransport]
     failures: Sequence[Failure]
 
 
-def _recorded(
-    several: Several, places: Mapping[str, Path], fleet_only: bool, run: Run, given: Mapping[str, Any]
-) -> _Saved:
+def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Run, given: Given) -> _Saved:
     """Read all servers, each into its place."""
-    from argolint.engine import several as engine
-
-    sources, remarks = several
+    sources, remarks = of
     with ExitStack() as recording:
         recorders = {
             source.name: recording.enter_context(record(source.transport, places[source.name]))
@@ -139,10 +110,13 @@ def _recorded(
         }
         recorded = [replace(s, transport=recorders.get(s.name)) for s in sources]
         if fleet_only:
-            read, found, _ = engine.load(recorded)
-            return _Saved(read, recorders, [*found, *(f for one in read for f in one.failures)])
-        part, read = collect_all(run, given, several=(recorded, remarks))
-        return _Saved(read, recorders, _failures(part))
+            read, found, _ = load(recorded)
+            apps = {one.source.name: len(one.fleet.apps) for one in read}
+            return _Saved(read, apps, recorders, [*found, *(f for one in read for f in one.failures)])
+        part, read = collect(run, given, (recorded, remarks))
+        count = Counter(result.ref.server for result in part.results)
+        apps = {one.source.name: count[one.fleet.server] for one in read}
+        return _Saved(read, apps, recorders, _failures(part))
 
 
 def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Read]) -> None:
@@ -182,14 +156,23 @@ def _tell_unsaved(failures: Sequence[Failure]) -> None:
         click.echo(without_secrets(f"not saved: {where}{about}{failure.error}"), err=True)
 
 
-def _tell_saved(where: str, fleet_only: bool, number: int, server: str, recorder: RecordingTransport) -> None:
-    what = f"{'the list of ' if fleet_only else ''}{number} applications of {without_secrets(server)}"
-    click.echo(f"{where}{what}, {recorder.stats.requests} requests", err=True)
+def _told(saved: _Saved, target: Path, given: Given, fleet_only: bool) -> int:
+    """Say what was saved and what was not; 3 where something could not be read."""
+    _tell_unsaved(saved.failures)
+    for one in saved.read:
+        what = f"{'the list of ' if fleet_only else ''}{saved.apps[one.source.name]} applications of {without_secrets(one.fleet.server)}"
+        requests = saved.recorders[one.source.name].stats.requests
+        click.echo(f"{target}: {one.source.says(what)}, {requests} requests", err=True)
+    if any(one.source.name for one in saved.read):
+        reads = f"read them with --servers {target / 'servers.yaml'}"
+        click.echo(f"give them to the same servers with --fleet {target}" if fleet_only else reads, err=True)
+    _tell_masked(sum(recorder.masked for recorder in saved.recorders.values()), given)
+    return 3 if saved.failures else 0
 
 
-def _tell_masked(values: int, given: Mapping[str, Any]) -> None:
+def _tell_masked(values: int, given: Given) -> None:
     """How much is hidden, and what is not."""
-    if not given["quiet"]:
+    if not given.quiet:
         click.echo(f"masked: {values:,} value{'' if values == 1 else 's'} that could be secrets", err=True)
         for what in KEPT:
             click.echo(f"in clear: {what}", err=True)

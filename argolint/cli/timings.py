@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import click
 import msgspec
 
-from argolint.host.timing import Cost, summed
-from argolint.reports.document import Spent, Stats
+from argolint.host.timing import summed
+from argolint.model.stats import Cost, Spent, Stats
 
 _STAGES = ("reads", "wants", "check", "collect", "verify", "join")
 """What is charged to a rule, in the order of a run."""
@@ -74,7 +74,7 @@ def _sorted(stages: Mapping[str, Spent]) -> dict[str, Spent]:
 
 
 def _lines(stages: Mapping[str, Spent], rules: Mapping[str, Mapping[str, float]], seconds: float) -> Iterator[str]:
-    """Both tables. Shares are of the processor seconds of all stages, and of what this process and its children spent beside them."""
+    """Both tables. Shares are of the processor seconds of all stages, and of what this process and its children spent in addition."""
     staged = sum(spent.cpu for spent in stages.values())
     beside = max(0.0, _own_cpu_s() - staged)
     whole = (staged + beside) or 1.0

@@ -10,23 +10,25 @@ import click
 
 from argolint.application.app import App
 from argolint.cli.connecting import read_lists
-from argolint.cli.options import NO_FAILING, NO_SELECTION, look_options, rule_options, source_options
+from argolint.cli.given import Given
+from argolint.cli.options import look_options, rule_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import full_name, named, unknown
 from argolint.engine import run as engine
-from argolint.engine import suppress
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.load import load
-from argolint.engine.plan import AppResult, Plan
-from argolint.engine.several import Read
+from argolint.engine.plan import Plan
+from argolint.engine.servers import Read
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.model import Object
+from argolint.model.results import AppResult
 from argolint.redaction import without_secrets
 from argolint.reports import chain as why
-from argolint.reports.formats import Style, narrative, with_names
+from argolint.reports.formats import narrative, with_names
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
+from argolint.suppression import suppress
 
 
 @click.command()
@@ -37,14 +39,15 @@ from argolint.server.transport import Transport
 @source_options
 @rule_options
 @look_options
-def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) -> int:
+def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any) -> int:
     """Explain why APP (NAME, NAMESPACE/NAME or SERVER/NAMESPACE/NAME), one of its objects or one field is as it is.
 
     Where the desired state comes from, who wrote the live one, what differs, which rule explains it, who else is involved,
     and the way out. POINTER is a JSON pointer such as /spec/replicas.
     """
-    run = prepare({**NO_SELECTION, **NO_FAILING, **given, "outputs": ()})
-    servers, failures, _ = read_lists({**given, "workers": 1})
+    given = Given(**options)
+    run = prepare(replace(given, outputs=()))
+    servers, failures, _ = read_lists(replace(given, workers=1))
     asked = why.Asked(resource, pointer)
     one, wanted = _named(servers, app, [f.server for f in failures if f.server])
     t, fleet = one.transport, one.fleet
@@ -63,7 +66,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) 
         click.echo(why.to_json(found).decode(), nl=False)
     else:
         names = {one.fleet.server: one.source.name for one in servers if one.source.name}
-        click.echo(narrative.render(with_names(found, names), Style.from_options(given)), nl=False)
+        click.echo(narrative.render(with_names(found, names), given.style), nl=False)
     for failure in (*failures, *missing):
         where = f"{failure.server}: " if failure.server else ""
         click.echo(without_secrets(f"not looked at: {where}{failure.stage}: {failure.error}"), err=True)

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import click
 from click.core import ParameterSource
 
-from argolint.cli.connecting import open_transport
+from argolint.cli.given import Given
 from argolint.cli.prepare import pacing, wanted_workers
 from argolint.engine.run import Look
+from argolint.engine.servers import Source
 from argolint.errors import UsageError
 from argolint.redaction import without_secrets
-from argolint.server.limits import NONE
-from argolint.server.transport import Transport
+from argolint.server.connection import Connection
 from argolint.values import plain
 
 if TYPE_CHECKING:
-    from argolint.engine.several import Source
     from argolint.engine.workers.spec import Server
-    from argolint.server.connection import Connection
 
 
-def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None) -> Look | None:
-    """Who looks at the applications (of one of several servers), when it is not this process. UsageError for what cannot be divided."""
-    count, dask = given.get("processes") or 1, given.get("dask")
-    lonely = next((name for name in ("worker_token", "dask_insecure") if given.get(name) and _by_option(name)), "")
+def look_of(given: Given, source: Source) -> Look | None:
+    """Who looks at the applications of a server, when it is not this process. UsageError for what cannot be divided."""
+    offline = isinstance(source.reached, tuple)
+    count, dask = given.processes or 1, given.dask
+    lonely = next((name for name in ("worker_token", "dask_insecure") if getattr(given, name) and _by_option(name)), "")
     if lonely and not dask:
         option = f"--{lonely.replace('_', '-')}"
-        raise UsageError(f"{option} is of a Dask cluster, and none is named", "pass --dask ADDRESS as well")
+        raise UsageError(f"{option} is for a Dask cluster, and none is named", "pass --dask ADDRESS as well")
     if dask and count > 1:
         if _by_option("processes") == _by_option("dask"):
             raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
@@ -41,27 +37,27 @@ def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None
     if count == 1 and not dask:
         return None
     option = "--dask" if dask else "--processes"
-    if given["render_twice"] and not t.offline:
+    if given.render_twice and not offline:
         raise UsageError(
             "--render-twice renders one application at a time", f"leave {option} out: it would gain nothing"
         )
     if dask:
-        return _look_in_cluster(given, t, source)
+        return _look_in_cluster(given, source)
     if sys.platform != "linux":
         hint = "divide the work with --shard I/N, and join it with `argolint merge`"
         raise UsageError("--processes needs Linux", hint)
     most = wanted_workers(given)
-    if not t.offline and count > most:
+    if not offline and count > most:
         raise UsageError(
             f"{count} processes need {count} requests in flight at least, and {most} are allowed",
             f"pass --workers {count} if the server may be asked so much, or fewer --processes",
         )
     from argolint.engine.workers.processes import in_processes
 
-    opened = source.opened if source else None
-    if not t.offline:
-        count = pacing(given, source.limits if source else NONE).shared_by(count)
-    return in_processes(count, opened or (lambda threads: open_transport(given, threads)))
+    if not offline:
+        count = pacing(given, source.limits).shared_by(count)
+    assert source.opened is not None
+    return in_processes(count, source.opened)
 
 
 def _by_option(name: str) -> bool:
@@ -70,42 +66,36 @@ def _by_option(name: str) -> bool:
     return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def _look_in_cluster(given: Mapping[str, Any], t: Transport, source: Source | None) -> Look:
+def _look_in_cluster(given: Given, source: Source) -> Look:
     """Look on a Dask cluster. What is secret of a connection stays here: each worker has its own token."""
     from argolint.engine.workers.cluster import in_cluster
     from argolint.engine.workers.spec import TOKEN, require_place
 
-    if given["helm_render"]:
+    if given.helm_render:
         raise UsageError(
             "--helm-render needs the checkouts, which the Dask workers do not have", "leave one of both out"
         )
-    place = require_place(given["worker_token"] or TOKEN)
-    snapshots = [str(Path(path).absolute()) for path in given["snapshots"]]
-    reached = source.reached if source else None
-    server = None
-    if isinstance(reached, Path):
-        snapshots = [str(reached.absolute())]
-    elif source is not None and reached is not None:
-        if given["worker_token"]:
-            raise UsageError("--worker-token is of a single server", "the entries of --servers say where each token is")
-        if not reached.token_place:
+    place = require_place(given.worker_token or TOKEN)
+    reached, server = source.reached, None
+    if isinstance(reached, Connection):
+        if source.name and given.worker_token:
+            raise UsageError(
+                "--worker-token is for a single server", "the entries of --servers say where each token is"
+            )
+        if source.name and not reached.token_place:
             hint = "name it in a servers file, with auth-token-env or auth-token-file, and give every worker the same variable or file"
             raise UsageError(f"{source.name}: no Dask worker has the token of this login", hint)
-        server = _elsewhere(given, reached, reached.token_place)
-    elif not t.offline:
-        from argolint.server.connection import connect
-
-        server = _elsewhere(given, connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)), place)
+        server = _elsewhere(given, reached, reached.token_place or place)
     return in_cluster(
-        given["dask"],
-        insecure=given["dask_insecure"],
-        snapshots=snapshots,
+        given.dask or "",
+        insecure=given.dask_insecure,
+        snapshots=[] if server else [str(file.absolute()) for file in cast("tuple[Path, ...]", reached)],
         server=server,
         warn=lambda text: click.echo(f"warning: {without_secrets(plain(text))}", err=True),
     )
 
 
-def _elsewhere(given: Mapping[str, Any], connection: Connection, place: str) -> Server:
+def _elsewhere(given: Given, connection: Connection, place: str) -> Server:
     """How a worker elsewhere reaches a server. UsageError for what only this process has."""
     from argolint.engine.workers.spec import Server
     from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
@@ -126,8 +116,8 @@ def _elsewhere(given: Mapping[str, Any], connection: Connection, place: str) -> 
         connection.ca_pem,
         certificate,
         key,
-        given["timeout"] or ANSWER_S,
-        given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+        given.timeout or ANSWER_S,
+        given.max_answer << 20 if given.max_answer else MAX_ANSWER_BYTES,
         pace.rate,
         pace.per_cluster,
     )

@@ -17,7 +17,7 @@ def entries(live: Object) -> tuple[Object, ...]:
 
 
 def writers(live: Object, pointer: str) -> tuple[Writer, ...]:
-    """Every manager that owns the field at `pointer`, or, if nobody does, a part of it; newest first.
+    """Every manager that owns the field at `pointer`, or, if no one does, a part of it; newest first.
 
     `before-first-apply`, by which the API server notes what stood there before anyone was noted, comes after all others.
     Lists are resolved by their merge keys (`k:{...}`), set values (`v:...`) or indexes (`i:...`) against `live` itself.

@@ -2,7 +2,7 @@
 
 The API server and Argo CD's structured merge use the kind's schema. Here the schema is read off the live object's own
 managedFields: `k:{...}` steps are a list merged by those keys, `v:...` a set, a leaf over a list or map an atomic one
-(FieldsV1 of sigs.k8s.io/structured-merge-diff). Where nobody owns a list yet, built-in kinds fall back on their merge keys.
+(FieldsV1 of sigs.k8s.io/structured-merge-diff). Where no one owns a list yet, built-in kinds fall back on their merge keys.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _below(at: Place, key: str) -> Place:
 
 
 def _prune(node: Json, desired: Json, mine: Fields, others: Fields) -> Json:
-    """The node without what `mine` owned, desired no longer holds and nobody else owns."""
+    """The node without what `mine` owned, desired no longer holds and no one else owns."""
     gone = []
     for step, below in mine.items():
         place = None if step == "." else locate(node, step)

@@ -168,7 +168,7 @@ def _merge_items(original: list[Json], desired: list[Json], live: list[Json], ke
 
 
 def numbered(items: list[Json], key: str) -> dict[tuple[str, int], Json]:
-    """Items by their key's value and how many of that value came before; an item without the key is of the empty one."""
+    """Items by their key's value and how many of that value came before; an item without the key belongs to the empty one."""
     found: dict[tuple[str, int], Json] = {}
     seen: Counter[str] = Counter()
     for item in items:

@@ -1,11 +1,11 @@
-"""Fixes from a table: `advice.yaml` beside the rules of a family says by topic what ends a fault, root cause first.
+"""Fixes from a table: `advice.yaml` next to the rules of a family says by topic what ends a fault, root cause first.
 
 An entry holds `title`, `target`, `where`, `kind` and `content`, perhaps `caveat`, `safe`, and::
 
     when, unless   a fact, or several: the entry counts when all of them hold something (are not empty), or none of them does
     of_object      true for a patch of the manifest that `advice` is given, rather than the finding's own
 
-`$name` (or `${name}`) stands for a fact. In a command it is quoted for the shell: names come from manifests and servers that nobody has
+`$name` (or `${name}`) stands for a fact. In a command it is quoted for the shell: names come from manifests and servers that no one has
 checked; in a comment of one (`# …`) it stands as it is, on that line. In a json-patch a text that is nothing but `$name` becomes the fact itself, whatever its type. `$$` is a dollar sign.
 """
 

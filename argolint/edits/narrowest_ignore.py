@@ -66,7 +66,7 @@ def _caveat(app: App, resource: Resource, fields: Mapping[str, list[str]], opera
     blind = (
         f"Argo CD no longer shows what {', '.join(fields['managedFieldsManagers'])} changes there"
         if "managedFieldsManagers" in fields
-        else "Argo CD no longer shows a change of these fields, whoever makes it"
+        else "Argo CD no longer shows a change of these fields, no matter who makes it"
     )
     adds = any(RESPECT in json.dumps(operation.get("value")) for operation in operations)
     once = ", and Git's value counts only when the object is created" if adds or RESPECT in app.sync_options else ""

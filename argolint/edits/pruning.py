@@ -17,7 +17,7 @@ from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS
 
 
 def prunes(app: App, resource: Resource, fleet: Fleet) -> Literal["automatic", "manual", "never"]:
-    """Who would prune an object that left this application's manifests: the next automated sync, a person, or nobody."""
+    """Who would prune an object that left this application's manifests: the next automated sync, a person, or no one."""
     option = prune_option(app, resource.live, fleet)
     if option == "false":
         return "never"

@@ -8,25 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from argolint.model import SEVERITIES, AppRef, Finding, Follows, Symptom
-from argolint.suppression.fingerprint import Identity, identity
-
-
-def apps_of(finding: Finding) -> frozenset[AppRef]:
-    """The applications that a finding answers for: a fleet finding for every one that it names."""
-    related = (r.app for r in finding.related) if finding.key else ()
-    return frozenset((finding.at.app, *related))
-
-
-@dataclass(frozen=True)
-class Causes:
-    """What follows from what, also for findings that are not shown later: `title` of each that is a cause."""
-
-    parent: Mapping[Identity, Identity] = field(default_factory=dict)
-    title: Mapping[Identity, str] = field(default_factory=dict)
+from argolint.model.fingerprint import Identity, identity
+from argolint.model.results import Causes, apps_of
 
 
 def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Causes]:

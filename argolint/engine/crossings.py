@@ -1,6 +1,6 @@
 """What Applications of several Argo CDs have in common: objects of one cluster, and how such a cluster is recognised.
 
-An address says which cluster is meant only where everybody understands it alike. `https://kubernetes.default.svc` is
+An address says which cluster is meant only where everyone understands it alike. `https://kubernetes.default.svc` is
 another cluster on every Argo CD, and so may be any address of a private network. Such a cluster is the Argo CD's own,
 unless the user gave it a name (`clusters:` of an entry in the servers file).
 """
@@ -158,7 +158,7 @@ def _crossings(members: Sequence[Member], common: Mapping[tuple[str, str], str])
 def _held(listed: Sequence[tuple[Member, App]]) -> Mapping[Object4, Mapping[int, bool]]:
     """The objects that applications of two Argo CDs list and one of them wants: by the application's place, whether it wants it.
 
-    What an application is to prune counts beside what another Argo CD wants; hooks and skipped objects never do.
+    What an application is to prune counts as well as what another Argo CD wants; hooks and skipped objects never do.
     """
     first: dict[int, str] = {}  # numbers are a tenth of the identities: those are made for the few that recur
     again: set[int] = set()

@@ -90,7 +90,7 @@ def unfinished(ref: AppRef, error: Exception) -> Failure:
 
 
 def _told(error: BaseException) -> str:
-    """An error for whoever mends it: type, text and the place where it was raised."""
+    """An error for the person who mends it: type, text and the place where it was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

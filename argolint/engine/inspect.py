@@ -14,19 +14,20 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.edits.consequences import with_consequences
 from argolint.engine.guard import Guard, crash
-from argolint.engine.plan import AppResult, Chosen
+from argolint.engine.plan import Chosen
 from argolint.engine.settle import settle
 from argolint.engine.stamp import stamp
 from argolint.errors import UnreadableStateError
 from argolint.host.timing import charged
 from argolint.model import Fact, Failure, Finding, Note, ResourceId, ResourceKey, Symptom
+from argolint.model.fingerprint import subject
+from argolint.model.results import AppResult
 from argolint.proof.clashes import told_of_each_other
 from argolint.proof.handover import tried
 from argolint.proof.replay import same_fault
 from argolint.proof.verify import Render, Today, verify
 from argolint.redaction import without_secrets
 from argolint.suppression.annotations import notes
-from argolint.suppression.fingerprint import subject
 from argolint.values.memo import by_identity
 
 _LOG = logging.getLogger(__name__)

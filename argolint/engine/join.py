@@ -8,13 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from argolint.engine.causes import apps_of, with_causes
+from argolint.engine.causes import with_causes
 from argolint.engine.guard import crash
-from argolint.engine.plan import AppResult, Chosen, Looked, Outcome
-from argolint.engine.settle import finding_order, settle
+from argolint.engine.plan import Chosen
+from argolint.engine.settle import settle
 from argolint.engine.stamp import stamp
 from argolint.host.timing import charged
 from argolint.model import AppRef, Fact, Finding
+from argolint.model.results import AppResult, Looked, Outcome, apps_of, finding_order
 from argolint.proof.verify import verify_together
 from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
 

@@ -50,7 +50,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     remarks: list[str] = []
     clusters = {text_at(c, "server").rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
     by_name = {text_at(c, "name"): server for server, c in clusters.items()}
-    server = in_name(text_at(settings, "url") or t.server).rstrip("/")  # everything that is told names it
+    server = in_name(text_at(settings, "url") or t.server).rstrip("/")  # everything that is reported names it
     control_plane = control_plane_of(settings, ())
     observed_at = t.now()
     apps = sorted(
@@ -185,7 +185,7 @@ def _wanted(app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> dict
 def _allowed(want: Want, t: Transport, app: App, plan: Plan) -> bool:
     """Renders cost the server, and fresh ones can change what it deploys: only when the user said so.
 
-    Recorded fresh renders are read as they lie there: somebody already said so. Plain manifests are asked for alike
+    Recorded fresh renders are read as they lie there: someone already said so. Plain manifests are asked for alike
     everywhere, so that a server and its snapshot give one report.
     """
     if want.kind == "render":

@@ -15,19 +15,20 @@ import msgspec
 
 from argolint.application.fleet import Fleet
 from argolint.engine import run as engine
-from argolint.engine import suppress
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import AppResult, Chosen, Outcome, Plan, Progress, ServerRead
-from argolint.engine.selection import Shown
-from argolint.engine.stats import Stats
-from argolint.engine.suppress import Suppressions
+from argolint.engine.plan import Chosen, Plan, Progress
 from argolint.errors import UsageError
-from argolint.host.timing import Cost, summed
+from argolint.host.timing import summed
 from argolint.model import AppRef, Fact, Failure, Finding, Symptom
+from argolint.model.results import AppResult, Outcome, ServerRead
+from argolint.model.selection import Shown
+from argolint.model.stats import Cost, Stats
 from argolint.redaction import Redactor, excerpt, in_name
 from argolint.redaction.masks import slow_mask
 from argolint.server.transport import Transport
+from argolint.suppression import suppress
+from argolint.suppression.suppress import Suppressions
 from argolint.values import enumerated, parse_time
 from argolint.values.decoding import decoder, require_shallow
 
@@ -235,6 +236,6 @@ def from_json(text: bytes, where: str) -> Part:
     if not 1 <= index <= count:
         raise UsageError(
             f"{where} is a damaged shard: it calls itself shard {index} of {count}",
-            "write it anew with `argolint check --shard I/N -o json=FILE`",
+            "write it again with `argolint check --shard I/N -o json=FILE`",
         )
     return part

@@ -1,14 +1,16 @@
 """What the examination of one application asks of the fleet, noted, so that its result can be kept until an answer changes.
 
-A rule looks at one application and asks about the others: who owns this object, is that application deleted. `Asked` stands for
-the fleet, passes each question on and notes it; `Answers` gives one fleet's answers as short marks that can be compared.
-What `Asked` does not know by name counts as a question for everything, so that a new look-up of `Fleet` is safe from the start.
+A rule looks at one application and asks about the others: who owns this object, is that application deleted. `NotedFleet` passes
+each question on and notes it; `Answers` gives one fleet's answers as short marks that can be compared.
+
+Every public look-up of `Fleet` is noted, so a new one is safe from the start.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -34,7 +36,7 @@ _CLUSTER_NOISE = frozenset({"attemptedAt", "cacheInfo", "applicationsCount"})
 
 
 def entry_mark(app: App) -> bytes:
-    """A digest of an application's entry of the list, without what each reconcile writes anew."""
+    """A digest of an application's entry of the list, without what each reconcile rewrites."""
     metadata = {k: v for k, v in mapping(app.raw, "metadata").items() if k not in _NOISE}
     if isinstance(annotations := metadata.get("annotations"), Mapping) and _REFRESH in annotations:
         metadata["annotations"] = {k: v for k, v in annotations.items() if k != _REFRESH}
@@ -101,18 +103,19 @@ class Answers:
         return value
 
 
-class Asked:
-    """Stands for the fleet while one application is examined; `questions` are what was asked, with the marks of the answers."""
+class NotedFleet(Fleet):
+    """The fleet while one application is examined. `questions` are what was asked of it, with the marks of the answers."""
 
     def __init__(self, answers: Answers) -> None:
-        self._answers = answers
-        self.questions: dict[Question, Mark] = {}
+        self._answers: Answers
+        self.questions: dict[Question, Mark]
+        self.__dict__.update(_answers=answers, questions={})  # a Fleet is frozen
 
     def note(self, ref: AppRef) -> None:
         """Something of this other application was read from the server."""
         self._ask("entry", "", ref)
 
-    def derive(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def derive(self, function: Callable[..., Any], *arguments: Hashable) -> Any:
         """See Fleet.derive. Of a mapping only the keys that are looked at count."""
         made = self._answers.fleet.derive(function, *arguments)
         if isinstance(made, Mapping):
@@ -125,7 +128,7 @@ class Asked:
             self._ask("whole", name)
         return self._answers.fleet.with_apps(apps)
 
-    def __getattr__(self, name: str) -> Any:
+    def _look_up(self, name: str) -> Any:
         found = getattr(self._answers.fleet, name)
         if name in _BY_KEY:
             return _Items(found, partial(self._ask, "item", name))
@@ -146,6 +149,15 @@ class Asked:
         if isinstance(answer, _Raised):
             raise answer.error
         return answer
+
+
+def _noted(name: str) -> property:
+    return property(lambda fleet: fleet._look_up(name))
+
+
+for _name in {field.name for field in fields(Fleet)} | set(dir(Fleet)) - set(vars(NotedFleet)):
+    if not _name.startswith("_"):
+        setattr(NotedFleet, _name, _noted(_name))
 
 
 class _Raised:

@@ -1,4 +1,4 @@
-"""A fleet with some applications read anew, one by one, and everything else as it was known."""
+"""A fleet with some applications read again, one by one, and everything else as it was known."""
 
 from __future__ import annotations
 

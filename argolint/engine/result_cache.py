@@ -11,20 +11,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.plan import AppResult, Plan
-from argolint.engine.questions import Answers, Asked, Mark, Question, entry_mark
+from argolint.engine.plan import Plan
+from argolint.engine.questions import Answers, Mark, NotedFleet, Question, entry_mark
 from argolint.engine.run import examine
 from argolint.model import AppRef, Object
-from argolint.server.transport import Answer, Query, Transport
+from argolint.model.results import AppResult
+from argolint.server.transport import Answer, Query, Stats, Transport
 from argolint.snapshots.index import named_application
 from argolint.values import mapping
-
-if TYPE_CHECKING:
-    from argolint.server.transport import Stats
 
 MAX_AGE_S = 15 * 60.0
 LEAST_AGE_S = 60.0
@@ -85,16 +82,16 @@ class Kept:
         if kept is not None and kept.entry == entry and self._is_young(kept, app) and self._holds(kept):
             self._stands.append(app.ref)
             return kept.result
-        asked, noting = Asked(self._answers), _Noting(t)
+        noted, noting = NotedFleet(self._answers), _Noting(t)
         read_at = self._clock()
-        result = examine(noting, app, cast("Fleet", asked), plan)
+        result = examine(noting, app, noted, plan)
         for ref in noting.others(app.ref):
-            asked.note(ref)
+            noted.note(ref)
         timeless = not noting.seen and not result.findings
         if result.failures:
             self._kept.pop(app.ref, None)
         else:
-            self._kept[app.ref] = _Kept(result, entry, asked.questions, read_at, timeless)
+            self._kept[app.ref] = _Kept(result, entry, noted.questions, read_at, timeless)
         return result
 
     def _is_young(self, kept: _Kept, app: App) -> bool:

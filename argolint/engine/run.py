@@ -21,13 +21,14 @@ from argolint.application.fleet import Fleet
 from argolint.engine.guard import guarded_failures, unfinished
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load, needs_states
-from argolint.engine.plan import AppResult, Plan, Progress
+from argolint.engine.plan import Plan, Progress
 from argolint.engine.rule_timing import watched
 from argolint.errors import ArgolintError, AuthError
 from argolint.host import threads
 from argolint.host.inflate import held_together
 from argolint.host.timing import charged, measured
 from argolint.model import AppRef, Failure
+from argolint.model.results import AppResult
 from argolint.proof.verify import Render
 from argolint.redaction import in_place, without_secrets
 from argolint.server.transport import Transport
@@ -127,7 +128,7 @@ def _submitted(pool: ThreadPoolExecutor, task: Callable[[App], AppResult], app: 
 
 
 _BESIDE = 8
-"""How many claimants of one object are looked at beside those that were asked for."""
+"""How many claimants of one object are looked at in addition to those that were asked for."""
 
 
 def _beside(wanted: Collection[AppRef], fleet: Fleet) -> frozenset[AppRef]:

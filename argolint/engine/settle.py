@@ -6,23 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from argolint.engine.causes import apps_of
 from argolint.model import Finding, Symptom
-
-
-def finding_order(finding: Finding) -> tuple[object, ...]:
-    """Applications by name, then resources, then rules: the order of every report."""
-    at = finding.at
-    return (
-        at.app,
-        at.resource is not None,
-        at.resource.key if at.resource else ("",) * 5,
-        at.pointer,
-        finding.rule,
-        finding.cause or "",
-        finding.key,
-        finding.message,
-    )
+from argolint.model.results import apps_of
 
 
 def settle(findings: Sequence[Finding], ranks: Mapping[str, int]) -> list[Finding]:

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from argolint.config import file as config
-from argolint.config.file import Config, Loaded
+from argolint.engine import config
+from argolint.engine.config import Config, Loaded
 from argolint.errors import UsageError
 from argolint.sources.files import own_path
 from argolint.sources.git import Git, has_repository
@@ -30,6 +29,16 @@ _REMOTE_HEAD = "refs/remotes/origin/HEAD"
 
 
 @dataclass(frozen=True)
+class Named:
+    """The files and the revision that the user names, as they were written; `no_baseline` leaves the configuration's out."""
+
+    config_file: str | None = None
+    baseline: str | None = None
+    trusted_config: str | None = None
+    no_baseline: bool = False
+
+
+@dataclass(frozen=True)
 class Trusted:
     """What counts. `after_merge` is what will count once the change is merged, where that is known and not the same."""
 
@@ -39,40 +48,42 @@ class Trusted:
     remarks: tuple[str, ...] = ()
 
 
-def read(given: Mapping[str, Any]) -> Trusted:
+def read(named: Named) -> Trusted:
     """For a command that judges no change: the work tree's files, unless --trusted-config names a revision."""
-    if given.get("trusted_config"):
+    if named.trusted_config:
         clone = _clone(None)
         if clone is None:
             raise UsageError("--trusted-config reads from a Git clone, and this folder is none", "run it in the clone")
-        return _read(given, _Commit(clone, given["trusted_config"]))
-    loaded = config.load(_path(given.get("config_file")))
+        return _read(named, _Commit(clone, named.trusted_config))
+    loaded = config.load(_path(named.config_file))
     alike = None if loaded.file else config.look_alike()
     remarks = (f"{alike} is not read: argolint's configuration is called {config.DEFAULT_FILE}",) if alike else ()
-    accepted = _path(given.get("baseline"))
-    if accepted is None and loaded.config.baseline and loaded.file and not given.get("no_baseline"):
-        named = given.get("config_file") is not None  # a file that is named counts from where one stands
-        accepted = Path(loaded.config.baseline) if named else loaded.file.parent / loaded.config.baseline
+    accepted = _path(named.baseline)
+    if accepted is None and loaded.config.baseline and loaded.file and not named.no_baseline:
+        of_named = named.config_file is not None  # a file that is named counts from the working directory
+        accepted = Path(loaded.config.baseline) if of_named else loaded.file.parent / loaded.config.baseline
     return Trusted(loaded, read_baseline(accepted) if accepted else None, remarks=remarks)
 
 
-def read_for_change(given: Mapping[str, Any], environ: Mapping[str, str]) -> Trusted:
+def read_for_change(
+    named: Named, checkout: Path | None, base: str | None, head: str | None, environ: Mapping[str, str]
+) -> Trusted:
     """For `gate`: the files at the revision that the change goes into; outside of any clone, those that are named.
 
     UsageError where there is a configuration and no revision to trust. A folder without `.git` may be a change that was
     downloaded as an archive, as actions/checkout does where there is no git.
     """
-    clone = _clone(given["checkout"])
+    clone = _clone(checkout)
     if clone is None:
-        if not given["config_file"] and config.DEFAULT_FILE.exists():
+        if not named.config_file and config.DEFAULT_FILE.exists():
             raise UsageError(
                 f"{config.DEFAULT_FILE} of this folder may be part of the change, so it is not read",
                 "run it in a Git clone, or pass --config-file if the file is yours",
             )
-        return read(given)
-    revision = given["trusted_config"] or given["base"] or _usual_base(clone, environ)
-    counts = _read(given, _Commit(clone, revision))
-    return _with_after_merge(counts, given, clone, revision) if revision else counts
+        return read(named)
+    revision = named.trusted_config or base or _usual_base(clone, environ)
+    counts = _read(named, _Commit(clone, revision))
+    return _with_after_merge(counts, named, head or "HEAD", clone, revision) if revision else counts
 
 
 def _path(name: str | None) -> Path | None:
@@ -149,21 +160,21 @@ class _Commit:
             )
 
 
-def _read(given: Mapping[str, Any], at: _Commit) -> Trusted:
+def _read(named: Named, at: _Commit) -> Trusted:
     """What is committed counts as it is at the revision; what is not committed at all is the caller's own."""
-    named = _path(given.get("config_file"))
-    text = at.text(named or at.default)
+    file = _path(named.config_file)
+    text = at.text(file or at.default)
     if text is not None:
-        loaded = config.parse(text, named or config.DEFAULT_FILE)
-    elif named is None:
+        loaded = config.parse(text, file or config.DEFAULT_FILE)
+    elif file is None:
         loaded = Loaded(Config())
     else:
-        at.require_own(named)
-        loaded = config.load(named)
-    accepted = _path(given.get("baseline") or loaded.config.baseline)
+        at.require_own(file)
+        loaded = config.load(file)
+    accepted = _path(named.baseline or loaded.config.baseline)
     if accepted is None:
         return Trusted(loaded)
-    place = accepted if given.get("baseline") or named else at.default.parent / accepted
+    place = accepted if named.baseline or file else at.default.parent / accepted
     text = at.text(place)
     if text is not None:
         return Trusted(loaded, parse_baseline(text, accepted))
@@ -171,21 +182,20 @@ def _read(given: Mapping[str, Any], at: _Commit) -> Trusted:
     return Trusted(loaded, read_baseline(place))
 
 
-def _with_after_merge(counts: Trusted, given: Mapping[str, Any], clone: Git, revision: str) -> Trusted:
+def _with_after_merge(counts: Trusted, named: Named, head: str, clone: Git, revision: str) -> Trusted:
     """Also what the change makes of the files, where the clone has the change."""
-    head = given["head"] or "HEAD"
     at = _Commit(clone, head)
     try:
         changed = {change.path for change in clone.changes(revision, head)}
     except UsageError:
         return counts
-    wanted = (given["config_file"] or at.default, given["baseline"] or counts.loaded.config.baseline)
+    wanted = (named.config_file or at.default, named.baseline or counts.loaded.config.baseline)
     names = {at.name(Path(file)) for file in wanted if file}
     edited = sorted(name for name in names if name in changed)
     if not edited:
         return counts
     remark = f"The change edits {' and '.join(edited)}: what it says there counts once it is merged."
     try:
-        return replace(counts, after_merge=_read(given, at), remarks=(remark,))
+        return replace(counts, after_merge=_read(named, at), remarks=(remark,))
     except UsageError as error:
         return replace(counts, remarks=(remark, f"It cannot be used as it is: {error.message}"))

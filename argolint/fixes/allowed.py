@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from argolint.errors import UsageError
-from argolint.fixes.placement import Choice
+from argolint.fixes.site import Choice
 
 _MARK_DIGITS = 7
 """Digits of a fingerprint that stand for all of it, as those of a commit do."""

@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 import msgspec
 
 from argolint.errors import UsageError
-from argolint.fixes import locate
-from argolint.fixes.locate import Spot, Unplaced
-from argolint.fixes.placement import Choice, Place, Site, application_of, own_manifest, place_of, spots
+from argolint.fixes import kustomize, locate
+from argolint.fixes.edits import application_of, own_manifest
+from argolint.fixes.placement import spots
+from argolint.fixes.site import Choice, Place, Site, place_of
+from argolint.fixes.spot import Spot, Unplaced
 from argolint.model import MISSING, Json, Object
 from argolint.redaction import without_secrets
-from argolint.reports.document import App, Finding, Report, Resource, Source
+from argolint.reports.document import Report, ReportedApp, ReportedFinding, ReportedResource, ReportedSource
 from argolint.sources.checkout import Checkout, Committed, Named
 from argolint.sources.git import Changed
 from argolint.sources.yaml_text import EditError, Span, span
@@ -66,7 +68,7 @@ class Diff:
 _SEARCHED = 200
 """Changed files in which the name of an object is looked for."""
 _MANY = 20
-"""Files that are compared one by one; whoever asks for more gets all of the change compared at once."""
+"""Files that are compared one by one; a caller that asks for more gets all of the change compared at once."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def anchored(report: Report, site: Site, diff: Diff | None = None) -> Report:
     return msgspec.structs.replace(report, findings=findings)
 
 
-def of_application(app: App, site: Site) -> str:
+def of_application(app: ReportedApp, site: Site) -> str:
     """`file:line` of an Application's manifest; empty where no checkout holds it."""
     for spot, pointer in _of_application(app, "", site):
         lines = _span(spot, pointer)
@@ -92,12 +94,12 @@ def of_application(app: App, site: Site) -> str:
     return ""
 
 
-def _anchored(finding: Finding, site: Site, diff: Diff | None) -> Finding:
+def _anchored(finding: ReportedFinding, site: Site, diff: Diff | None) -> ReportedFinding:
     found = _chosen(finding, site, diff)
     if found is None:
         return finding
     checkout, file, line, in_change = found
-    known = finding.source or Source("", "", "")
+    known = finding.source or ReportedSource("", "", "")
     url = known.repo if known.repo in checkout.urls else next(iter(sorted(checkout.urls)), "")
     revision = checkout.revision if isinstance(checkout, Committed) else ""
     source = msgspec.structs.replace(
@@ -106,7 +108,7 @@ def _anchored(finding: Finding, site: Site, diff: Diff | None) -> Finding:
     return msgspec.structs.replace(finding, source=source)
 
 
-def _chosen(finding: Finding, site: Site, diff: Diff | None) -> tuple[Checkout, str, int, bool | None] | None:
+def _chosen(finding: ReportedFinding, site: Site, diff: Diff | None) -> tuple[Checkout, str, int, bool | None] | None:
     places: list[_Place] = []
     for place in _places(finding, site):
         places.append(place)
@@ -130,7 +132,7 @@ def _line_within(lines: Lines, place: _Place) -> int | None:
     return next((max(r.start, place.first) for r in lines if r.start <= place.last and place.first < r.stop), None)
 
 
-def _touching(finding: Finding, diff: Diff) -> tuple[str, int] | None:
+def _touching(finding: ReportedFinding, diff: Diff) -> tuple[str, int] | None:
     """The first changed line of a file that the application reads; of one that speaks of the object, if there is one."""
     apps = dict.fromkeys((finding.app, *(r.app for r in finding.related)))
     files = [f for a in apps for f in diff.touching.get(place_of(a), ()) if diff.lines(f)]
@@ -152,7 +154,7 @@ def _touching(finding: Finding, diff: Diff) -> tuple[str, int] | None:
     return file, diff.lines(file)[0].start
 
 
-def _places(finding: Finding, site: Site) -> Iterator[_Place]:
+def _places(finding: ReportedFinding, site: Site) -> Iterator[_Place]:
     """Where a person would look and edit, best first. What cannot be read or found is passed over."""
     seen = set[tuple[Spot, int, int]]()
     for spot, pointer, direct in _pointers(finding, site):
@@ -173,7 +175,7 @@ def _span(spot: Spot, pointer: str) -> Span | None:
         return None
 
 
-def _pointers(finding: Finding, site: Site) -> Iterator[tuple[Spot, str, bool]]:
+def _pointers(finding: ReportedFinding, site: Site) -> Iterator[tuple[Spot, str, bool]]:
     if finding.resource is not None:
         apps = (finding.app, *(r.app for r in finding.related if r.resource == finding.resource))
         for app in dict.fromkeys(apps):
@@ -192,13 +194,15 @@ def _pointers(finding: Finding, site: Site) -> Iterator[tuple[Spot, str, bool]]:
         yield from ((spot, at, False) for spot, at in _of_application(finding.app, "/spec", site))
 
 
-def _of_object(app: App, resource: Resource, pointer: str, finding: Finding, site: Site) -> Iterator[tuple[Spot, str]]:
+def _of_object(
+    app: ReportedApp, resource: ReportedResource, pointer: str, finding: ReportedFinding, site: Site
+) -> Iterator[tuple[Spot, str]]:
     """The object's manifest among the files, or the patch that sets the field; what a chart renders has none."""
     if resource.kind == "Application" and resource.group == "argoproj.io":
-        yield from _of_application(App("", resource.namespace, resource.name, ""), pointer, site)
+        yield from _of_application(ReportedApp("", resource.namespace, resource.name, ""), pointer, site)
     try:
         found = locate.manifest(site.checkouts, application_of(app, finding, site), resource)
-        setter = locate.owner(found, pointer) if pointer else None
+        setter = kustomize.owner(found, pointer) if pointer else None
     except (Unplaced, EditError):
         return
     at = _in_file(pointer, found.obj, site.rendered(app, resource))
@@ -207,7 +211,7 @@ def _of_object(app: App, resource: Resource, pointer: str, finding: Finding, sit
     yield found.spot, found.spot.prefix + at
 
 
-def _of_application(app: App, pointer: str, site: Site) -> Iterator[tuple[Spot, str]]:
+def _of_application(app: ReportedApp, pointer: str, site: Site) -> Iterator[tuple[Spot, str]]:
     try:
         spot, _ = own_manifest(app, site)
     except (Unplaced, EditError):

@@ -12,7 +12,7 @@ from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.engine.inspect import inspect
 from argolint.engine.load import gather, load, needs_states
-from argolint.engine.plan import AppResult, Chosen, Plan
+from argolint.engine.plan import Chosen, Plan
 from argolint.gate.delta import Delta, overlap
 from argolint.gate.refused import REFUSED_RULE, unknown_repositories
 from argolint.gate.sides import Sides
@@ -20,8 +20,9 @@ from argolint.gate.touched import Touched
 from argolint.gate.verdict import Mark, mark
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure, Finding, ResourceKey, Symptom
+from argolint.model.fingerprint import fingerprint
+from argolint.model.results import AppResult
 from argolint.server.transport import Transport
-from argolint.suppression.fingerprint import fingerprint
 from argolint.values import mapping
 
 

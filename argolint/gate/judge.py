@@ -11,14 +11,14 @@ from dataclasses import replace
 from argolint.application.fleet import Fleet
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import AppResult, Outcome, Plan
-from argolint.engine.settle import finding_order
+from argolint.engine.plan import Plan
 from argolint.gate.between import Between
 from argolint.gate.change import Change
 from argolint.gate.examine import Examined, examined
 from argolint.gate.sides import Sides, sides_of
 from argolint.gate.verdict import Verdict, mark
 from argolint.model import Finding
+from argolint.model.results import AppResult, Outcome, finding_order
 from argolint.server.transport import Transport
 
 

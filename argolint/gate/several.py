@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from argolint.engine.plan import Plan
-from argolint.engine.several import Read, Source, each, load, named
+from argolint.engine.servers import Read, Source, each, load, named
 from argolint.errors import ArgolintError, UsageError
 from argolint.gate.between import between, crossing, parties
 from argolint.gate.candidates import candidates

@@ -8,17 +8,17 @@ from typing import Literal
 
 from argolint.application.fleet import Fleet
 from argolint.comparison.diff import differences
-from argolint.engine import suppress
-from argolint.engine.plan import Outcome
-from argolint.engine.suppress import Suppressions
 from argolint.gate.change import Change
 from argolint.gate.delta import Edited
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
+from argolint.model.fingerprint import identity
+from argolint.model.results import Outcome
 from argolint.redaction import in_name, show, without_secrets
 from argolint.reports import assemble
 from argolint.reports import document as report
-from argolint.suppression.fingerprint import identity
+from argolint.suppression import suppress
+from argolint.suppression.suppress import Suppressions
 
 Mark = tuple[str, str, str | None]
 """Argo CD, fingerprint and cause of a finding."""

@@ -1,4 +1,4 @@
-"""A directory held open, for folders that somebody else may have written: no step into it and no file of it is a link.
+"""A directory held open, for folders that someone else may have written: no step into it and no file of it is a link.
 
 So neither a link that lies there nor one that is put there meanwhile takes a read or a write elsewhere. Where the system
 knows no files relative to an open directory (Windows), each name is looked at before it is used.
@@ -151,7 +151,7 @@ class Folder:
             raise _refused(place, error) from None
 
     def stage(self, name: str, content: bytes) -> Staged:
-        """A file's new content in a file beside it, with the owner and mode of what is there; a new file's are as usual.
+        """A file's new content in a file next to it, with the owner and mode of what is there; a new file's are as usual.
 
         FileError when it cannot be written; nothing is left then.
         """
@@ -217,7 +217,7 @@ class Folder:
 
 
 class Staged:
-    """A file's new content, not yet in its place. `close` removes what is left beside it."""
+    """A file's new content, not yet in its place. `close` removes what is left next to it."""
 
     def __init__(self, folder: Folder, name: str, part: str) -> None:
         self.folder, self.name = folder, name

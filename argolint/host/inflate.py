@@ -120,7 +120,7 @@ class Room:
             raise TooLargeError(self.limit) from None
 
     def _admit(self, held: _Held, more: int, until: float, aside: Aside) -> None:
-        """Returns when the thread may hold so many bytes more."""
+        """Returns when the thread may hold that many bytes more."""
         if held.bytes + more > self.limit:
             raise TooLargeError(self.limit)
         if held.bytes + more > self._small and held.turn is None:

@@ -21,7 +21,7 @@ _FORMAT = (
 )
 """Unicode's format characters and line separators (Cf, Zl, Zp), and those without a name among them."""
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\uffa0\U000e0100-\U000e01ef"
-"""Letters and marks that nobody sees: fillers of Hangul, joiners, the selectors in which texts are smuggled."""
+"""Letters and marks that no one sees: fillers of Hangul, joiners, the selectors in which texts are smuggled."""
 _UNSEEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_FORMAT}{_BLANK}\ud800-\udfff]")
 _NOT_LINES = re.compile(f"\x1b\\[(?:0|[12]|3[0-7]|9[0-7])m|[\x00-\x08\x0b-\x1f\x7f-\x9f{_FORMAT}{_BLANK}\ud800-\udfff]")
 _LOGGING = re.compile(r"#(?=#\w{0,20}\[)")

@@ -1,4 +1,4 @@
-"""Threads that wait for servers: some at a time, and nobody who is interrupted waits for them."""
+"""Threads that wait for servers: some at a time, and no one who is interrupted waits for them."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ def first(futures: Collection[Future[T]]) -> tuple[set[Future[T]], set[Future[T]
 
 
 def until(event: threading.Event) -> None:
-    """Waits for an event, or for ever."""
+    """Waits for an event, or forever."""
     while not event.wait(LOOK_S):
         pass

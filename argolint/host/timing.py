@@ -1,6 +1,6 @@
-"""What a run spends, by stage and rule, when somebody asks: `--timings`.
+"""What a run spends, by stage and rule, when someone asks: `--timings`.
 
-A stage is charged what its own thread spends in it, less what stages within it spend. Where nobody asks, nothing is measured.
+A stage is charged what its own thread spends in it, less what stages within it spend. Where no one asks, nothing is measured.
 """
 
 from __future__ import annotations
@@ -11,19 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
-from typing import NamedTuple
+
+from argolint.model.stats import Cost
 
 _WHOLE = "verify"
 """What rules are asked to prove a fix is part of what the fix costs."""
-
-
-class Cost(NamedTuple):
-    """Seconds of one stage, and of a rule in it: of the processor, and in all, waiting included."""
-
-    stage: str
-    rule: str
-    cpu_s: float
-    seconds: float
 
 
 class Ledger:
@@ -79,12 +71,12 @@ def measured(wanted: bool) -> Iterator[Ledger]:
 
 
 def measuring() -> bool:
-    """Whether somebody measures this thread."""
+    """Whether someone measures this thread."""
     return _HERE.ledger is not None
 
 
 def charged(stage: str, rule: str = "") -> AbstractContextManager[None]:
-    """What is done within is charged to this stage, where somebody measures."""
+    """What is done within is charged to this stage, where someone measures."""
     return _FREE if _HERE.ledger is None else _Charge(_HERE.ledger, stage, rule)
 
 

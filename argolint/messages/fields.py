@@ -11,7 +11,7 @@ from argolint.values import join_pointer
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The object that a message names; what it does not tell is empty. `group` is None when it is not told."""
+    """The object that a message names; what it does not name is empty. `group` is None when the message does not name it."""
 
     kind: str
     name: str

@@ -166,7 +166,7 @@ class Symptom:
         return same and other.is_part(len(self.detail)) and other.detail.startswith(self.detail)
 
     def is_part(self, length: int) -> bool:
-        """True when so many first characters of the detail name what the whole lies in, or the whole itself."""
+        """True when that many first characters of the detail name what the whole lies in, or the whole itself."""
         if length in (0, len(self.detail)):
             return True
         separator = "/" if self.kind == "change" else ": "
@@ -250,7 +250,7 @@ class Edit:
 Proof = Literal["replayed", "rendered-twice"]
 Effect = Literal["restarts", "scales", "deletes", "hides", "needs-sync", "needs-force-sync"]
 EFFECTS: tuple[Effect, ...] = ("restarts", "scales", "deletes", "hides", "needs-sync", "needs-force-sync")
-"""Of pods, workloads, live objects or fields, later differences; what somebody must do by hand for the fix to take hold."""
+"""Of pods, workloads, live objects or fields, later differences; what someone must do by hand for the fix to take hold."""
 
 
 Part = Literal["keep", "release"]
@@ -266,7 +266,7 @@ class Fix:
     replayed in memory and the fault was gone, None with `unverified` saying why it was not replayed.
     `resource` is the manifest that a json-patch of target `manifest` edits, when it is not the finding's own.
     `trials` are the parts that applications have in a fix of several: it is verified when each of them has played its own.
-    `proof` says how a verified fix was proven; `effects` what it does besides, which the engine adds to. `before` are commands
+    `proof` says how a verified fix was proven; `effects` what else it does, which the engine adds to. `before` are commands
     that come before the edit reaches the cluster: the proof counts on them.
     """
 
@@ -296,11 +296,11 @@ RelationKind = Literal[
     "contradicts",
     "said-by-child",
 ]
-"""How two objects stand to each other, the deciding one first: nearest to what somebody can change in Git.
+"""How two objects stand to each other, the deciding one first: nearest to what someone can change in Git.
 
 comes-later     the sync creates the other one only afterwards
 spec-says       the object's own fields hold what the message refuses
-rewritten-by    the other one's Application overwrites what somebody else must fill in
+rewritten-by    the other one's Application overwrites what someone else must fill in
 made-by         a controller makes it from the other one
 denied-by       the other one refuses it: a quota, a policy, the level of a namespace
 not-in-git      the part that fails comes from a webhook and not from Git
@@ -321,7 +321,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fault, told once. A rule fills what it knows; the engine stamps `rule`, `family`, `severity`, `source`, `key`, `caused_by`.
+    """A fault, reported once. A rule fills what it knows; the engine stamps `rule`, `family`, `severity`, `source`, `key`, `caused_by`.
 
     `explains` claims the symptoms that this finding answers. For each symptom the rule of highest rank speaks; a finding
     all of whose claims are answered by others is dropped, one that claims nothing is a comment and stays.
@@ -389,7 +389,7 @@ class Failure:
 
 
 UNREAD = frozenset({"server", "login"})
-"""The stages of a failure that is of an Argo CD as a whole: nothing of it could be read."""
+"""The stages of a failure that belongs to an Argo CD as a whole: nothing of it could be read."""
 
 
 @dataclass(frozen=True, order=True, slots=True)

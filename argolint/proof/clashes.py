@@ -1,4 +1,4 @@
-"""Patches of several findings that make one list or map: whoever applies one after the other as they are undoes the first."""
+"""Patches of several findings that make one list or map: applying one after the other as they are undoes the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fix does beside ending its finding: restarts, scales, deletes, hides, or that a sync by hand is needed."""
+"""What a fix does in addition to ending its finding: restarts, scales, deletes, hides, or that a sync by hand is needed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
     ),
     ("needs-force-sync", re.compile(r"\bkubectl\b.* annotate .*\bforce-sync=")),
 )
-"""What the commands of fixes do, those in comments and caveats among them: each is a step that somebody takes."""
+"""What the commands of fixes do, those in comments and caveats among them: each is a step that someone takes."""
 _HIDES = re.compile(
     r"\bignoreDifferences:|\bIgnoreExtraneous\b|\bresource\.exclusions\b|\bignoreAggregatedRoles: true\b|\borphanedResources:"
 )

@@ -93,7 +93,7 @@ def _known(app: App, key: ResourceKey) -> Resource:
 
 
 def _synced_under_guard(resource: Resource, app: App, fleet: Fleet) -> tuple[Moment, frozenset[Effect]]:
-    """The object when it was synced with the guard on it and the guard is off again, and what that sync does besides.
+    """The object when it was synced with the guard on it and the guard is off again, and what else that sync does.
 
     Raises CannotReplay when a sync takes the guard off.
     """
@@ -151,6 +151,6 @@ def together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[Fact]],
 
 
 def effects_of(fix: Fix, facts: Sequence[Fact]) -> frozenset[Effect]:
-    """What the parts of a fix do besides."""
+    """What else the parts of a fix do."""
     parts = set(fix.trials)
     return frozenset(e for f in facts for t in f.trials if (f.app, t.part) in parts for e in t.effects)

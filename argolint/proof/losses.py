@@ -157,7 +157,7 @@ def _appended(node: Json, tokens: Sequence[str], item: Json) -> Json:
 
 
 def _there(one: Json, other: Json, pointer: str) -> str | None:
-    """The pointer told in another state of the object: items of lists by their name, else by their index."""
+    """The pointer in another state of the object: items of lists by their name, else by their index."""
     found: list[str] = []
     for token in split_pointer(pointer):
         step = token

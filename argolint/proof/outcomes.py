@@ -10,7 +10,7 @@ from argolint.model import Effect, Proof
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """It works: how that was seen, and what it does besides."""
+    """It works: how that was seen, and what else it does."""
 
     proof: Proof
     effects: frozenset[Effect] = frozenset()

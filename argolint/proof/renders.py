@@ -1,4 +1,4 @@
-"""Helm values are proven by two renders with them: what was drawn anew at each render must then come out equal."""
+"""Helm values are proven by two renders with them: what was generated again at each render must then come out equal."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _key(manifest: Object, app: App) -> ResourceKey:
 
 
 def is_named(place: Place, named: Iterable[Place]) -> bool:
-    """A name that is drawn anew belongs to whatever object of the kind the finding names by its name."""
+    """A name that is generated again belongs to whatever object of the kind the finding names by its name."""
     key, pointer = place
     return any(
         (key == other and below(pointer, claim)) or (pointer == claim == "/metadata/name" and key[:3] == other[:3])

@@ -1,7 +1,7 @@
 """An edit of a manifest, a live object or the Application is replayed in memory: patched, synced, compared and linted again.
 
 The moments that count: now (live as it is), after the next sync, after the field's other writer has written its value again,
-and after a hard refresh, which draws anew whatever a chart draws, with the sync that follows. In none of them may what the
+and after a hard refresh, which generates again whatever a chart draws, with the sync that follows. In none of them may what the
 finding claims differ, or anything newly differ; no sync may take away what another writer has set; no rule may find
 anything at the end that was not there before. Where a sync has failed, only the one after it counts: the fix shall let it through.
 """
@@ -302,7 +302,7 @@ def _drawn(app: App) -> frozenset[Place]:
 def _require_render_alike(
     finding: Finding, app: App, touched: Mapping[ResourceKey, Moment], drawn: frozenset[Place]
 ) -> None:
-    """What the finding names as drawn anew must be covered too, and what Argo CD masks is judged by two renders only."""
+    """What the finding names as generated again must be covered too, and what Argo CD masks is judged by two renders only."""
     for key, pointer in sorted(place for place in drawn if is_named(place, named_by(finding, app))):
         if key not in touched:
             raise CannotReplay(f"another render changes {pointer} of {key.kind} {key.name} as well")
@@ -431,7 +431,7 @@ def _moments(
 
 
 def _after_sync(live: Object, desired: Object, terms: Terms) -> Iterator[Moment]:
-    """What counts where a sync has failed: what differs now waits for the next one, and nobody has written it again."""
+    """What counts where a sync has failed: what differs now waits for the next one, and no one has written it again."""
     yield moment_of(one_sync(live, desired, terms), desired, terms)
 
 
@@ -443,7 +443,7 @@ def _with_next(moment: Moment, terms: Terms) -> Moment:
 
 
 def _redrawn(desired: Object, pair: _Pair, drawn: frozenset[Place]) -> Object:
-    """The manifest of another render: what is known to be drawn anew, and masked values that differ, hold other words."""
+    """The manifest of another render: what is known to be generated again, and masked values that differ, hold other words."""
     key = pair.resource.key
     places = {pointer for at, pointer in drawn if at == key}
     places |= {pointer for pointer in pair.claimed if is_secret_data(pair.resource, pointer)}
@@ -454,9 +454,9 @@ def _redrawn(desired: Object, pair: _Pair, drawn: frozenset[Place]) -> Object:
 
 
 def _rewritten(synced: Object, pair: _Pair) -> Object:
-    """The synced object after whoever wrote live's differing values has written them again.
+    """The synced object after the writer of live's differing values has written them again.
 
-    What live holds exactly as it was applied last was written by Argo CD itself, and nobody writes it again.
+    What live holds exactly as it was applied last was written by Argo CD itself, and no one writes it again.
     """
     before = compare.last_applied(pair.live)
     result = synced

@@ -34,7 +34,7 @@ def verify(
 ) -> Fix:
     """The fix with its verdict: verified True, False (`unverified` says what contradicts it), or None (says why not replayed).
 
-    `app` is the application whose manifest or Application object the fix edits, with its states; whoever verifies several
+    `app` is the application whose manifest or Application object the fix edits, with its states; a caller that verifies several
     fixes of it passes the same `today`. `check` is the finding's own rule, `others` what any rule finds that is not there
     today. Helm values are proven with `render`: what two renders drew differently must then come out equal.
     """
@@ -69,7 +69,9 @@ def verify(
         return _with(replace(fix, verified=None, unverified=why), found)
     except Contradicted as fault:
         return replace(fix, verified=False, unverified=str(fault))
-    if fix.before:  # whoever takes the edit alone, a program or `fix --write`, does the harm that the step is there for
+    if (
+        fix.before
+    ):  # anyone who takes the edit alone, a program or `fix --write`, does the harm that the step is there for
         return _with(replace(fix, verified=None, unverified=_AFTER_ITS_STEP), {*found, *proven.effects})
     return _with(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
 

@@ -8,33 +8,33 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from argolint import model
-from argolint.engine.plan import Outcome, ServerRead
+from argolint.model.fingerprint import Identity, fingerprint
+from argolint.model.results import Outcome, ServerRead
+from argolint.model.stats import Stats
 from argolint.redaction import without_secrets
 from argolint.redaction.findings import guarded, guarded_failure
 from argolint.reports import causes
 from argolint.reports.document import (
     SCHEMA_VERSION,
-    App,
     Application,
     Counts,
-    Edit,
-    Failure,
-    Finding,
-    Fix,
-    Related,
-    Relation,
     Report,
-    Resource,
+    ReportedApp,
+    ReportedEdit,
+    ReportedFailure,
+    ReportedFinding,
+    ReportedFix,
+    ReportedRelated,
+    ReportedRelation,
+    ReportedResource,
+    ReportedSource,
     Server,
-    Source,
-    Stats,
     Summary,
     Tool,
     counted,
     page,
     rule_page,
 )
-from argolint.suppression.fingerprint import Identity, fingerprint
 
 
 def build(
@@ -83,9 +83,9 @@ def _shown(mark: Identity) -> Identity:
     return without_secrets(mark[0]), mark[1]
 
 
-def _applications(outcome: Outcome, findings: Iterable[Finding]) -> Iterator[Application]:
+def _applications(outcome: Outcome, findings: Iterable[ReportedFinding]) -> Iterator[Application]:
     """Those that were looked at. A fleet finding counts where it stands."""
-    own: dict[App, list[Finding]] = {}
+    own: dict[ReportedApp, list[ReportedFinding]] = {}
     for found in findings:
         own.setdefault(found.app, []).append(found)
     wanted = frozenset(outcome.apps)
@@ -106,7 +106,9 @@ def _applications(outcome: Outcome, findings: Iterable[Finding]) -> Iterator[App
             )
 
 
-def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resources: int, unread: int = 0) -> Summary:
+def summarise(
+    findings: Sequence[ReportedFinding], failures: int, *, apps: int, resources: int, unread: int = 0
+) -> Summary:
     """Counts of what is not suppressed."""
     active = [f for f in findings if f.suppressed is None]
     root = causes.roots(findings)
@@ -124,31 +126,33 @@ def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resource
     )
 
 
-def _counted_by(findings: Iterable[Finding], key: Callable[[Finding], str]) -> dict[str, Counts]:
-    groups: dict[str, list[Finding]] = {}
+def _counted_by(findings: Iterable[ReportedFinding], key: Callable[[ReportedFinding], str]) -> dict[str, Counts]:
+    groups: dict[str, list[ReportedFinding]] = {}
     for found in findings:
         groups.setdefault(key(found), []).append(found)
     return {name: counted(groups[name]) for name in sorted(groups)}
 
 
-def app(ref: model.AppRef) -> App:
+def app(ref: model.AppRef) -> ReportedApp:
     """An application's identity."""
-    return App(without_secrets(ref.server), ref.namespace, ref.name, ref.project)
+    return ReportedApp(without_secrets(ref.server), ref.namespace, ref.name, ref.project)
 
 
-def _resource(found: model.ResourceId | None) -> Resource | None:
+def _resource(found: model.ResourceId | None) -> ReportedResource | None:
     return resource(found) if found else None
 
 
-def resource(found: model.ResourceId) -> Resource:
+def resource(found: model.ResourceId) -> ReportedResource:
     """An object's identity."""
-    return Resource(found.group, found.version, found.kind, found.namespace, found.name, without_secrets(found.cluster))
+    return ReportedResource(
+        found.group, found.version, found.kind, found.namespace, found.name, without_secrets(found.cluster)
+    )
 
 
-def finding(f: model.Finding) -> Finding:
-    """One finding as the report holds it, without secrets whoever made it."""
+def finding(f: model.Finding) -> ReportedFinding:
+    """One finding as the report holds it, without secrets, no matter who made it."""
     f = guarded(f)
-    return Finding(
+    return ReportedFinding(
         rule=f.rule,
         family=f.family,
         severity=f.severity or "warning",
@@ -161,13 +165,13 @@ def finding(f: model.Finding) -> Finding:
         resource=_resource(f.at.resource),
         pointer=f.at.pointer,
         evidence=f.evidence,
-        related=tuple(Related(app(r.app), r.role, _resource(r.resource), r.pointer) for r in f.related),
+        related=tuple(ReportedRelated(app(r.app), r.role, _resource(r.resource), r.pointer) for r in f.related),
         fixes=tuple(
-            Fix(
+            ReportedFix(
                 x.title,
                 x.target,
                 x.where,
-                Edit(x.edit.kind, x.edit.content),
+                ReportedEdit(x.edit.kind, x.edit.content),
                 x.verified,
                 x.unverified,
                 x.caveat,
@@ -179,16 +183,18 @@ def finding(f: model.Finding) -> Finding:
             )
             for x in f.fixes
         ),
-        source=Source(f.source.repo, f.source.revision, f.source.path, f.source.chart, f.source.file, f.source.line)
+        source=ReportedSource(
+            f.source.repo, f.source.revision, f.source.path, f.source.chart, f.source.file, f.source.line
+        )
         if f.source
         else None,
         suppressed=dict(f.suppressed) if f.suppressed is not None else None,
-        relation=Relation(f.relation.kind, app(f.relation.app), _resource(f.relation.resource))
+        relation=ReportedRelation(f.relation.kind, app(f.relation.app), _resource(f.relation.resource))
         if f.relation
         else msgspec.UNSET,
     )
 
 
-def _failure(f: model.Failure) -> Failure:
+def _failure(f: model.Failure) -> ReportedFailure:
     f = guarded_failure(f)
-    return Failure(f.stage, f.error, f.hint, app(f.app) if f.app else None, f.rule, f.server or msgspec.UNSET)
+    return ReportedFailure(f.stage, f.error, f.hint, app(f.app) if f.app else None, f.rule, f.server or msgspec.UNSET)

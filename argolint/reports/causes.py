@@ -8,21 +8,21 @@ from typing import Literal
 
 import msgspec
 
-from argolint.reports.document import App, Cause, Finding, Report
-from argolint.suppression.fingerprint import Identity
+from argolint.model.fingerprint import Identity
+from argolint.reports.document import Cause, Report, ReportedApp, ReportedFinding
 
 WORST_FIRST: tuple[Literal["error", "warning", "info"], ...] = ("error", "warning", "info")
 _AFFECTED = frozenset({"owner", "claimant", "dependent", "symptom", "other"})
 
 
-def identity(f: Finding) -> Identity:
+def identity(f: ReportedFinding) -> Identity:
     """What makes two findings the same one: two Argo CDs may hold Applications of one name."""
     return f.app.server, f.fingerprint
 
 
 def linked(
-    findings: Sequence[Finding], parent: Mapping[Identity, Identity], title: Mapping[Identity, str]
-) -> tuple[Finding, ...]:
+    findings: Sequence[ReportedFinding], parent: Mapping[Identity, Identity], title: Mapping[Identity, str]
+) -> tuple[ReportedFinding, ...]:
     """The findings with `caused_by`. A cause that is not shown is replaced by what it follows from itself, as far as that is."""
     shown = {identity(f) for f in findings}
 
@@ -37,7 +37,7 @@ def linked(
     )
 
 
-def roots(findings: Iterable[Finding]) -> dict[Identity, Identity]:
+def roots(findings: Iterable[ReportedFinding]) -> dict[Identity, Identity]:
     """The cause at the end of each finding's chain, itself where it has none."""
     every = tuple(findings)
     parent = {identity(f): _cause(f) for f in every}
@@ -55,15 +55,15 @@ def roots(findings: Iterable[Finding]) -> dict[Identity, Identity]:
     return found
 
 
-def _cause(f: Finding) -> Identity | None:
+def _cause(f: ReportedFinding) -> Identity | None:
     return (f.app.server, f.caused_by) if f.caused_by else None
 
 
-def grouped(findings: Iterable[Finding]) -> dict[Identity, list[Finding]]:
+def grouped(findings: Iterable[ReportedFinding]) -> dict[Identity, list[ReportedFinding]]:
     """The findings that are not suppressed by the cause behind them, worst first in each group, the cause itself in front."""
     every = tuple(findings)
     root = roots(every)
-    groups: dict[Identity, list[Finding]] = defaultdict(list)
+    groups: dict[Identity, list[ReportedFinding]] = defaultdict(list)
     for finding in every:
         if finding.suppressed is None:
             groups[root[identity(finding)]].append(finding)
@@ -72,7 +72,7 @@ def grouped(findings: Iterable[Finding]) -> dict[Identity, list[Finding]]:
     return dict(groups)
 
 
-def causes_of(report: Report) -> list[tuple[Cause, list[Finding]]]:
+def causes_of(report: Report) -> list[tuple[Cause, list[ReportedFinding]]]:
     """Each cause of a report with the findings behind it, in the report's order."""
     groups = grouped(report.findings)
     by_fingerprint = {mark: group for (_, mark), group in groups.items()}
@@ -83,7 +83,7 @@ def causes_of(report: Report) -> list[tuple[Cause, list[Finding]]]:
     return [(cause, group) for cause, group in found if group]
 
 
-def causes(findings: Sequence[Finding], titles: Mapping[Identity, str]) -> tuple[Cause, ...]:
+def causes(findings: Sequence[ReportedFinding], titles: Mapping[Identity, str]) -> tuple[Cause, ...]:
     """The causes of these findings, first what is worst and frees most. `titles` are those of causes that no finding shows."""
     messages = {identity(f): f.message for f in findings}
     groups = grouped(findings)
@@ -105,15 +105,15 @@ def causes(findings: Sequence[Finding], titles: Mapping[Identity, str]) -> tuple
     return tuple(sorted(made, key=lambda c: (WORST_FIRST.index(c.severity), -c.frees, -c.apps, -c.findings)))
 
 
-def affected(finding: Finding) -> Iterator[App]:
+def affected(finding: ReportedFinding) -> Iterator[ReportedApp]:
     """The application of a finding, and those that it names as affected."""
     yield finding.app
     yield from (r.app for r in finding.related if r.role in _AFFECTED)
 
 
-def _freed(groups: Mapping[Identity, Sequence[Finding]]) -> dict[Identity, int]:
+def _freed(groups: Mapping[Identity, Sequence[ReportedFinding]]) -> dict[Identity, int]:
     """By cause: how many applications have no finding as bad as its own left once it is repaired. What only informs counts not."""
-    worst: dict[App, tuple[int, set[Identity]]] = {}
+    worst: dict[ReportedApp, tuple[int, set[Identity]]] = {}
     for mark, group in groups.items():
         for finding in group:
             level = WORST_FIRST.index(finding.severity)

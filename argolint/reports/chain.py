@@ -63,8 +63,8 @@ class Involved(msgspec.Struct, frozen=True):
     """Another application or object that has to do with it."""
 
     role: str
-    app: report.App
-    resource: report.Resource | None = None
+    app: report.ReportedApp
+    resource: report.ReportedResource | None = None
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -75,10 +75,10 @@ class Link(msgspec.Struct, frozen=True):
 
     kind: str
     fact: str
-    resource: report.Resource | None = None
+    resource: report.ReportedResource | None = None
     fields: tuple[FieldState, ...] = ()
-    because: tuple[report.Finding, ...] = ()
-    also: tuple[report.Finding, ...] = ()
+    because: tuple[report.ReportedFinding, ...] = ()
+    also: tuple[report.ReportedFinding, ...] = ()
     involved: tuple[Involved, ...] = ()
 
 
@@ -86,7 +86,7 @@ class Why(msgspec.Struct, frozen=True):
     """The whole answer. `also`: the application's own other findings; those on the whole fleet are a check's to tell."""
 
     schema_version: str
-    app: report.App
+    app: report.ReportedApp
     sync: str
     health: str
     automation: str
@@ -94,7 +94,7 @@ class Why(msgspec.Struct, frozen=True):
     last_sync: str
     desired_from: tuple[Origin, ...]
     chain: tuple[Link, ...]
-    also: tuple[report.Finding, ...] = ()
+    also: tuple[report.ReportedFinding, ...] = ()
 
 
 @dataclass(frozen=True)

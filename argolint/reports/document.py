@@ -16,25 +16,23 @@ from urllib.parse import quote
 import msgspec
 
 from argolint import DOCS
-from argolint.engine.stats import Number
-from argolint.engine.stats import Spent as Spent  # noqa: PLC0414  # a part of the report
-from argolint.engine.stats import Stats as Stats  # noqa: PLC0414
 from argolint.errors import UsageError
 from argolint.host.folder import FileError, named_bytes
+from argolint.model.stats import Number, Stats
 from argolint.redaction import PRINTED, without_secrets
 from argolint.values.decoding import converted, json_value
 
 SCHEMA_VERSION = "1.1"
 
 
-class App(msgspec.Struct, frozen=True):
+class ReportedApp(msgspec.Struct, frozen=True):
     server: str
     namespace: str
     name: str
     project: str
 
 
-class Resource(msgspec.Struct, frozen=True):
+class ReportedResource(msgspec.Struct, frozen=True):
     group: str
     version: str
     kind: str
@@ -43,34 +41,34 @@ class Resource(msgspec.Struct, frozen=True):
     cluster: str
 
 
-class Related(msgspec.Struct, frozen=True):
-    app: App
+class ReportedRelated(msgspec.Struct, frozen=True):
+    app: ReportedApp
     role: Literal["owner", "claimant", "cause", "symptom", "dependent", "other"]
-    resource: Resource | None = None
+    resource: ReportedResource | None = None
     pointer: str = ""
 
 
-class Edit(msgspec.Struct, frozen=True):
+class ReportedEdit(msgspec.Struct, frozen=True):
     kind: Literal["json-patch", "yaml", "command", "text"]
     content: Any
 
 
-class Fix(msgspec.Struct, frozen=True):
+class ReportedFix(msgspec.Struct, frozen=True):
     title: str
     target: Literal["helm-values", "manifest", "application", "live", "operator", "argocd-settings"]
     where: str
-    edit: Edit
+    edit: ReportedEdit
     verified: bool | None = None
     unverified: str = ""
     caveat: str = ""
     safe: bool = False
-    resource: Resource | None = None
+    resource: ReportedResource | None = None
     proof: Literal["replayed", "rendered-twice"] | None = None
     effects: tuple[Literal["restarts", "scales", "deletes", "hides", "needs-sync", "needs-force-sync"], ...] = ()
     before: tuple[str, ...] = ()
 
 
-class Source(msgspec.Struct, frozen=True):
+class ReportedSource(msgspec.Struct, frozen=True):
     """`in_change`: where a change is judged, whether it edits this line; null where none is, or no line is known."""
 
     repo: str
@@ -82,7 +80,7 @@ class Source(msgspec.Struct, frozen=True):
     in_change: bool | None = None
 
 
-class Relation(msgspec.Struct, frozen=True):
+class ReportedRelation(msgspec.Struct, frozen=True):
     """What an explanation rests on: how the finding's object stands to another one; no `resource` where that is an Application."""
 
     kind: Literal[
@@ -96,31 +94,31 @@ class Relation(msgspec.Struct, frozen=True):
         "contradicts",
         "said-by-child",
     ]
-    app: App
-    resource: Resource | None = None
+    app: ReportedApp
+    resource: ReportedResource | None = None
 
 
-class Finding(msgspec.Struct, frozen=True):
+class ReportedFinding(msgspec.Struct, frozen=True):
     rule: str
     family: str
     severity: Literal["info", "warning", "error"]
     confidence: Literal["possible", "likely", "proven"]
-    app: App
+    app: ReportedApp
     message: str
     docs: str
     fingerprint: str
     cause: str | None = None
-    resource: Resource | None = None
+    resource: ReportedResource | None = None
     pointer: str = ""
     evidence: tuple[str, ...] = ()
-    related: tuple[Related, ...] = ()
-    fixes: tuple[Fix, ...] = ()
-    source: Source | None = None
+    related: tuple[ReportedRelated, ...] = ()
+    fixes: tuple[ReportedFix, ...] = ()
+    source: ReportedSource | None = None
     caused_by: str | None = None
     since: str | None = None
     flaps: Number = 0
     suppressed: dict[str, str] | None = None
-    relation: Relation | msgspec.UnsetType = msgspec.UNSET
+    relation: ReportedRelation | msgspec.UnsetType = msgspec.UNSET
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -128,7 +126,7 @@ class Cause(msgspec.Struct, frozen=True):
 
     A finding that follows from nothing is its own cause. `severity` is the worst of its `findings`, which touch that many
     `objects` and `apps`; `frees` counts the applications whose worst findings have this cause alone. `server` is its Argo CD's
-    URL, where the report is of several.
+    URL, where the report is about several.
     """
 
     fingerprint: str
@@ -141,13 +139,13 @@ class Cause(msgspec.Struct, frozen=True):
     server: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class Failure(msgspec.Struct, frozen=True):
-    """`server` is the name of the Argo CD, where the report is of several and no application says it."""
+class ReportedFailure(msgspec.Struct, frozen=True):
+    """`server` is the name of the Argo CD, where the report is about several and no application says it."""
 
     stage: str
     error: str
     hint: str = ""
-    app: App | None = None
+    app: ReportedApp | None = None
     rule: str | None = None
     server: str | msgspec.UnsetType = msgspec.UNSET
 
@@ -158,7 +156,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class Server(msgspec.Struct, frozen=True):
-    """`name` is how the user calls it, where the report is of several."""
+    """`name` is how the user calls it, where the report is about several."""
 
     url: str
     version: str
@@ -192,7 +190,7 @@ class Application(msgspec.Struct, frozen=True):
     """One application that was looked at, healthy ones too. `url` is its page in Argo CD's UI; `labels` are those that
     `metrics.app-labels` of the configuration names."""
 
-    app: App
+    app: ReportedApp
     sync: str
     health: str
     resources: Number
@@ -213,7 +211,7 @@ class GateField(msgspec.Struct, frozen=True):
 class GateChange(msgspec.Struct, frozen=True):
     """What the change does to one object. `fields` is empty for an object that comes or goes whole."""
 
-    resource: Resource
+    resource: ReportedResource
     what: Literal["added", "removed", "changed"]
     fields: tuple[GateField, ...] = ()
 
@@ -221,7 +219,7 @@ class GateChange(msgspec.Struct, frozen=True):
 class GateApp(msgspec.Struct, frozen=True):
     """One application that the change touches. `notes`: what could not be compared, and why, one sentence each."""
 
-    app: App
+    app: ReportedApp
     what: Literal["added", "removed", "changed", "failed"]
     changes: tuple[GateChange, ...] = ()
     notes: tuple[str, ...] = ()
@@ -241,7 +239,7 @@ class Gate(msgspec.Struct, frozen=True):
     unchanged: Number
     apps: tuple[GateApp, ...] = ()
     repo: str = ""
-    gone: tuple[Finding, ...] = ()
+    gone: tuple[ReportedFinding, ...] = ()
     unlisted: tuple[str, ...] = ()
     fails: str = ""
 
@@ -271,8 +269,8 @@ class Report(msgspec.Struct, frozen=True):
     complete: bool
     servers: tuple[Server, ...]
     summary: Summary
-    findings: tuple[Finding, ...]
-    failures: tuple[Failure, ...] = ()
+    findings: tuple[ReportedFinding, ...]
+    failures: tuple[ReportedFailure, ...] = ()
     stats: Stats = Stats()
     remarks: tuple[str, ...] = ()
     causes: tuple[Cause, ...] = ()
@@ -285,7 +283,7 @@ class Report(msgspec.Struct, frozen=True):
 _ADDRESS = re.compile(r"https?://[\w.:/~-]+")
 
 
-def page(of: App) -> str:
+def page(of: ReportedApp) -> str:
     """The application's page in Argo CD's UI; empty where the server's address is no plain URL. It tells what `of` tells."""
     if not _ADDRESS.fullmatch(of.server):
         return ""
@@ -297,12 +295,12 @@ def is_of_several(report: Report) -> bool:
     return any(server.name for server in report.servers)
 
 
-def of_server(report: Report, url: str) -> Iterator[Finding]:
+def of_server(report: Report, url: str) -> Iterator[ReportedFinding]:
     """The findings of one of its Argo CDs that are not suppressed."""
     return (f for f in report.findings if f.app.server == url and f.suppressed is None)
 
 
-def counted(findings: Iterable[Finding]) -> Counts:
+def counted(findings: Iterable[ReportedFinding]) -> Counts:
     """How many there are of each severity."""
     counts = Counter(f.severity for f in findings)
     return Counts(counts["error"], counts["warning"], counts["info"])
@@ -332,7 +330,7 @@ def read(file: Path) -> Report:
 
 
 def from_json(text: bytes, where: str) -> Report:
-    """A saved report; UsageError says what in `where` is not one, or that it is of a newer major version."""
+    """A saved report; UsageError says what in `where` is not one, or that it belongs to a newer major version."""
     try:
         head = json_value(text)
     except msgspec.DecodeError as error:
@@ -348,13 +346,13 @@ def from_json(text: bytes, where: str) -> Report:
     if version.split(".")[0] != SCHEMA_VERSION.split(".", maxsplit=1)[0]:
         raise UsageError(
             f"{where} has schema_version {version}, this argolint reads 1.x",
-            "upgrade argolint, or write the report anew",
+            "upgrade argolint, or write the report again",
         )
     try:
         return converted(_redacted(head), Report)  # an older argolint may have written it
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"{where} is a damaged report: {error}", "write it anew with `argolint check -o json=FILE`"
+            f"{where} is a damaged report: {error}", "write it again with `argolint check -o json=FILE`"
         ) from None
 
 
@@ -383,6 +381,6 @@ def rule_page(rule: str) -> str:
 _LINK = re.compile(r"https?://[\w.:/~%#?=&-]+")
 
 
-def docs_link(of: Finding) -> str:
+def docs_link(of: ReportedFinding) -> str:
     """Where its rule is explained; empty where a saved report says what is no plain URL."""
     return of.docs if _LINK.fullmatch(of.docs) else ""

@@ -20,7 +20,7 @@ import msgspec
 
 from argolint.errors import UsageError
 from argolint.reports.causes import identity
-from argolint.reports.document import App, Counts, Finding, Point, Report, counted
+from argolint.reports.document import Counts, Point, Report, ReportedApp, ReportedFinding, counted
 from argolint.reports.trend import apps_of, looked_at
 from argolint.sources.files import own_path
 from argolint.values import parse_time
@@ -46,7 +46,7 @@ class History:
         self.remark = remark
         self._db = connection
 
-    def remember(self, report: Report, apps: Collection[App] | None = None, *, whole: bool = True) -> Report:
+    def remember(self, report: Report, apps: Collection[ReportedApp] | None = None, *, whole: bool = True) -> Report:
         """The report with what is known of its findings (`since`, `flaps`) and the counts of earlier days (`trend`).
 
         `apps` are those that were looked at; None means all, so that findings of an application that is no more are gone.
@@ -59,7 +59,7 @@ class History:
         except sqlite3.Error as error:
             return _remarked(report, f"{self.file} cannot be written, so the ages of findings are not known: {error}")
 
-    def _remember(self, report: Report, apps: Collection[App] | None, *, whole: bool) -> Report:
+    def _remember(self, report: Report, apps: Collection[ReportedApp] | None, *, whole: bool) -> Report:
         own = [server.url for server in report.servers] or [""]
         at = report.started_at
         last = max(filter(None, map(self._last, own)), default=None)
@@ -109,7 +109,7 @@ class History:
         columns = "server, fingerprint, rule, apps, first_seen, since, last_seen, gone_at, flaps"
         return iter(self._db.execute(f"SELECT {columns} FROM findings WHERE server = ?", (server,)).fetchall())  # noqa: S608
 
-    def _keep(self, f: Finding, at: str, row: tuple[str, ...] | None, *, came_back: bool) -> None:
+    def _keep(self, f: ReportedFinding, at: str, row: tuple[str, ...] | None, *, came_back: bool) -> None:
         first = row[4] if row else at
         since = row[5] if row and not came_back else at
         flaps = (int(row[8]) if row else 0) + came_back
@@ -162,9 +162,9 @@ class History:
 
 @contextmanager
 def opened(file: Path) -> Iterator[History]:
-    """The state file, made if it is not there. A damaged one is put aside and begun anew.
+    """The state file, made if it is not there. A damaged one is put aside and begun again.
 
-    UsageError when it cannot be written, is of a newer argolint, or is another program's database.
+    UsageError when it cannot be written, belongs to a newer argolint, or is another program's database.
     """
     place = own_path(file)
     remark = ""
@@ -176,7 +176,7 @@ def opened(file: Path) -> Iterator[History]:
                 f"the state file {file} cannot be used: {error}", "name a file in a folder that you may write"
             ) from None
         aside = _put_aside(place)
-        remark = f"the state file {file} was damaged ({error}); it is kept as {aside.name}, and history begins anew"
+        remark = f"the state file {file} was damaged ({error}); it is kept as {aside.name}, and history begins again"
         connection = _ready(place, file)
     with closing(connection):
         yield History(file, connection, remark)
@@ -193,7 +193,9 @@ def _ready(place: Path, file: Path) -> sqlite3.Connection:
         if tables and ours != _OURS:
             raise UsageError(f"{file} is a database of another program", "name a file of its own with --state")
         if version > _VERSION:
-            raise UsageError(f"the state file {file} is of a newer argolint", "upgrade argolint, or name another file")
+            raise UsageError(
+                f"the state file {file} comes from a newer argolint", "upgrade argolint, or name another file"
+            )
         (sound,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if sound != "ok":
             raise sqlite3.DatabaseError(sound)
@@ -236,12 +238,12 @@ def _is_whole(server: str, report: Report) -> bool:
     )
 
 
-def _is_gone(row: tuple[str, ...], report: Report, apps: Collection[App] | None) -> bool:
-    about = {App(*fields) for fields in json.loads(row[3])}
+def _is_gone(row: tuple[str, ...], report: Report, apps: Collection[ReportedApp] | None) -> bool:
+    about = {ReportedApp(*fields) for fields in json.loads(row[3])}
     return (apps is None or about <= set(apps)) and looked_at(row[2], about, report)
 
 
-def _aged(f: Finding, row: tuple[str, ...] | None) -> Finding:
+def _aged(f: ReportedFinding, row: tuple[str, ...] | None) -> ReportedFinding:
     return f if row is None else msgspec.structs.replace(f, since=row[5], flaps=int(row[8]))
 
 

@@ -33,7 +33,7 @@ _MOST_PAGES = 1000
 
 @dataclass(frozen=True)
 class Done:
-    """What a publish did, as namespace/name. `refused` says why one was not written: somebody else owns fields of it."""
+    """What a publish did, as namespace/name. `refused` says why one was not written: someone else owns fields of it."""
 
     applied: tuple[str, ...]
     unchanged: tuple[str, ...]
@@ -107,7 +107,7 @@ class Cluster:
 
 
 class ConflictError(ArgolintError):
-    """Somebody else owns fields of a Report."""
+    """Someone else owns fields of a Report."""
 
 
 class GoneError(ArgolintError):

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from argolint.errors import UsageError
+from argolint.model.fingerprint import Identity
 from argolint.reports.causes import identity
-from argolint.reports.document import App, Finding, Point, Report, is_of_several
-from argolint.suppression.fingerprint import Identity
+from argolint.reports.document import Point, Report, ReportedApp, ReportedFinding, is_of_several
 
 
 def joined(reports: Sequence[tuple[str, Report]]) -> Report:
@@ -24,13 +24,13 @@ def joined(reports: Sequence[tuple[str, Report]]) -> Report:
         return last
     since: Mapping[Identity, str] = {}
     points: list[Point] = []
-    seen: dict[Identity, Finding] = {}
+    seen: dict[Identity, ReportedFinding] = {}
     before: set[Identity] = set()
     for name, report in ordered:
         if not _alike(report, last):
             raise UsageError(
                 f"{name} is of {_servers(report)}, {last_name} of {_servers(last)}",
-                "a trend is of one Argo CD, or of several that were read together: pass their reports only",
+                "a trend is about one Argo CD, or about several that were read together: pass their reports only",
             )
         seen |= {identity(f): f for f in report.findings}
         since = still_there(since, report, seen)
@@ -51,19 +51,21 @@ def joined(reports: Sequence[tuple[str, Report]]) -> Report:
     return msgspec.structs.replace(last, findings=findings, trend=tuple(points))
 
 
-def still_there(since: Mapping[Identity, str], report: Report, seen: Mapping[Identity, Finding]) -> dict[Identity, str]:
+def still_there(
+    since: Mapping[Identity, str], report: Report, seen: Mapping[Identity, ReportedFinding]
+) -> dict[Identity, str]:
     """Since when each finding of the report is there; those that it could not look at keep their time."""
     now = {identity(f): f.since or since.get(identity(f), report.started_at) for f in report.findings}
     kept = {i: at for i, at in since.items() if i not in now and not looked_at(seen[i].rule, apps_of(seen[i]), report)}
     return {**kept, **now}
 
 
-def apps_of(f: Finding) -> frozenset[App]:
+def apps_of(f: ReportedFinding) -> frozenset[ReportedApp]:
     """Every application that has a part in the finding."""
     return frozenset((f.app, *(related.app for related in f.related)))
 
 
-def looked_at(rule: str, apps: Collection[App], report: Report) -> bool:
+def looked_at(rule: str, apps: Collection[ReportedApp], report: Report) -> bool:
     """False when the report would not have a finding of this rule and these applications even if the fault were there.
 
     It failed at one of them or at its Argo CD, did not read that one, or did not run the rule.

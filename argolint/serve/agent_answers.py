@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from argolint.reports.document import Finding, Report, plain_data
+from argolint.reports.document import Report, ReportedFinding, plain_data
 from argolint.reports.formats import app_name, link_of, resource_name
 from argolint.values import shorten
 
@@ -20,7 +20,7 @@ _TEXT = 2000
 _WORST_FIRST = ("error", "warning", "info")
 
 
-def listed(report: Report, chosen: Sequence[Finding], cursor: int, limit: int) -> str:
+def listed(report: Report, chosen: Sequence[ReportedFinding], cursor: int, limit: int) -> str:
     """A page of findings, and where the next one begins."""
     limit = max(1, min(limit, MOST_FINDINGS))
     page = [_row(f) for f in chosen[cursor : cursor + limit]]
@@ -36,13 +36,13 @@ def listed(report: Report, chosen: Sequence[Finding], cursor: int, limit: int) -
     )
 
 
-def chosen(report: Report, wanted: Mapping[str, str]) -> list[Finding]:
+def chosen(report: Report, wanted: Mapping[str, str]) -> list[ReportedFinding]:
     """The findings that fit every given word: severity, family, rule, project, application, or a part of the message; worst first."""
     found = [f for f in report.findings if f.suppressed is None and all(_fits(f, k, v) for k, v in wanted.items() if v)]
     return sorted(found, key=lambda f: _WORST_FIRST.index(f.severity))
 
 
-def _fits(finding: Finding, key: str, value: str) -> bool:
+def _fits(finding: ReportedFinding, key: str, value: str) -> bool:
     match key:
         case "severity" | "family" | "rule":
             return bool(getattr(finding, key) == value)
@@ -54,7 +54,7 @@ def _fits(finding: Finding, key: str, value: str) -> bool:
             return value.lower() in finding.message.lower()
 
 
-def _row(finding: Finding) -> dict[str, Any]:
+def _row(finding: ReportedFinding) -> dict[str, Any]:
     return {
         "fingerprint": link_of(finding),
         "severity": finding.severity,
@@ -67,7 +67,7 @@ def _row(finding: Finding) -> dict[str, Any]:
     }
 
 
-def whole(finding: Finding) -> str:
+def whole(finding: ReportedFinding) -> str:
     """One finding with evidence and fixes."""
     data = plain_data(finding)
     fixes = data.pop("fixes", [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from argolint.reports.document import App, Report
+from argolint.reports.document import Report, ReportedApp
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class Checked:
     """The report of one check, and every application that it looked at."""
 
     report: Report
-    apps: Collection[App]
+    apps: Collection[ReportedApp]
 
 
 Check = Callable[[], Checked]

@@ -15,13 +15,13 @@ import msgspec
 from argolint.errors import ArgolintError, AuthError
 from argolint.model import UNREAD
 from argolint.redaction import without_secrets
-from argolint.reports.document import App, Failure, Report
+from argolint.reports.document import Report, ReportedApp, ReportedFailure
 from argolint.reports.formats import Style
 from argolint.reports.formats.prometheus import short_name
 from argolint.serve import live
 from argolint.serve.checked import Check, Checked
 from argolint.serve.documents import METRICS, Document, Documents, document
-from argolint.serve.follower import Following
+from argolint.serve.followers import Followers
 
 _FIRST_RETRY_S = 15.0
 
@@ -41,7 +41,7 @@ class Checker:
         interval_s: float,
         style: Style,
         tell: Callable[[str], None],
-        follower: Following | None = None,
+        follower: Followers | None = None,
     ) -> None:
         self._check = check
         self._empty = empty
@@ -69,7 +69,7 @@ class Checker:
 
     @property
     def trouble(self) -> str:
-        """Why the service is not ready; empty when it is. Argo CD may be down, but a token that it refuses needs somebody."""
+        """Why the service is not ready; empty when it is. Argo CD may be down, but a token that it refuses needs someone."""
         if self._refused or (self._follower is not None and self._follower.refused):
             return "Argo CD does not accept the token"
         return "" if self.ready else "no check has succeeded yet"
@@ -137,7 +137,7 @@ class Checker:
             self._failed = 0
             self._tell_servers(checked.report)
             self._publish(checked.report, checked.apps)
-            self._good = checked  # not before: who is told that it is ready asks for the report
+            self._good = checked  # not before: a client that sees it ready asks for the report
 
     def _tell_servers(self, report: Report) -> None:
         """What changed of which Argo CDs cannot be read."""
@@ -152,7 +152,7 @@ class Checker:
 
     def _fail(self, message: str, hint: str) -> None:
         self._failed += 1
-        failure = Failure("check", without_secrets(message), without_secrets(hint))
+        failure = ReportedFailure("check", without_secrets(message), without_secrets(hint))
         self._tell(f"check failed: {failure.error}" + (f" ({failure.hint})" if failure.hint else ""))
         report = self._good.report if self._good else self._empty
         apps = self._good.apps if self._good else ()
@@ -164,11 +164,11 @@ class Checker:
         )
         self._publish(kept, apps)
 
-    def _publish(self, report: Report, apps: Collection[App]) -> None:
+    def _publish(self, report: Report, apps: Collection[ReportedApp]) -> None:
         self._documents = Documents(report, apps, self._style, self._documents.metrics)
 
 
-def _nothing_read(checked: Checked) -> Failure | None:
+def _nothing_read(checked: Checked) -> ReportedFailure | None:
     """The first failure, where no application at all could be looked at: such a report knows nothing."""
     failures = checked.report.failures
     failed = {f.app for f in failures if f.app is not None}

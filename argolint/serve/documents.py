@@ -12,7 +12,7 @@ import msgspec
 
 from argolint.reports import formats
 from argolint.reports.assemble import summarise
-from argolint.reports.document import App, Counts, Finding, Report, to_json
+from argolint.reports.document import Counts, Report, ReportedApp, ReportedFinding, to_json
 from argolint.reports.formats import Style
 
 JSON = "application/json"
@@ -43,7 +43,7 @@ class Documents:
     `apps` are the applications that were looked at; `metrics_before` is the text that these metrics replace.
     """
 
-    def __init__(self, report: Report, apps: Collection[App], style: Style, metrics_before: str = "") -> None:
+    def __init__(self, report: Report, apps: Collection[ReportedApp], style: Style, metrics_before: str = "") -> None:
         self.report = report
         self.apps = sorted(apps, key=lambda a: (a.namespace, a.name, a.server))
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class Documents:
             return self._made[path]
 
     def _applications(self) -> Document:
-        about: dict[App, list[Finding]] = {app: [] for app in self.apps}
+        about: dict[ReportedApp, list[ReportedFinding]] = {app: [] for app in self.apps}
         for finding in self.report.findings:
             for app in {finding.app, *(r.app for r in finding.related)} & about.keys():
                 about[app].append(finding)
@@ -103,5 +103,5 @@ class Documents:
         return msgspec.json.format(msgspec.json.encode({**head, **data}), indent=1) + b"\n"
 
 
-def _counts(findings: Sequence[Finding]) -> Counts:
+def _counts(findings: Sequence[ReportedFinding]) -> Counts:
     return summarise(findings, 0, apps=0, resources=0).findings

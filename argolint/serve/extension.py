@@ -1,7 +1,7 @@
 """What Argo CD's own UI asks: the findings of one application, for a user whom Argo CD has let see that application.
 
 argocd-server's proxy extension (server/extension/extension.go) checks `applications, get` and `extensions, invoke` of the user and sends
-Argocd-Application-Name and Argocd-Project-Name. Whoever reaches the service could send them too, so only its bearer token counts, and the
+Argocd-Application-Name and Argocd-Project-Name. Anyone who reaches the service could send them too, so only its bearer token counts, and the
 application is taken from the headers alone. A request of the proxy gets this one address and nothing else of the service.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from argolint.reports.document import App, Failure, Finding, counted, plain_data
+from argolint.reports.document import ReportedApp, ReportedFailure, ReportedFinding, counted, plain_data
 from argolint.serve.documents import JSON, Document, Documents, document
 from argolint.serve.other_projects import Others
 from argolint.values import shorten
@@ -41,7 +41,7 @@ Answer = tuple[int, Document, Mapping[str, str]]
 
 
 class Extension:
-    """Answers requests of Argo CD's proxy. Without a `token` nobody is answered.
+    """Answers requests of Argo CD's proxy. Without a `token` no one is answered.
 
     `server`: the address of the Argo CD whose proxy has the token, where several are checked: its users may see nothing of the others.
     """
@@ -95,7 +95,7 @@ class Extension:
                 self._index = _Index(documents)
             return self._index
 
-    def _body(self, app: App, index: _Index) -> bytes:
+    def _body(self, app: ReportedApp, index: _Index) -> bytes:
         report = index.documents.report
         found = [report.findings[n] for n in index.about.get(app, ())]
         active = sorted((f for f in found if f.suppressed is None), key=lambda f: _WORST_FIRST.index(f.severity))
@@ -123,7 +123,7 @@ class Extension:
             }
         )
 
-    def _row(self, finding: Finding, others: Others) -> dict[str, Any]:
+    def _row(self, finding: ReportedFinding, others: Others) -> dict[str, Any]:
         least = msgspec.structs.replace(
             finding, evidence=finding.evidence[:_MOST_LINES], fixes=finding.fixes[:_MOST_FIXES]
         )
@@ -131,7 +131,7 @@ class Extension:
         data = plain_data(msgspec.structs.replace(shown, related=shown.related[:_MOST_LINES]))
         return {**_cut(data, _TEXT), "fixes_hidden": hidden}
 
-    def _failure(self, failure: Failure, others: Others) -> dict[str, Any]:
+    def _failure(self, failure: ReportedFailure, others: Others) -> dict[str, Any]:
         text = (lambda t: t) if self._show_others else others.text
         cleaned = msgspec.structs.replace(failure, error=text(failure.error), hint=text(failure.hint))
         return dict(_cut(plain_data(cleaned), _TEXT))
@@ -142,10 +142,10 @@ class _Index:
 
     def __init__(self, documents: Documents) -> None:
         self.documents = documents
-        self.named: dict[tuple[str, str], list[App]] = {}
+        self.named: dict[tuple[str, str], list[ReportedApp]] = {}
         for app in documents.apps:
             self.named.setdefault((app.namespace, app.name), []).append(app)
-        self.about: dict[App, list[int]] = {}
+        self.about: dict[ReportedApp, list[int]] = {}
         for number, finding in enumerate(documents.report.findings):
             for app in {finding.app, *(r.app for r in finding.related)}:
                 self.about.setdefault(app, []).append(number)

@@ -1,4 +1,4 @@
-"""Follows one Argo CD: a thread that reads its stream, and a check whenever one is due.
+"""Follows one Argo CD: a thread that reads its stream, and what is due.
 
 All decisions are the watcher's; here are the thread, the clock and the network.
 """
@@ -8,13 +8,12 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from argolint.errors import ApiError, ArgolintError, AuthError
 from argolint.redaction import without_secrets
 from argolint.serve import stream
-from argolint.serve.checked import Check, Checked
 from argolint.serve.live import State
 from argolint.serve.times import Times
 from argolint.serve.watcher import Action, Watcher
@@ -34,41 +33,6 @@ class Looked(Protocol):
     """Of an application whose hint names none."""
 
 
-class Looks(Looked, Protocol):
-    """How the fleet is looked at."""
-
-    def look(self, action: Action) -> Checked:
-        """One check. Raises ArgolintError."""
-        ...
-
-
-class Following(Protocol):
-    """What gives checks when they are due: of one Argo CD, or of several."""
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None:
-        """Give no further check."""
-        ...
-
-    def next_check(self) -> Check | None:
-        """The next check, when it is due; None when it was stopped."""
-        ...
-
-    def ended(self, *, good: bool, refused: bool = False) -> None:
-        """The check that was given last has ended; if it was not `good`, perhaps since the token is `refused`."""
-        ...
-
-    @property
-    def refused(self) -> bool:
-        """No server accepts its token."""
-        ...
-
-    def states(self) -> Mapping[str, State]:
-        """How the following goes, by the name of the Argo CD; the only one has none."""
-        ...
-
-
 class Follower:
     """Knows when a look is due. `connect` makes a transport for the stream, with the token as it is then."""
 
@@ -78,7 +42,7 @@ class Follower:
         connect: Callable[[], HttpTransport],
         times: Times,
         tell: Callable[[str], None],
-        turn: threading.Condition | None = None,
+        turn: threading.Condition,
     ) -> None:
         self.looks = looks
         self._connect = connect
@@ -86,7 +50,7 @@ class Follower:
         self._tell = tell
         self._watcher = Watcher(times, lambda: random.uniform(0.5, 1.5))  # noqa: S311  # jitter
         self._action: Action | None = None
-        self._turn = turn or threading.Condition()
+        self._turn = turn
         self._stopped = False
         self._projects: Sequence[str] = ()
         self._last_event_at = 0.0
@@ -138,10 +102,6 @@ class Follower:
             w = self._watcher
             return State(w.connected, self._last_event_at, w.dirty, self.looks.reused, w.reconnects, self._unreadable)
 
-    def states(self) -> Mapping[str, State]:
-        """The same, by the name of the Argo CD; the only one has none."""
-        return {"": self.state()}
-
     def _follow(self) -> None:
         """Read the stream until the process ends, and open it again whenever it ends."""
         while not self._stopped:
@@ -190,23 +150,3 @@ class Follower:
         if what != self._said:
             self._said = what
             self._tell(without_secrets(what))
-
-
-class FleetFollower(Follower):
-    """Gives a check whenever one is due, of a single Argo CD."""
-
-    def __init__(
-        self, looks: Looks, connect: Callable[[], HttpTransport], times: Times, tell: Callable[[str], None]
-    ) -> None:
-        super().__init__(looks, connect, times, tell)
-        self._looks = looks
-
-    def next_check(self) -> Check | None:
-        """The next check, when it is due; None when the follower was stopped."""
-        with self._turn:
-            while not self._stopped:
-                if (action := self.due(time.monotonic())) is not None:
-                    return lambda: self._looks.look(action)
-                moment = self.next_moment()
-                self._turn.wait(None if moment is None else max(moment - time.monotonic(), 0.001))
-        return None

@@ -1,4 +1,4 @@
-"""The metrics of the service itself, made anew for each scrape: how the following of changes goes."""
+"""The metrics of the service itself, created again for each scrape: how the following of changes goes."""
 
 from __future__ import annotations
 

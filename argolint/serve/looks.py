@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.load import ReadFleet, load_fleet
-from argolint.engine.plan import AppResult, Plan
+from argolint.engine.plan import Plan
 from argolint.engine.refresh import refreshed
 from argolint.engine.result_cache import Kept
 from argolint.engine.run import Look, here
 from argolint.model import AppRef, Failure
-from argolint.serve.checked import Checked
+from argolint.model.results import AppResult
 from argolint.serve.times import Times
 from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.transport import Transport
-
-
-class Collect(Protocol):
-    """Runs a check that reads the fleet and looks at applications as it is told; `whole` when everything is read."""
-
-    def __call__(self, read: ReadFleet, look: Look, *, whole: bool) -> Checked: ...
 
 
 class FleetLook:
@@ -84,18 +77,3 @@ class FleetLook:
             for place, project in sorted(action.projects.items())
         ]
         return refreshed(t, fleet, refs, self._workers)
-
-
-class FleetLooks(FleetLook):
-    """The looks at a single Argo CD. `collect` runs a check."""
-
-    def __init__(self, collect: Collect, times: Times, workers: int) -> None:
-        super().__init__(times, workers)
-        self._collect = collect
-
-    def look(self, action: Action) -> Checked:
-        """One check. Raises ArgolintError; then the next one has to be of everything."""
-        whole = isinstance(action, Everything) or not self.known
-        checked = self._collect(*self.begin(action), whole=whole)
-        self.end(action)
-        return checked

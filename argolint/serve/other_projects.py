@@ -1,4 +1,4 @@
-"""Findings without the names of other projects' applications: whoever reads them has a right to one application.
+"""Findings without the names of other projects' applications: the reader has a right to one application.
 
 Argo CD says which application its user may see (`applications, get`), and nothing about any other.
 """
@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from argolint.reports.document import App, Finding, Fix, Related
+from argolint.reports.document import ReportedApp, ReportedFinding, ReportedFix, ReportedRelated
 
 _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _TRACKING = re.compile(r":[A-Za-z0-9.]*/[A-Za-z]")
@@ -20,28 +20,28 @@ _TRACKING = re.compile(r":[A-Za-z0-9.]*/[A-Za-z]")
 _QUOTES = frozenset("\"'`")
 
 
-def stranger(app: App) -> str:
+def stranger(app: ReportedApp) -> str:
     """What stands for an application of another project."""
     return f"an application of project {app.project}" if app.project else "an application of another project"
 
 
 class Others:
-    """The applications beside one, of which its readers may not learn the names."""
+    """The applications next to one, of which its readers may not learn the names."""
 
-    def __init__(self, own: App, apps: Iterable[App]) -> None:
+    def __init__(self, own: ReportedApp, apps: Iterable[ReportedApp]) -> None:
         self._own = own
         known = frozenset(apps)
         self._ours = frozenset(a.name for a in known if not self.hides(a)) | {own.name}
-        self._by_name: dict[str, list[App]] = {}
+        self._by_name: dict[str, list[ReportedApp]] = {}
         for app in known:
             if self.hides(app):
                 self._by_name.setdefault(app.name, []).append(app)
 
-    def hides(self, app: App) -> bool:
+    def hides(self, app: ReportedApp) -> bool:
         """True for an application of another project, or of another server."""
         return bool(app.name) and (app.server, app.project) != (self._own.server, self._own.project)
 
-    def shown(self, finding: Finding) -> tuple[Finding, int]:
+    def shown(self, finding: ReportedFinding) -> tuple[ReportedFinding, int]:
         """The finding as its readers may have it, and how many fixes were left out because they name another application."""
         if self.hides(finding.app):
             return self._of_another(finding), len(finding.fixes)
@@ -60,7 +60,7 @@ class Others:
         """Any text without those names, where it is certain that an application is meant."""
         return self._text(text, {}, ())
 
-    def _of_another(self, finding: Finding) -> Finding:
+    def _of_another(self, finding: ReportedFinding) -> ReportedFinding:
         """A finding of another project's application in which this one has a part: its rule, and that part."""
         own = tuple(r for r in finding.related if not self.hides(r.app))
         part = next((r for r in own if r.app == self._own), None)
@@ -78,13 +78,13 @@ class Others:
             caused_by=None,
         )
 
-    def _related(self, related: Related) -> Related:
-        return Related(self._blank(related.app), related.role) if self.hides(related.app) else related
+    def _related(self, related: ReportedRelated) -> ReportedRelated:
+        return ReportedRelated(self._blank(related.app), related.role) if self.hides(related.app) else related
 
-    def _blank(self, app: App) -> App:
-        return App(app.server if app.server == self._own.server else "", "", "", app.project)
+    def _blank(self, app: ReportedApp) -> ReportedApp:
+        return ReportedApp(app.server if app.server == self._own.server else "", "", "", app.project)
 
-    def _text(self, text: str, close: Mapping[str, App], keep: Collection[str]) -> str:
+    def _text(self, text: str, close: Mapping[str, ReportedApp], keep: Collection[str]) -> str:
         """`close`: related applications by name, hidden wherever the name stands. `keep`: namespace/name that stay."""
         pieces: list[str] = []
         end, last = 0, cast("re.Match[str] | None", None)
@@ -102,7 +102,7 @@ class Others:
                 end = word.end()
         return "".join((*pieces, text[end:])) if pieces else text
 
-    def _bare(self, word: re.Match[str], close: Mapping[str, App]) -> App | None:
+    def _bare(self, word: re.Match[str], close: Mapping[str, ReportedApp]) -> ReportedApp | None:
         """The application that a name without its namespace means: a related one, or any where the text says that it is one."""
         if word[0] in self._ours:
             return None
@@ -111,13 +111,13 @@ class Others:
         return close.get(word[0]) or (self._by_name[word[0]][0] if sure else None)
 
 
-def _keep(finding: Finding) -> frozenset[str]:
+def _keep(finding: ReportedFinding) -> frozenset[str]:
     """The finding's own object, which its readers see anyway, though an application may have its name."""
     own = finding.resource
     return frozenset({f"{own.namespace}/{own.name}"} if own else ())
 
 
-def _changes(fix: Fix, text: Any) -> bool:
+def _changes(fix: ReportedFix, text: Any) -> bool:
     """True when a fix names an application that is hidden: without the name it would not work."""
     return any(text(part) != part for part in _strings(msgspec.to_builtins(fix)))
 

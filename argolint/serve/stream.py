@@ -82,7 +82,9 @@ def signs(chunks: Iterable[bytes], server: str, safe: Callable[[str], str] = exc
         if event.error is not None:
             reason = shorten(safe(event.error.message), 200)
             if event.error.grpc_code == _UNAUTHENTICATED:
-                raise AuthError(f"{server} no longer accepts the token: {reason}", "log in anew, or pass a fresh token")
+                raise AuthError(
+                    f"{server} no longer accepts the token: {reason}", "log in again, or pass a fresh token"
+                )
             raise ConnectError(f"{server} ended its stream: {reason}", "it is opened again")
         app = event.result.application if event.result else None
         if app is None or not 0 < len(app.metadata.name) <= _MAX_NAME or len(app.metadata.namespace) > _MAX_NAME:

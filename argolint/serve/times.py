@@ -12,12 +12,12 @@ class Times:
     """debounce_s     from the first hint of a change to the look at it
     per_app_s      between two looks at one application
     list_s         between two lists of all applications, whatever the stream says
-    relist_s       between two lists, however often the stream begins anew
+    relist_s       between two lists, however often the stream begins again
     max_age_s      how old the states of an application may be that is not looked at again
     patience_s     for the stream to begin, before the first list is made without it
     first_retry_s, last_retry_s    waits before the stream is opened again, doubling in between
     idle_s         without a byte, of which the server sends one every 15 s, the stream counts as dead
-    stream_s, stream_bytes         after which the stream is opened anew, even if it is well
+    stream_s, stream_bytes         after which the stream is opened again, even if it is well
     """
 
     debounce_s: float = 10.0

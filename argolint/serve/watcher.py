@@ -15,7 +15,7 @@ Place = tuple[str, str]
 """Namespace and name of an application."""
 _FEW = 20
 _FEW_SHARE = 0.05
-"""Up to so many applications are read one by one; of more, one list is cheaper."""
+"""Up to that many applications are read one by one; of more, one list is cheaper."""
 _DOUBLINGS = 10
 
 

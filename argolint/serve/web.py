@@ -1,6 +1,6 @@
 """The HTTP server: GET and HEAD only, from memory, for a bounded number of connections.
 
-Whoever connects and sends nothing, or reads slowly, keeps nobody out: when there are too many connections, the one that waits
+A client that connects and sends nothing, or reads slowly, keeps no one out: when there are too many connections, the one that waits
 longest for its request is closed, else the one that takes longest over its answer. A page of another site that has its name point
 to this machine gets no answer either. TLS and further rights are a proxy's business.
 """
@@ -44,7 +44,7 @@ def address(text: str) -> tuple[str, int]:
 class Web(ThreadingHTTPServer):
     """Serves what a checker publishes, on `host` and `port`. `token`: what a client must send; empty for none.
 
-    `extension` answers what comes from Argo CD's own UI, with a token of its own. `names` are hosts that requests may be for, besides this
+    `extension` answers what comes from Argo CD's own UI, with a token of its own. `names` are hosts that requests may be for, in addition to this
     machine's own, where it listens to this machine alone and asks for no token: any web page can send requests there by a name of its own.
     """
 
@@ -112,7 +112,7 @@ class Web(ThreadingHTTPServer):
         )
 
     def _refuse(self, request: Any) -> None:
-        with contextlib.suppress(OSError):  # whoever asked may be gone
+        with contextlib.suppress(OSError):  # the client may be gone
             request.settimeout(0.0)
             request.send(_BUSY)
         super().shutdown_request(request)
@@ -160,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
     def parse_request(self) -> bool:
         self.close_connection = True
         parsed = super().parse_request()
-        self.close_connection = True  # one request a connection: nobody holds one for later
+        self.close_connection = True  # one request a connection: no one holds one for later
         if parsed:
             self.server.begins(self.request)
             self.connection.settimeout(_WRITE_S)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -21,12 +21,10 @@ from argolint.model import AppRef, Json, Object, ResourceId
 from argolint.redaction import excerpt
 from argolint.server.messages import LONGEST_MESSAGE, without_long_messages
 from argolint.server.pace import reading_cluster
+from argolint.server.transport import Answer, Transport
 from argolint.values import mapping, maps, number_at, parse_time, text_at
 from argolint.values.decoding import TooDeepError, decoder, items_apart, json_value, kind_of, object_value
 from argolint.values.kubernetes import misshapen
-
-if TYPE_CHECKING:
-    from argolint.server.transport import Answer, Transport
 
 Query = Sequence[tuple[str, str]]
 T = TypeVar("T")
@@ -102,7 +100,7 @@ def managed_resources(t: Transport, ref: AppRef, only: ResourceId | None = None)
 
 
 def resource_tree(t: Transport, ref: AppRef) -> Tree:
-    """The objects that an application manages, what they own, and what nobody owns."""
+    """The objects that an application manages, what they own, and what no one owns."""
     path = f"{_app_path(ref)}/resource-tree"
     return _typed(_get(t, path, _app_query(ref)), _tree, t, path)
 
@@ -285,7 +283,6 @@ def _event(raw: Object) -> Event:
         number_at(raw, "count") or number_at(series, "count") or 1,
         parse_time(raw.get("firstTimestamp") or raw.get("eventTime")),
         parse_time(last),
-        text_at(raw, "involvedObject", "uid"),
     )
 
 
@@ -408,4 +405,4 @@ _REASON = 600  # characters of the server's own words in a message
 _NO_SESSION = "no session information"
 """The server's words for a request without a token, or with one that is no JWT (server/server.go)."""
 
-_LOGIN = "log in anew with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` tells how to make one"
+_LOGIN = "log in again with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` tells how to make one"

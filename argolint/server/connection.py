@@ -63,7 +63,7 @@ class Connection:
     """How to reach a server. `url` is scheme, host and root path, no final slash; no token is anonymous access.
 
     `token_place` says where others find the token (`env:NAME`, `file:PATH`), `client_files` where the client certificate and its
-    key are; empty where nobody else can look.
+    key are; empty where no one else can look.
     """
 
     url: str

@@ -45,9 +45,9 @@ _STREAMED_BYTES = 64 << 10
 _ATTEMPTS = 4
 _RESTART = 3  # times the usual wait
 _GONE = 50  # requests in a row, each sent once, before a server that counts as gone is asked no more
-_SILENT = 2.0  # it counts as gone as well when there was none for so many times the time of one answer,
+_SILENT = 2.0  # it counts as gone as well when there was none for that many times the time of one answer,
 _SILENT_LEAST_S = 60.0  # for a minute at least, since it may restart,
-_SILENT_LEAST = 3  # and to so many requests, since one application may be too much for it
+_SILENT_LEAST = 3  # and to that many requests, since one application may be too much for it
 _GATEWAY = (502, 503, 504)
 _RETRY_AFTER_S = 20.0  # waits no longer, whatever a server asks for
 _PROXY = f"check --server and HTTPS_PROXY: {PROXY_ADDRESS}"
@@ -154,10 +154,10 @@ class HttpTransport:
             self._lost += 1
 
     def _require_there(self) -> None:
-        """ConnectError when so many requests in a row had no answer, or some for so long, that the server counts as gone."""
+        """ConnectError when that many requests in a row had no answer, or some for so long, that the server counts as gone."""
         most = self._patience + _GONE
         silent = self._lost >= max(_SILENT_LEAST, self._patience // 2)
-        why = ""  # the same, however many requests it is about: it is told once for all of them
+        why = ""  # the same, however many requests it is about: it is said once for all of them
         if self._lost > most:
             why = f"more than {most} requests in a row had no answer of Argo CD"
         elif silent and time.monotonic() - self._silent_since > self._gone_s:
@@ -288,7 +288,7 @@ class HttpTransport:
         return self._room.read(_chunks(response), gzipped=encoding.endswith("gzip"), until=until, aside=aside)
 
     def _from_argocd(self, answer: Answer, path: str) -> Answer:
-        """The answer, unless it is somebody else's: Argo CD answers JSON, or a line of text for an unknown route."""
+        """The answer, unless it is someone else's: Argo CD answers JSON, or a line of text for an unknown route."""
         if answer.status == 400 and b"HTTPS" in answer.body and self.server.startswith("http:"):
             raise ConnectError(f"{self.server} speaks TLS on that port", "drop --plaintext")
         if "text/html" in answer.content_type or answer.body[:64].lstrip()[:1] == b"<":

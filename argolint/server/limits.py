@@ -49,7 +49,7 @@ class Pacing(msgspec.Struct, frozen=True):
         )
 
     def shared_by(self, count: int) -> int:
-        """How many of so many processes or machines may share it: each has one request in flight at least, to each cluster too.
+        """How many of that many processes or machines may share it: each has one request in flight at least, to each cluster too.
 
         The usual number for a cluster is no limit that a user has set: there each has one all the same.
         """
@@ -57,7 +57,7 @@ class Pacing(msgspec.Struct, frozen=True):
         return min(count, self.workers, limited)
 
     def part(self, workers: int) -> Pacing:
-        """The share of one of several workers that has so many requests in flight; one at least for each cluster."""
+        """The share of one of several workers that has that many requests in flight; one at least for each cluster."""
         share = workers / self.workers
         return Pacing(workers, max(1, int(self.per_cluster * share)), self.rate and self.rate * share)
 

@@ -1,4 +1,4 @@
-"""Messages in the status of an Application, cut where nobody reads on: rules read each one whole, and a server may send any length."""
+"""Messages in the status of an Application, cut where no one reads on: rules read each one whole, and a server may send any length."""
 
 from __future__ import annotations
 

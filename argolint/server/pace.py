@@ -1,8 +1,8 @@
 """How many requests are in flight, and how many a second: an argocd-server has no limits of its own, and reads have killed some.
 
 Argo CD bounds logins alone; each destination cluster answers 50 requests a second and no more (ARGOCD_K8S_CLIENT_QPS). So what
-reads a cluster (`/resource`, `/events` of an object) is bounded for each cluster as well. Whoever refuses (429, 502, 503, 504),
-gives no answer, or turns slow gets half as many from then on, and one more again for every fifty good answers. Whoever says
+reads a cluster (`/resource`, `/events` of an object) is bounded for each cluster as well. A server that refuses (429, 502, 503, 504),
+gives no answer, or turns slow gets half as many from then on, and one more again for every fifty good answers. One that says
 when to come back (Retry-After) is asked nothing until then.
 """
 
@@ -39,7 +39,7 @@ def reading_cluster(cluster: str) -> Iterator[None]:
 
 @dataclass
 class Reply:
-    """How one request ended; whoever sends it says so."""
+    """How one request ended; the sender says so."""
 
     seconds: float | None = None
     """Until the answer began; None where there was none."""

@@ -1,6 +1,6 @@
 """Pooled HTTP connections whose answers are bounded in time and size, and which follow no redirect.
 
-A time-out of a socket starts anew with each byte, and http.client bounds neither the headers of interim answers nor a chunk
+A time-out of a socket starts again with each byte, and http.client bounds neither the headers of interim answers nor a chunk
 of negative length. Here every read, from the first header line on, counts against one time and one size.
 """
 

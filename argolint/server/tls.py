@@ -10,7 +10,7 @@ from argolint.server.connection import Connection
 
 
 def client_context(connection: Connection) -> ssl.SSLContext:
-    """Trusts the system's authorities and --server-crt beside them, as Argo CD's own CLI does. Raises UsageError."""
+    """Trusts the system's authorities and --server-crt as well, as Argo CD's own CLI does. Raises UsageError."""
     context = ssl.create_default_context()
     try:
         if connection.ca_pem:
@@ -34,7 +34,7 @@ def client_context(connection: Connection) -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    """For an encrypted key, for which OpenSSL would ask the terminal, in every process anew."""
+    """For an encrypted key, for which OpenSSL would ask the terminal, in every process again."""
     raise UsageError(
         "the key of --client-crt-key is encrypted", "write one that is not: openssl pkey -in KEY -out PLAIN_KEY"
     )

@@ -12,14 +12,14 @@ from typing import Any
 from argolint.errors import AuthError
 from argolint.server.login import Login
 
-FLAG, VARIABLE = "--auth-token", "ARGOCD_AUTH_TOKEN"  # sources of a token besides a login
+FLAG, VARIABLE = "--auth-token", "ARGOCD_AUTH_TOKEN"  # sources of a token other than a login
 _CLOCK_SKEW = timedelta(minutes=1)
 
 
 def check_token(token: str, source: str, login: Login | None, now: datetime) -> None:
     """Refuses what the server would refuse, in clearer words; the server would take some of it for no token at all.
 
-    `login` is the one that the token is of, if it is of one.
+    `login` is the one that the token is of, if it belongs to one.
     """
     if re.search(r"\s", token):
         raise AuthError(

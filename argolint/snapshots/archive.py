@@ -20,7 +20,7 @@ from typing import IO, Protocol
 from argolint.errors import SnapshotError
 from argolint.host.inflate import TooLargeError, inflate
 
-MAX_FILE_BYTES = 2 << 30  # one answer, inflated; Argo CD itself answers at most 200 MB unless told otherwise
+MAX_FILE_BYTES = 2 << 30  # one answer, inflated; Argo CD itself answers at most 200 MB unless configured otherwise
 MAX_INDEX_BYTES = 512 << 20  # the header and the index: ten thousand applications need 20 MB
 MAX_ARCHIVE_BYTES = 32 << 30  # all files of an archive together
 _ALWAYS_ALLOWED = 256 << 20
@@ -30,7 +30,7 @@ _MAX_MEMBERS = 1_000_000
 """Files of an archive: a fleet of ten thousand applications has 40,000."""
 _CHUNK = 1 << 20
 _DAMAGES = (OSError, EOFError, zlib.error, ValueError, LookupError, OverflowError, RuntimeError, MemoryError)
-"""What the readers of tar, zip and gzip raise on files that are none, beside their own errors (NotImplementedError among them)."""
+"""What the readers of tar, zip and gzip raise on files that are none, in addition to their own errors (NotImplementedError among them)."""
 
 
 class Files(Protocol):
@@ -46,7 +46,7 @@ class Files(Protocol):
 
 
 def open_files(path: Path) -> Files:
-    """The files at `path`, told by content and not by name. Raises SnapshotError."""
+    """The files at `path`, recognised by content and not by name. Raises SnapshotError."""
     try:
         if path.is_dir():
             return _Directory(path)

@@ -76,7 +76,7 @@ class FleetTransport:
         return answer
 
     def _unmasked(self, body: bytes) -> bytes:
-        """The list with those entries read anew whose masks hide more than who started an operation."""
+        """The list with those entries read again whose masks hide more than who started an operation."""
         try:
             found = _list(body)
         except msgspec.MsgspecError as error:

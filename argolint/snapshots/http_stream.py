@@ -23,7 +23,7 @@ KEEPALIVE_S = 15.0
 
 @dataclass(frozen=True)
 class StreamFaults:
-    """Shares of the events that are lost, sent twice, or sent after the next one; `cut_after` ends each stream after so many."""
+    """Shares of the events that are lost, sent twice, or sent after the next one; `cut_after` ends each stream after that many."""
 
     drop: float = 0.0
     repeat: float = 0.0

@@ -1,7 +1,7 @@
 """Hides what could be a secret in an answer, so that a snapshot can be handed on.
 
 What a secret is, `redaction` decides: by name, form, words and place, in objects and in the JSON, YAML, settings and base64 within
-them. Beside it goes what no check needs: how clusters and repositories are logged into, single sign-on, tokens and groups of projects, addresses of people.
+them. Next to it goes what no check needs: how clusters and repositories are logged into, single sign-on, tokens and groups of projects, addresses of people.
 A hidden value is `masked-` and a keyed hash (`redaction.masks`). The key lives as long as the masker: within one snapshot equal
 values stay equal, across snapshots nothing can be compared, and nothing can be tried out.
 """
@@ -35,7 +35,7 @@ _NEEDLESS = word_set(
 _OF_REPOSITORY = word_set("repo type name project connectionState")
 """What a check reads of a repository."""
 _OF_PEOPLE = word_set("author username message")
-"""Fields that may hold somebody's address."""
+"""Fields that may hold someone's address."""
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 _PUBLIC = ("/swagger.json", "/api/version")
 

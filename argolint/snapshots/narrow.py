@@ -38,7 +38,7 @@ _APP_FIELDS = (
     *("status.operationState.startedAt", "status.operationState.finishedAt", "status.operationState.phase"),
 )
 _APP_FILTERS = frozenset({"name", "projects", "project", "selector", "repo", "appNamespace"})
-_PROJECTED = ("/managed-resources", "/projects")  # besides the application list; elsewhere `fields` has no effect
+_PROJECTED = ("/managed-resources", "/projects")  # except the application list; elsewhere `fields` has no effect
 _RESOURCE_FILTERS = frozenset({"namespace", "name", "group", "kind"})
 
 

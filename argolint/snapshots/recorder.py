@@ -94,7 +94,7 @@ def record(inner: Transport, target: Path) -> Iterator[RecordingTransport]:
         yield recorder
         recorder.finish()
         if whole.name.endswith((".tar.gz", ".tgz")):
-            folder = _tar(folder, work / "packed", int(recorder.now().timestamp()))
+            folder = pack(folder, work / "packed", int(recorder.now().timestamp()))
         elif whole.name.endswith(".zip"):
             folder = _zip(folder, work / "packed")
         folder.replace(whole)
@@ -102,7 +102,7 @@ def record(inner: Transport, target: Path) -> Iterator[RecordingTransport]:
 
 @contextmanager
 def beside(target: Path) -> Iterator[tuple[Path, Path]]:
-    """The absolute path of what is to appear at `target`, and a folder beside it to make it in, gone afterwards.
+    """The absolute path of what is to appear at `target`, and a folder next to it to make it in, gone afterwards.
 
     UsageError if it exists or cannot be written.
     """
@@ -119,12 +119,8 @@ def beside(target: Path) -> Iterator[tuple[Path, Path]]:
         yield target, work
 
 
-def pack(folder: Path, target: Path, mtime_s: int) -> None:
-    """Pack a snapshot's directory as .tar.gz; the same files give the same bytes."""
-    _tar(folder, target, mtime_s)
-
-
-def _tar(folder: Path, target: Path, mtime_s: int) -> Path:
+def pack(folder: Path, target: Path, mtime_s: int) -> Path:
+    """The file: a snapshot's directory as .tar.gz. The same files give the same bytes."""
     with (
         target.open("wb") as file,
         gzip.GzipFile("", "wb", 6, file, mtime=0) as packed,

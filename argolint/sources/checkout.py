@@ -245,7 +245,7 @@ def inside(folder: str, path: str) -> str | None:
 
 
 def write(changes: Mapping[tuple[Checkout, str], str]) -> None:
-    """Replace all these files or none: new texts are written beside them first, then moved into place.
+    """Replace all these files or none: new texts are written next to them first, then moved into place.
 
     ChangedError when a file is no longer what was read, or where it was; nothing is written then.
     """

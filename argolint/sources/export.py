@@ -1,6 +1,6 @@
 """A commit's files in a folder of their own, as Argo CD checks them out, without a work tree, filters or hooks.
 
-Read as Git stores them: what `.gitattributes` of somebody's change says about filters and archives has no effect.
+Read as Git stores them: what `.gitattributes` of someone's change says about filters and archives has no effect.
 """
 
 from __future__ import annotations

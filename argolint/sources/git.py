@@ -49,7 +49,9 @@ _OVERRULED = (
 )
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": str(Path(__file__).with_suffix(".config")),  # nowhere else does every git heed safe.directory
+    "GIT_CONFIG_GLOBAL": str(
+        Path(__file__).with_suffix(".config")
+    ),  # nowhere else does every git follow safe.directory
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_ALLOW_PROTOCOL": "",  # no transport at all
     "GIT_NO_LAZY_FETCH": "1",
@@ -103,7 +105,7 @@ class Git:
     def commit(self, revision: str) -> str:
         """The id of the commit that a revision names.
 
-        A name is a branch before it is anything else: a tag called `main`, which anybody who may push can make, is not `main`.
+        A name is a branch before it is anything else: a tag called `main`, which anyone who may push can make, is not `main`.
         """
         return self._known.of(("commit", revision), lambda: self._commit(revision))
 
@@ -135,7 +137,7 @@ class Git:
     def _branch(self, name: str) -> str | None:
         """The commit of the branch of exactly this name, here or at the remote; no rule of git's finds another ref for it.
 
-        UsageError for a name such as `origin/main` when there is also a branch called so: whoever may push can make one.
+        UsageError for a name such as `origin/main` when there is also a branch called so: anyone who may push can make one.
         """
         if not name or set("\0\n") & set(name):
             return None

@@ -1,6 +1,6 @@
 """`helm template` as Argo CD's repo-server runs it: what the command is, and the one place that runs it.
 
-A chart is somebody else's: the process gets no token, no proxy, no cluster and no plugin, its own empty HELM_* folders, limits of
+A chart is someone else's: the process gets no token, no proxy, no cluster and no plugin, its own empty HELM_* folders, limits of
 time, memory and output. `helm template` itself runs no code of the chart; what would make it ask the network is left out:
 remote dependencies, and schemas that refer to anything outside of themselves.
 

@@ -90,7 +90,7 @@ class LocalRenders:
     ) -> Manifests | None:
         """One render, Secrets in clear. `revisions` by position (from 1) in place of those that Argo CD compares with.
 
-        A second one of the same, to see what each draws anew, has another `turn`.
+        A second one of the same, to see what each generates again, has another `turn`.
         """
         roots = {n: self._root(app, n, (revisions or {}).get(n, "")) for n in range(1, len(app.sources) + 1)}
         found: list[Object] = []
@@ -308,7 +308,7 @@ _DOLLAR = re.compile(r"\$(\$|\{|\w+)")
 
 
 def overridden(source: Object, chart: Path, instance: str) -> Object:
-    """The source with what `.argocd-source.yaml` and `.argocd-source-<app>.yaml` beside the chart say (JSON merge patch)."""
+    """The source with what `.argocd-source.yaml` and `.argocd-source-<app>.yaml` next to the chart say (JSON merge patch)."""
     found = source
     for name in (".argocd-source.yaml", f".argocd-source-{instance}.yaml"):
         file = chart / name

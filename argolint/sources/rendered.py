@@ -71,11 +71,11 @@ def is_hook(manifest: Object) -> bool:
 
 
 _TYPES = frozenset(("PreSync", "Sync", "PostSync", "SyncFail", "Skip"))
-"""A word that is none of them does not count beside `Skip`; alone it makes a hook that no phase runs."""
+"""A word that is none of them does not count next to `Skip`; alone it makes a hook that no phase runs."""
 
 
 def _scopes(manifests: Iterable[Object]) -> Mapping[tuple[str, str], bool]:
-    """Which custom kinds have no namespace, told by the CRDs of the same render."""
+    """Which custom kinds have no namespace, as the CRDs say of the same render."""
     return {
         (str(dig(m, "spec", "group")), str(dig(m, "spec", "names", "kind"))): dig(m, "spec", "scope") == "Cluster"
         for m in manifests
@@ -145,7 +145,7 @@ _MAX_BYTES = 256_000_000
 def manifests_of(folder: Path, ref: AppRef) -> tuple[Object, ...] | None:
     """The manifests in `NAMESPACE/NAME/`, `NAME/` or `NAME.yaml` below the folder; None when there is nothing of that name.
 
-    Links are not followed, and a name leads nowhere: whoever wrote the folder rendered somebody else's change. FileError for
+    Links are not followed, and a name leads nowhere: the author of the folder rendered someone else's change. FileError for
     what is no plain file or far too much, UsageError for what is no YAML.
     """
     if not (is_name(ref.namespace) and is_name(ref.name)):
@@ -182,4 +182,4 @@ def _documents(text: bytes, file: Path) -> Iterator[Object]:
     try:
         yield from sound_objects(text.decode("utf-8"))
     except (UnicodeDecodeError, ManifestError) as error:
-        raise UsageError(f"cannot read the manifests in {file}: {error}", "render them anew") from None
+        raise UsageError(f"cannot read the manifests in {file}: {error}", "render them again") from None

@@ -448,7 +448,7 @@ class _Part:
         return self._rewrite(end, value, after, column)
 
     def _rewrite(self, end: int, value: Json, after: int, column: int) -> str:
-        """All from behind the colon or dash to `end` written anew, in block style."""
+        """All from behind the colon or dash to `end` rewritten, in block style."""
         if _is_single(value):
             return self.text[:after] + " " + self._lines(self.style.block(value), column) + self.text[end:]
         if self.text[after - 1] == "-":

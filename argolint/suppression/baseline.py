@@ -10,8 +10,8 @@ import msgspec
 
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
+from argolint.model.fingerprint import Identity
 from argolint.sources.files import read_text
-from argolint.suppression.fingerprint import Identity
 from argolint.values.decoding import converted
 
 
@@ -97,7 +97,7 @@ def parse_baseline(text: str, file: Path, server: str = "") -> Baseline:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         raise UsageError(
-            f"{file}:{error.lineno}: {error.msg}", "write it anew with `argolint baseline -o FILE`"
+            f"{file}:{error.lineno}: {error.msg}", "write it again with `argolint baseline -o FILE`"
         ) from None
     except (ValueError, RecursionError):  # numbers of thousands of digits, lists in lists without end
         raise UsageError(f"{file} is no argolint baseline", "write one with `argolint baseline -o FILE`") from None
@@ -108,13 +108,13 @@ def parse_baseline(text: str, file: Path, server: str = "") -> Baseline:
         )
     if version.partition(".")[0] != BASELINE_VERSION.partition(".")[0]:
         raise UsageError(
-            f"{file} has baseline_version {version}, this argolint reads 1.x", "upgrade argolint, or write it anew"
+            f"{file} has baseline_version {version}, this argolint reads 1.x", "upgrade argolint, or write it again"
         )
     try:
         found = msgspec.structs.replace(converted(data, Baseline), file=str(file))
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"{file} is a damaged baseline: {error}", "write it anew with `argolint baseline -o FILE`"
+            f"{file} is a damaged baseline: {error}", "write it again with `argolint baseline -o FILE`"
         ) from None
     if server and found.server != server:
         raise UsageError(

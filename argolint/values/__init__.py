@@ -215,7 +215,7 @@ def parse_time(text: Any) -> datetime | None:
 
 
 def real_time(found: datetime | None) -> datetime | None:
-    """The time as aware UTC; None for Go's zero time and for years with which nobody could calculate."""
+    """The time as aware UTC; None for Go's zero time and for years with which no one could calculate."""
     if found is None or found.year not in _YEARS:
         return None
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)

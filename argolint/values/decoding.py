@@ -1,4 +1,4 @@
-"""JSON into values and types: the one place that decodes with msgspec, whoever wrote the text.
+"""JSON into values and types: the one place that decodes with msgspec, no matter who wrote the text.
 
 msgspec publishes what it knows of a struct type before it has read all of its fields. A second thread that decodes the
 same type in that moment follows a null pointer, and the process dies (src/msgspec/_core.c, StructInfo_Convert;
@@ -37,7 +37,7 @@ class TooLargeError(msgspec.DecodeError):
 
 
 MAX_OBJECT = 10 << 20
-"""Bytes. etcd keeps 1.5 MiB by default, and warns where it is told to keep more than this (server/etcdserver/server.go, recommendedMaxRequestBytes)."""
+"""Bytes. etcd keeps 1.5 MiB by default, and warns where it is asked to keep more than this (server/etcdserver/server.go, recommendedMaxRequestBytes)."""
 MAX_DEPTH = 128
 """Levels of maps and lists in a value. Real objects have 30 at most; rules and libraries recurse up to four calls a level,
 and Python allows a thousand calls."""

@@ -1,4 +1,4 @@
-"""YAML in and out of rules: knowledge files beside them, loaded once and when first asked for, and manifests to paste."""
+"""YAML in and out of rules: knowledge files next to them, loaded once and when first asked for, and manifests to paste."""
 
 from __future__ import annotations
 

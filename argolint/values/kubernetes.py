@@ -90,7 +90,7 @@ def is_secret(what: Typed | Object | None) -> bool:
 
 
 def is_secret_data(what: Typed | Object | None, pointer: str) -> bool:
-    """True when the pointer leads into the data of a Secret, whose values the server masks and nobody may print."""
+    """True when the pointer leads into the data of a Secret, whose values the server masks and no one may print."""
     return is_secret(what) and (below(pointer, "/data") or below(pointer, "/stringData"))
 
 

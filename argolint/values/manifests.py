@@ -1,6 +1,6 @@
-"""YAML that somebody else wrote, as Kubernetes and Argo CD read it: one reader, with bounds.
+"""YAML that someone else wrote, as Kubernetes and Argo CD read it: one reader, with bounds.
 
-JSON data come out, whoever wrote the text: keys are texts, dates stay text, a number that 64 bits do not hold is a float or a text. What
+JSON data come out, no matter who wrote the text: keys are texts, dates stay text, a number that 64 bits do not hold is a float or a text. What
 is nested too deeply, expands to too much or refers to itself is refused before it is built; an alias counts each time it is used.
 
 Sources: sigs.k8s.io/yaml (YAMLToJSON) and its go-yaml v2 (resolve.go, decode.go); gitops-engine pkg/utils/kube (SplitYAML).

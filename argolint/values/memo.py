@@ -25,7 +25,7 @@ def _first(value: Hashable) -> Hashable:
 
 
 def by_identity(size: int) -> Callable[[Callable[P, U]], Callable[P, U]]:
-    """Remembers the results of a function by its arguments, the objects themselves: nobody may change them, nor the result."""
+    """Remembers the results of a function by its arguments, the objects themselves: no one may change them, nor the result."""
 
     def decorate(function: Callable[P, U]) -> Callable[P, U]:
         here = threading.local()

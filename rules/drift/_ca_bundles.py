@@ -27,7 +27,7 @@ def injected(resource: Resource, change: Change) -> bool:
 
 
 def by_the_patcher(resource: Resource, change: Change) -> bool:
-    """True for a webhook's other settings that whoever puts its CA bundle in place writes too.
+    """True for a webhook's other settings that the writer of its CA bundle writes too.
 
     A chart renders `failurePolicy: Ignore` so that nothing is refused before the webhook serves; its patch Job
     (kube-webhook-certgen), or the webhook's own controller (istiod), turns it to Fail with the bundle.

@@ -26,7 +26,7 @@ def place(app: App) -> str:
 
 
 def in_manifest(resource: Resource, pointer: str) -> tuple[tuple[str | int, ...], tuple[str, ...]] | None:
-    """A live pointer told in the desired manifest: the tokens that exist there and those that do not (`-` for a new item).
+    """A live pointer in terms of the desired manifest: the tokens that exist there and those that do not (`-` for a new item).
 
     None when a list on the way has no item that can be matched with the live one.
     """

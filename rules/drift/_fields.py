@@ -55,7 +55,7 @@ def common_pointer(changes: Sequence[Change]) -> str:
 
 
 def tracks(change: Change, label_key: str) -> bool:
-    """True for the marks by which Argo CD tells whose an object is (`label_key` is the server's own): nobody writes those into Git."""
+    """True for the marks by which Argo CD tells whose an object is (`label_key` is the server's own): no one writes those into Git."""
     marks = (
         ("annotations", TRACKING_ID),
         ("annotations", "argocd.argoproj.io/installation-id"),

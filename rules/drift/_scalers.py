@@ -84,7 +84,7 @@ _BOUNDS = (("min", "max"), ("minReplicas", "maxReplicas"), ("minReplicaCount", "
 def own_bounds(resource: Resource, change: Change) -> str:
     """`between 1 and 5` where the object itself states between which numbers its controller scales it, and live's is one of them.
 
-    Such as `spec.scale.min` and `max` beside `spec.replicas`, in a kind that no autoscaler of Kubernetes has to do with.
+    Such as `spec.scale.min` and `max` next to `spec.replicas`, in a kind that no autoscaler of Kubernetes has to do with.
     """
     if resource.kind in SCALED or change.writer is None or by_argocd(change.writer):
         return ""

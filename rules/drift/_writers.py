@@ -49,7 +49,7 @@ def is_sort(writer: Writer | None, sort: str) -> bool:
 
 
 def reconciles(resource: Resource, writer: Writer | None) -> bool:
-    """True for a controller of the cluster, which writes the field again whenever somebody else has: by its name, by the group of
+    """True for a controller of the cluster, which writes the field again whenever someone else has: by its name, by the group of
     the kind that it bears, or since it keeps the object's status as well."""
     if writer is None or by_argocd(writer) or writer.subresource:
         return False

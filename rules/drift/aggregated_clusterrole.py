@@ -3,7 +3,7 @@
 What it finds: a ClusterRole that has an `aggregationRule` and whose `rules` differ from Git. Kubernetes' controller manager
 collects them from the ClusterRoles that the selectors name and overwrites whatever Git says.
 
-Why it hurts: the role is OutOfSync for ever. Each sync takes the collected permissions away until the controller puts them
+Why it hurts: the role is OutOfSync forever. Each sync takes the collected permissions away until the controller puts them
 back, and rules that only Git holds never come into force.
 
 How to fix: leave `rules` out and put the role's own rules into a ClusterRole with the label that the selector wants; or set

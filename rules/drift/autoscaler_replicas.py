@@ -9,7 +9,7 @@ With self-heal the two write in turns without end, which makes it an error.
 How to fix: leave `replicas` out of Git. If a chart insists on it, ignore the field and set `RespectIgnoreDifferences=true`:
 without that option a sync overwrites it all the same.
 
-Example: `replicas: 1` in Git beside an autoscaler with `minReplicas: 3`.
+Example: `replicas: 1` in Git next to an autoscaler with `minReplicas: 3`.
 
 Sources: argoproj/argo-cd#2748, #6520, #7820; docs/user-guide/best_practices.md ("Leaving Room For Imperativeness").
 """
@@ -51,7 +51,7 @@ _HPA_CONTROLLER = "kube-controller-manager"
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Applications that hold an autoscaler beside a workload."""
+    """Applications that hold an autoscaler next to a workload."""
     return any(any(app.of_kind(kind, group)) for group, kind in SCALERS) and any(
         any(app.of_kind(kind)) for kind in SCALED
     )

@@ -5,7 +5,7 @@ cluster and nothing, or a placeholder, in Git; or that an injector such as cert-
 controller, wrote over Git's. Also a ConfigMap's key that such a controller filled with certificates, and other settings of a
 webhook (`failurePolicy`) that the same controller, or a chart's patch Job, sets together with the bundle.
 
-Why it hurts: the object is OutOfSync for ever, and each sync breaks the webhook until the injector has been there again.
+Why it hurts: the object is OutOfSync forever, and each sync breaks the webhook until the injector has been there again.
 
 How to fix: leave `caBundle`, or the key, out of Git: a field that only the cluster has is no difference. If a chart insists
 on it, ignore the field. For `failurePolicy` say in Git what the patch Job sets, or let cert-manager give the certificate and switch
@@ -56,7 +56,7 @@ def _set_with_it(app: App, resource: Resource, changes: tuple[Change, ...]) -> F
         resource,
         changes,
         f"{resource.id} is {value(first, first.live)} at {listing(changes)} where Git says {value(first, first.desired)}: {writer(first)},"
-        f" {who} that also puts its CA bundle in place, sets it anew after each sync, so it stays OutOfSync.",
+        f" {who} that also puts its CA bundle in place, sets it again after each sync, so it stays OutOfSync.",
         severity="warning",
         confidence="likely",
         fixes=(

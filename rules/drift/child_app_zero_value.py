@@ -4,7 +4,7 @@ What it finds: an Application, ApplicationSet or AppProject that is itself manag
 zero values (`recurse: false`, `helm: {}`, `selfHeal: false`, `[]`). The controller stores its own objects through Go
 structures that leave such values out, so the live object lacks them.
 
-Why it hurts: the parent stays OutOfSync for ever, and every sync writes the child anew.
+Why it hurts: the parent stays OutOfSync forever, and every sync writes the child again.
 
 How to fix: leave the zero values out of the child's manifest; they mean what their absence means.
 

@@ -3,7 +3,7 @@
 What it finds: `volumeClaimTemplates` of a StatefulSet whose live items hold `apiVersion`, `kind` and other defaults that the
 manifest leaves out. The list is atomic: a server-side apply compares it as a whole.
 
-Why it hurts: the StatefulSet is OutOfSync for ever. The list cannot be changed on a live StatefulSet, so nobody notices that
+Why it hurts: the StatefulSet is OutOfSync forever. The list cannot be changed on a live StatefulSet, so no one notices that
 the difference is only one of spelling.
 
 How to fix: write `apiVersion: v1` and `kind: PersistentVolumeClaim` in each template, or let the API server compare

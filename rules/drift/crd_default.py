@@ -6,7 +6,7 @@ wrote the object. Also a zero (`0`, `""`, `null`) in Git where the API server ta
 default: a probe's `timeoutSeconds: 0` becomes 1. Argo CD forgives such fields in most places, but not inside lists that are compared as a whole, above all
 with `ServerSideApply=true`.
 
-Why it hurts: the application is OutOfSync for ever although nobody changed anything, and a sync changes nothing.
+Why it hurts: the application is OutOfSync forever although no one changed anything, and a sync changes nothing.
 
 How to fix: write the default in Git, or let the API server compare (`ServerSideDiff=true`).
 

@@ -3,7 +3,7 @@
 What it finds: differences of a CustomResourceDefinition that say nothing about it: `preserveUnknownFields: false` (which the
 v1 API drops), `status`, the default `conversion`, names that the server derives.
 
-Why it hurts: the CRD is OutOfSync for ever, and hides when its schema really changes.
+Why it hurts: the CRD is OutOfSync forever, and hides when its schema really changes.
 
 How to fix: leave these fields out of the manifest.
 

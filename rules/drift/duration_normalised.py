@@ -4,7 +4,7 @@ What it finds: a field whose desired and live values are one Go duration written
 operator that owns the kind reads a duration and writes it back as Go prints it. For operators that are known to do so, also
 a new value in Git that they will respell once it is synced.
 
-Why it hurts: Argo CD compares text, so the object is OutOfSync for ever, and with self-heal the two write in turns.
+Why it hurts: Argo CD compares text, so the object is OutOfSync forever, and with self-heal the two write in turns.
 
 How to fix: write the duration as Go prints it: hours, minutes and seconds, zeros included.
 

@@ -2,10 +2,10 @@
 
 What it finds: a field that `ignoreDifferences`, of the Application or of the server, hides, that another writer has set to another value than Git's, and that a
 sync overwrites all the same, because the Application lacks the sync option `RespectIgnoreDifferences=true`. Also an entry of the
-Application for a field that Git states and that nobody has changed yet: a warning where an autoscaler, an injector or a controller is known
+Application for a field that Git states and that no one has changed yet: a warning where an autoscaler, an injector or a controller is known
 to write it, else a remark (info), since the first change will be overwritten.
 
-Why it hurts: the application looks Synced, so nobody expects that the next sync, for whatever reason, writes Git's value:
+Why it hurts: the application looks Synced, so no one expects that the next sync, for whatever reason, writes Git's value:
 replicas fall back under load, an injected certificate disappears.
 
 How to fix: add `RespectIgnoreDifferences=true` to the sync options, or leave the field out of Git.

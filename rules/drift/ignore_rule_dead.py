@@ -4,7 +4,7 @@ What it finds: an `ignoreDifferences` entry of an Application that selects none 
 only; a group is written without version; kinds are spelt exactly), or a pointer or jq path of it that names nothing in the
 objects it selects: an annotation's slash not escaped, an index beyond the list, a wildcard in a pointer, a misspelt field.
 
-Why it hurts: the difference it was written for is still there, or comes back the day it matters; and whoever reads the
+Why it hurts: the difference it was written for is still there, or comes back the day it matters; and a reader of the
 Application believes that it is taken care of.
 
 How to fix: repair the entry, or delete it.
@@ -330,7 +330,7 @@ def _walk(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
 
 
 _FREE = frozenset({"annotations", "labels", "matchLabels", "nodeSelector", "data", "stringData", "binaryData"})
-"""Maps with keys of anybody's choice: a key that is not there now is not another one misspelt (`inject-ca-from` beside
+"""Maps with keys of anyone's choice: a key that is not there now is not another one misspelt (`inject-ca-from` next to
 `inject-ca-from-secret`)."""
 
 

@@ -5,7 +5,7 @@ autoscaler's and a person's, a webhook's and a commit that never reached the clu
 meant for. Also one that leaves out a whole `spec`, pod template or container, or trusts Argo CD's own field manager, whatever
 differs today.
 
-Why it hurts: the application is shown as Synced while somebody's edit, or a change in Git, is not live.
+Why it hurts: the application is shown as Synced while someone's edit, or a change in Git, is not live.
 
 How to fix: name the object and the very field, or trust the one manager (`managedFieldsManagers`).
 

@@ -4,7 +4,7 @@ What it finds: a custom resource that holds a pod template or pod spec, and whos
 in another spelling (quantities, numbers as text, empty values): the operator read them as the Kubernetes type and wrote them
 back. For Deployments Argo CD knows how; for a custom kind it compares text.
 
-Why it hurts: the object is OutOfSync for ever, field by field.
+Why it hurts: the object is OutOfSync forever, field by field.
 
 How to fix: tell Argo CD the type with `resource.customizations.knownTypeFields`, once for the kind; or write the canonical
 forms.

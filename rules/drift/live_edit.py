@@ -1,10 +1,10 @@
-"""Somebody edited the live object
+"""Someone edited the live object
 
 What it finds: a difference whose last writer, by `metadata.managedFields`, is a tool that acts at a person's hand: kubectl,
 k9s, Lens, a dashboard, Argo CD's own UI, helm, an infrastructure-as-code run, a script. The tool, the time and both values
 are reported. Fields written by operators and other controllers are not meant.
 
-Why it hurts: a hotfix that lives in the cluster only is lost at the next sync, and nobody can tell from Git what runs.
+Why it hurts: a hotfix that lives in the cluster only is lost at the next sync, and no one can tell from Git what runs.
 
 How to fix: commit the live value if it is right; sync if it is not. Self-heal undoes such edits by itself.
 

@@ -1,10 +1,10 @@
 """Git is ahead of the cluster
 
 What it finds: differences that are nothing but a sync which has not happened: live still holds what was applied last, or
-the object was never applied, or it left Git and waits to be pruned. Why the sync did not happen is reported: nobody started it,
+the object was never applied, or it left Git and waits to be pruned. Why the sync did not happen is reported: no one started it,
 the last one failed, one is running.
 
-Why it hurts: it does not, as long as somebody syncs. It is reported so that every difference has its reason.
+Why it hurts: it does not, as long as someone syncs. It is reported so that every difference has its reason.
 
 How to fix: sync the application, or repair what made the last sync fail (its own finding says what).
 
@@ -92,7 +92,7 @@ def _reason(app: App, to_prune: bool) -> str:
     if operation is not None and operation.phase in ("Running", "Terminating"):
         return "a sync is under way"
     if not app.automated:
-        return "sync is not automated, and nobody has started one"
+        return "sync is not automated, and no one has started one"
     if to_prune and not app.prune:
         return "automated sync does not prune here"
     if settled(app):

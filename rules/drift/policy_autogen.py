@@ -3,7 +3,7 @@
 What it finds: rules named `autogen-*` that Kyverno derives from a Pod rule for Deployments and CronJobs, and the defaults
 that its webhook writes into each rule (`skipBackgroundRequests`, empty `mutate`, `generate` and the like). Git has neither.
 
-Why it hurts: the policy is OutOfSync for ever, and with self-heal Argo CD and Kyverno write in turns.
+Why it hurts: the policy is OutOfSync forever, and with self-heal Argo CD and Kyverno write in turns.
 
 How to fix: switch the derivation off with the annotation `pod-policies.kyverno.io/autogen-controllers: none` and write the
 rules that are wanted; or ignore the derived rules and defaults.

@@ -4,7 +4,7 @@ What it finds: a field whose desired and live values are one Kubernetes quantity
 `1024Mi` and `1Gi`). It happens in custom resources: Argo CD compares their fields as text, while the operator that owns the
 kind reads a quantity and writes it back in its canonical form.
 
-Why it hurts: the object is OutOfSync for ever, each sync restarts the exchange, and with self-heal it never ends.
+Why it hurts: the object is OutOfSync forever, each sync restarts the exchange, and with self-heal it never ends.
 
 How to fix: write the canonical form in Git. For a kind with many such fields, tell Argo CD their types with
 `resource.customizations.knownTypeFields`.

@@ -3,7 +3,7 @@
 What it finds: a RoleBinding or ClusterRoleBinding whose `subjects[].apiGroup` or `roleRef.apiGroup` is empty or missing in
 Git and filled in by the API server, where Argo CD shows that as a difference.
 
-Why it hurts: the binding is OutOfSync for ever, and a sync changes nothing.
+Why it hurts: the binding is OutOfSync forever, and a sync changes nothing.
 
 How to fix: write `apiGroup: rbac.authorization.k8s.io` (for a ServiceAccount subject: none).
 

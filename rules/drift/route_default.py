@@ -4,7 +4,7 @@ What it finds: fields of routes and gateways that the Gateway API's CRDs fill in
 `type` of matches) and that only the live object has. They stand inside atomic lists, which a server-side apply compares as
 a whole.
 
-Why it hurts: the route is OutOfSync for ever, and a sync changes nothing.
+Why it hurts: the route is OutOfSync forever, and a sync changes nothing.
 
 How to fix: write the defaults in Git, or let the API server compare (`ServerSideDiff=true`).
 

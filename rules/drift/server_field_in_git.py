@@ -1,7 +1,7 @@
 """The manifest holds fields that only the API server may write
 
 What it finds: `metadata.resourceVersion`, `uid`, `generation`, `managedFields`, `selfLink` or `status` in a manifest, as an
-export from a cluster leaves them; and annotations that controllers write anew, such as `deployment.kubernetes.io/revision`,
+export from a cluster leaves them; and annotations that controllers write again, such as `deployment.kubernetes.io/revision`,
 where their live value is another one.
 
 Why it hurts: creating the object fails ("resourceVersion should not be set on objects to be created"), updating it conflicts

@@ -9,7 +9,7 @@ Why it hurts: an application that is never in sync hides the next real differenc
 How to fix: decide who owns the field. Write the live value to Git, or sync to restore Git's; if another controller must own
 the field, leave it out of Git or ignore it with the narrowest rule.
 
-Example: a ConfigMap key that an operator nobody has documented sets to another value.
+Example: a ConfigMap key that an operator no one has documented sets to another value.
 
 Sources: controller/state.go (CompareAppState), pkg/apis/application/v1alpha1/types.go (HasChangedManagedNamespaceMetadata).
 """
@@ -42,7 +42,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
     for resource in app.extra:
         if ignored_extraneous(app, resource):
-            continue  # somebody decided that it may be there
+            continue  # someone decided that it may be there
         yield _object(app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired")
     running = app.operation is not None and app.operation.phase == "Running"  # puts right what the list still says
     unclear = app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app)
@@ -61,7 +61,7 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
     if dropped:
         fact = (
             f"was applied with {value(first, first.desired)} at {listing(changes)} and does not hold it: the API server dropped what its schema"
-            " does not know, or somebody took it out later, which leaves no writer"
+            " does not know, or someone took it out later, which leaves no writer"
         )
     else:
         by = "" if first.writer is None else f", written by {writer(first)}"
@@ -91,7 +91,7 @@ def _of_writer(app: App, resource: Resource, changes: tuple[Change, ...]) -> tup
 
 
 def _gone(app: App, resource: Resource) -> Finding | None:
-    """The finding for an object that the last sync applied, so that somebody deleted it since; None where it did not."""
+    """The finding for an object that the last sync applied, so that someone deleted it since; None where it did not."""
     operation = app.operation
     rows = operation.results_of(resource.id) if operation is not None else ()
     row = next((row for row in rows if row.get("status") == "Synced"), None)
@@ -100,7 +100,7 @@ def _gone(app: App, resource: Resource) -> Finding | None:
     ended = operation.finished_at
     when = f" of {ended:%Y-%m-%d %H:%M} UTC" if ended else ""
     return Finding(
-        message=f"{resource.id} was applied by the sync{when} and is not in the cluster any more: somebody or something deleted it, so"
+        message=f"{resource.id} was applied by the sync{when} and is not in the cluster any more: someone or something deleted it, so"
         f" {app.name} is OutOfSync.",
         at=Location(app.ref, resource.id),
         cause="missing",

@@ -3,7 +3,7 @@
 What it finds: fields of webhook configurations and admission policies that the API server fills in (`matchPolicy`,
 `timeoutSeconds`, `scope`, empty selectors) and that only the live object has, where Argo CD does not forgive it.
 
-Why it hurts: the object is OutOfSync for ever, and a sync changes nothing.
+Why it hurts: the object is OutOfSync forever, and a sync changes nothing.
 
 How to fix: write the defaults in Git, or let the API server compare (`ServerSideDiff=true`).
 

@@ -77,7 +77,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str
         resource,
         changes,
         f"{resource.id} holds {value(first, first.live)} at {listing(changes)} where Git says {value(first, first.desired)}: {how},"
-        " and every sync starts it anew.",
+        " and every sync starts it again.",
         fixes=(
             None
             if _stored(resource, changes)

@@ -14,7 +14,7 @@ from argolint.values import annotations_of, dig, maps, parse_time, text_at
 from ..shared.age import Patience, judged, overdue
 
 _VERDICTS = frozenset({"Ready", "Synced", "Reconciled", "ReconcileSuccess", "Available", "Accepted", "Valid"})
-"""Types by which a controller says whether it did as it was told."""
+"""Types by which a controller says whether it did what it was asked."""
 _FAILS = re.compile(
     r"Fail(?!(?:ing|ed)?[Oo]ver|ureDomain)|Error(?!Budget)|Invalid(?!at)|Denied|Refused|Rejected|Forbidden|Unauthorized|NotFound|Conflict"
 )
@@ -62,7 +62,7 @@ def _is_of_now(resource: Resource, condition: Object) -> bool:
 
 
 def _halted(resource: Resource) -> bool:
-    """Whether somebody has paused it, by its spec or by an annotation such as `strimzi.io/pause-reconciliation`."""
+    """Whether someone has paused it, by its spec or by an annotation such as `strimzi.io/pause-reconciliation`."""
     spec = dig(resource.live, "spec")
     if isinstance(spec, dict) and any(spec.get(field) is True for field in _HALTS):
         return True

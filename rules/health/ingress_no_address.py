@@ -1,6 +1,6 @@
 """An Ingress gets no address
 
-What it finds: an Ingress that has been Progressing for minutes since nobody writes an address into its status.
+What it finds: an Ingress that has been Progressing for minutes since no one writes an address into its status.
 
 Why it hurts: either no controller serves its class and the hosts are dead, or one does and does not publish its address, so
 that Argo CD shows a working Ingress as Progressing and syncs that wait for it do not end.
@@ -10,7 +10,7 @@ ingress-nginx, `publishedService` of Traefik), or teach Argo CD another health c
 
 Example: `ingressClassName: nginx` on a cluster without ingress-nginx.
 
-Sources: gitops-engine/pkg/health/health_ingress.go; argoproj/argo-cd#14607, #28345; docs/faq.md. Told after five minutes
+Sources: gitops-engine/pkg/health/health_ingress.go; argoproj/argo-cd#14607, #28345; docs/faq.md. Reported after five minutes
 (option `minutes`).
 """
 
@@ -150,7 +150,7 @@ def _fixes(app: App, ingress: Resource, named: str, known: list[str]) -> Iterato
             "yaml",
             'resource.customizations.health.networking.k8s.io_Ingress: |\n  hs = {}\n  hs.status = "Healthy"\n  hs.message = "addresses are not published here"\n  return hs',
         ),
-        caveat="an Ingress that nobody serves then counts as healthy, in every application",
+        caveat="an Ingress that no one serves then counts as healthy, in every application",
     )
 
 

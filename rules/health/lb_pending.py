@@ -3,13 +3,13 @@
 What it finds: a Service of type LoadBalancer that has had no address for minutes, with the cloud controller's Event if there
 is one.
 
-Why it hurts: the Service is Progressing for ever, a sync that waits for it does not end, and nobody can reach it.
+Why it hurts: the Service is Progressing forever, a sync that waits for it does not end, and no one can reach it.
 
 How to fix: repair what gives addresses (cloud controller, MetalLB, quota), or do without: ClusterIP behind an ingress.
 
 Example: a Service of type LoadBalancer on a cluster without a load balancer controller.
 
-Sources: gitops-engine/pkg/health/health_service.go; argoproj/argo-cd#17702. Told after five minutes (option `minutes`).
+Sources: gitops-engine/pkg/health/health_service.go; argoproj/argo-cd#17702. Reported after five minutes (option `minutes`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 What it finds: a StatefulSet or DaemonSet with the update strategy OnDelete, some of whose pods still run an older revision.
 
-Why it hurts: Argo CD shows Synced and Healthy, but the change in Git reaches no pod before somebody deletes it.
+Why it hurts: Argo CD shows Synced and Healthy, but the change in Git reaches no pod before someone deletes it.
 
 How to fix: RollingUpdate, or delete the old pods.
 

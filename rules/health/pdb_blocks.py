@@ -8,10 +8,10 @@ force.
 
 How to fix: allow one pod to be away, or run one more replica.
 
-Example: `minAvailable: 2` beside a Deployment of 2 replicas.
+Example: `minAvailable: 2` next to a Deployment of 2 replicas.
 
 Sources: policy/v1 (status.desiredHealthy, expectedPods, disruptionsAllowed); Kubernetes' documentation of disruptions. A budget
-that is only blocked while pods start is not told.
+that is only blocked while pods start is not reported.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
 What it finds: a PersistentVolumeClaim whose class binds at the first consumer, while no consumer can come: the sync waits for
 the claim before it makes the pod of a later wave, or nothing that runs uses the claim.
 
-Why it hurts: the sync never ends (a deadlock), or the application is Progressing for ever.
+Why it hurts: the sync never ends (a deadlock), or the application is Progressing forever.
 
 How to fix: put the claim into the wave of its consumer. A claim that nothing uses goes, or gets its consumer back.
 
-Example: a claim with `argocd.argoproj.io/sync-wave: "-1"` beside a Deployment in wave 0, storage class with
+Example: a claim with `argocd.argoproj.io/sync-wave: "-1"` next to a Deployment in wave 0, storage class with
 `volumeBindingMode: WaitForFirstConsumer`.
 
-Sources: gitops-engine/pkg/health/health_pvc.go; argoproj/argo-cd#12840, #29201. Told after five minutes (option `minutes`).
+Sources: gitops-engine/pkg/health/health_pvc.go; argoproj/argo-cd#12840, #29201. Reported after five minutes (option `minutes`).
 """
 
 from __future__ import annotations

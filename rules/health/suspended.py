@@ -3,7 +3,7 @@
 What it finds: an object that Argo CD shows as Suspended, or whose own field says that it is paused: a Deployment, a Rollout in
 its steps, a CronJob, an autoscaler.
 
-Why it hurts: nothing is broken, but new revisions do not roll out, or jobs do not run, for as long as nobody goes on.
+Why it hurts: nothing is broken, but new revisions do not roll out, or jobs do not run, for as long as no one goes on.
 
 How to fix: resume it, or take the field out of Git.
 
@@ -87,7 +87,7 @@ def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
         evidence=(f"condition {condition}",),
         fixes=(
             Fix(
-                "Let the controller judge the object anew: touch it, then restart or upgrade the operator if the condition stays",
+                "Let the controller judge the object again: touch it, then restart or upgrade the operator if the condition stays",
                 "live",
                 str(resource.id),
                 Edit(
@@ -106,7 +106,7 @@ def _finding(app: App, resource: Resource, switch: Object) -> Finding:
     why = f' ("{excerpt(resource.health.message)}")' if resource.health.message else ""
     by = "in Git" if in_git else "live"
     after = _goes_on_after(resource)
-    end = f" and goes on by itself after {after}" if after else ", so it does nothing until somebody resumes it"
+    end = f" and goes on by itself after {after}" if after else ", so it does nothing until someone resumes it"
     halted = resource.health.status == "Suspended" or (switch.get("halts") and resource.health.status)
     return Finding(
         message=f"{resource.id} is {switch['word']} {by}{why}{end}.",
@@ -118,7 +118,7 @@ def _finding(app: App, resource: Resource, switch: Object) -> Finding:
 
 
 def _goes_on_after(resource: Resource) -> str:
-    """The duration of the pause that a Rollout's step asks for; empty when somebody has to promote it."""
+    """The duration of the pause that a Rollout's step asks for; empty when someone has to promote it."""
     if resource.kind != "Rollout" or dig(resource.live, "spec", "paused"):
         return ""
     steps, now = (

@@ -117,7 +117,7 @@ def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...
         if resource.hook or status in ("", "Healthy", "Suspended"):
             continue
         if status == "Missing" and (resource.missing or not resource.live_known or not app.desired_known):
-            continue  # told as a missing object, or with what keeps Argo CD from comparing
+            continue  # reported as a missing object, or with what keeps Argo CD from comparing
         if status == "Progressing" and not _late(app, resource, options, ailing.get(resource.uid, ())):
             continue
         if judged(resource):
@@ -283,7 +283,7 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
 
 
 def _of_task(resource: Resource) -> tuple[str, ...]:
-    """Argo CD takes a Pod that is not restarted for ever for a task, and waits for its end (gitops-engine, pkg/health)."""
+    """Argo CD takes a Pod that is not restarted forever for a task, and waits for its end (gitops-engine, pkg/health)."""
     policy = text_at(resource.live, "spec", "restartPolicy") or "Always"
     runs = (resource.group, resource.kind) == ("", "Pod") and dig(resource.live, "status", "phase") == "Running"
     return (
@@ -344,7 +344,7 @@ def _whole(app: App) -> Finding:
         confidence="possible",
         fixes=(
             Fix(
-                "Refresh the application, so that its health is taken anew",
+                "Refresh the application, so that its health is taken again",
                 "live",
                 f"Application {app.ref}",
                 Edit("command", f"argocd app get {sh(app.ref)} --refresh"),

@@ -23,7 +23,7 @@ Place = tuple[Resource, Change, Kind]
 
 
 def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
-    """Signs among the differences that Argo CD shows, of fields that nobody but a sync wrote."""
+    """Signs among the differences that Argo CD shows, of fields that no one but a sync wrote."""
     at = synced(app)
     here: list[Place] = []
     elsewhere: list[Place] = []
@@ -32,7 +32,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
         upgraded = _upgraded(resource)
         for change in resource.changes:
             if change.writer is not None and not by_argocd(change.writer):
-                continue  # somebody else wrote it: a live edit, a controller, a rotation
+                continue  # someone else wrote it: a live edit, a controller, a rotation
             mine = not upgraded and written_here(at, resource, change)
             kind = classify(resource.id, change.pointer, change.desired, change.live) or (
                 _drawn_kind(change) if mine and resource.kind != "Secret" else None
@@ -40,7 +40,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
             if kind is None:
                 others.append(change)
             elif applied_value(resource, change) == change.desired:
-                continue  # Argo CD sent this very value, and a webhook or somebody unrecorded made another of it
+                continue  # Argo CD sent this very value, and a webhook or someone unrecorded made another of it
             else:
                 (here if mine else elsewhere).append((resource, change, kind))
     for resource, change, kind in here:
@@ -75,7 +75,7 @@ def _at_one_revision(app: App, resource: Resource, change: Change, kind: Kind) -
         )
         return _shown(resource, change, kind, "possible", why)
     if change.writer is not None:
-        why = f"Argo CD wrote one value at revision {revision} and renders another at the same revision; nobody else wrote the field"
+        why = f"Argo CD wrote one value at revision {revision} and renders another at the same revision; no one else wrote the field"
         return _shown(resource, change, kind, "proven", why)
     random = kind in ("config", "value") and drawn(str(change.desired), str(change.live))
     how = ", which differs in random words or times alone" if random else ""
@@ -105,7 +105,7 @@ def _after_a_move(
         if kind == "secret" and (fixed or outlived(app, resource)):
             continue  # the Application gives it, or an earlier commit left it as it was: so this change is meant
         if item is not None and release is not None and not fixed:
-            why = f"chart {release.label} draws the {item.what} anew at each render ({', '.join(item.functions)})"
+            why = f"chart {release.label} generates a new {item.what} at each render ({', '.join(item.functions)})"
             pinned = meant is not None and kind in ("secret", "checksum") and not release.complete
             yield _shown(
                 resource, change, kind, "possible" if pinned else "likely", f"{why}\n{meant}" if pinned else why
@@ -149,7 +149,7 @@ def _after_a_move(
 
 
 def _derived(app: App, found: Sequence[Place], signs: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
-    """Keys whose names tell nothing, beside a drawn one of the same Secret: a connection string is made of the password in it."""
+    """Keys whose names tell nothing, next to a random one of the same Secret: a connection string is made of the password in it."""
     for resource, change, kind in found:
         drawn_here = [
             s for s in signs if s.kind == "secret" and s.resource == resource.id and s.pointer != change.pointer

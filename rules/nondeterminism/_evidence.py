@@ -1,4 +1,4 @@
-"""What speaks for a value being made anew at each render: the signs that the rules of this family share.
+"""What speaks for a value being created again at each render: the signs that the rules of this family share.
 
 Argo CD renders without a cluster, so `lookup` is empty and a chart that draws a random value draws it again whenever the
 manifests leave the cache: expiry, hard refresh, any commit. Argo CD masks Secret values, pairwise in managed-resources and
@@ -47,7 +47,7 @@ def reads(app: App, fleet: Fleet, options: object = None) -> bool:
 def rendered(app: App) -> bool:
     """False when every source is a directory of plain manifests: those come out equal each time.
 
-    Before the first render Argo CD has not told the type of a source; then its own fields must.
+    Before the first render Argo CD has not named the type of a source; then its own fields must.
     """
     for index, source in enumerate(app.sources):
         kind = charts.source_type(app, index)
@@ -100,7 +100,7 @@ def _merge(found: Iterable[Sign]) -> list[Sign]:
 
 
 def _keeps_live(app: App, fleet: Fleet, sign: Sign) -> bool:
-    """Whether the field is ignored and each sync keeps its live value: somebody took the second choice already."""
+    """Whether the field is ignored and each sync keeps its live value: someone took the second choice already."""
     resource = app.resource(sign.resource.key)
     if resource is None or not has_sync_option(app.raw, resource.desired, RESPECT):
         return False

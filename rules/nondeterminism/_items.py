@@ -113,9 +113,9 @@ def by_knowledge(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[S
                 continue
             anew = rewritten(app, resource)
             confidence: Confidence = "likely" if release.complete or anew else "possible"
-            why = f"chart {release.label} draws the {item.what} anew at each render unless its values pin it ({item.when})"
+            why = f"chart {release.label} generates a new {item.what} at each render unless its values pin it ({item.when})"
             if anew:
-                why += "\nthe last sync wrote the Secret anew"
+                why += "\nthe last sync wrote the Secret again"
             elif release.complete:
                 why += "\nthe Application's own values do not pin it, and it has no others"
             else:

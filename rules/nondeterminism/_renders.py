@@ -40,7 +40,7 @@ def two_renders(app: App) -> Iterator[Sign]:
 
 
 def one_render(app: App, known: Sequence[Release]) -> Iterator[Sign]:
-    """Workloads that hash one template and hold different hashes: the template is evaluated anew for each of them."""
+    """Workloads that hash one template and hold different hashes: the template is evaluated again for each of them."""
     for key, places in sorted(checksums(app).items()):
         if len({value for _, value in places}) > 1:
             yield from _hashing_one(app, known, key, places) or ()
@@ -131,6 +131,6 @@ def _disagreeing(places: Places, key: str, confidence: Confidence, why: str) -> 
             pointer,
             "checksum",
             confidence,
-            f"one render holds different values of {key} in {names}: {why}, and it is evaluated anew for each",
+            f"one render holds different values of {key} in {names}: {why}, and it is evaluated again for each",
             (Symptom.change(workload.id, pointer),) if changed else (),
         )

@@ -145,7 +145,7 @@ def _link(app: App, sign: Sign, group: Sequence[Sign]) -> int:
 
 
 def findings(app: App, fleet: Fleet, kinds: frozenset[str]) -> Iterator[Finding]:
-    """One finding for each root whose head is of one of these kinds."""
+    """One finding for each root whose head belongs to one of these kinds."""
     for root in roots(app, fleet):
         if root.head.kind in kinds:
             yield Finding(
@@ -181,7 +181,7 @@ def _message(app: App, root: Root) -> str:
         case "secret":
             keys = ", ".join(f'"{s.key}"' for s in root.own if s.resource == head.resource and s.key != "data")
             said = f" (key {keys})" if keys and not many else ""
-            what = f"{_names(root.own)} {surely} generated anew at each render{said}"
+            what = f"{_names(root.own)} {surely} generated again at each render{said}"
             then = f", and the pods of {rolled} roll with it" if rolled else ", while running pods keep the old value"
             return f"{what}, so {'they' if many else 'it'} {they if many else again}{then}."
         case "checksum":
@@ -189,11 +189,11 @@ def _message(app: App, root: Root) -> str:
             return f'Annotation "{head.key}" of {_names(root.own)} {surely} another hash at each render, so {then}.'
         case "stamp":
             then = "the pods restart at every commit and cache expiry" if rolled else f"it {again}"
-            return f'Annotation "{head.key}" of {_names(root.own)} {surely} stamped anew at each render, so {then}.'
+            return f'Annotation "{head.key}" of {_names(root.own)} {surely} stamped again at each render, so {then}.'
         case "ca-bundle":
-            return f"The CA bundle of {_names(root.own)} {surely} generated anew at each render, so the webhook trusts another authority after each sync."
+            return f"The CA bundle of {_names(root.own)} {surely} generated again at each render, so the webhook trusts another authority after each sync."
         case "name":
-            return f"{head.resource} {surely} named anew at each render, so every render adds one object and leaves one to prune."
+            return f"{head.resource} {surely} given a new name at each render, so every render adds one object and leaves one to prune."
     then = f", and the pods of {rolled} roll with it" if rolled else ""
     return f"{head.resource} {root.pointer} {surely} rendered with another value each time, so it {again}{then}."
 

@@ -125,7 +125,7 @@ _SALTED_HASH = re.compile(r"\$(?:2[abxy]|apr1|5|6)\$")
 def drawn(one: str, other: str, *, hashes: bool = True) -> bool:
     """Whether two texts differ in nothing but random words and times, so that no setting tells them apart.
 
-    `hashes` takes hexadecimal words, UUIDs and times for drawn as well: only where no commit lies between the texts, which could
+    `hashes` takes hexadecimal words, UUIDs and times for random as well: only where no commit lies between the texts, which could
     name another commit, image or build.
     """
     if one == other:

@@ -2,10 +2,10 @@
 
 What it finds: a chart source, or a Git source that follows tags, whose target revision is a range (`*`, `1.x`, `^2.0`,
 `>=1.2`) or is left out for a chart: a warning. Branches, `HEAD` and tags of OCI artifacts that are no version (`latest`) are
-told once for each repository and branch, as info: following a branch of a configuration repository is how GitOps deploys, so
+reported once for each repository and branch, as info: following a branch of a configuration repository is how GitOps deploys, so
 it is worth knowing and no fault by itself.
 
-Why it hurts: with a range a release that somebody else publishes is deployed by nobody's commit, cannot be reviewed, and
+Why it hurts: with a range a release that someone else publishes is deployed by no one's commit, cannot be reviewed, and
 cannot be rolled back by reverting. With a branch that many applications share, one push is a deployment of all of them.
 
 How to fix: name the version that is deployed now, and let a bot raise it by pull request. For a chart repository that many

@@ -10,7 +10,7 @@ for it. *possible* (info): only its name speaks for it. A checksum that moves be
 and an annotation that only the live object holds (`kubectl rollout restart`) is none either.
 
 Why it hurts: the pod template changes at each commit, hard refresh or end of the manifest cache, so the application is
-OutOfSync for ever, or all its pods restart whenever anybody commits anything.
+OutOfSync forever, or all its pods restart whenever anyone commits anything.
 
 How to fix: pin what the checksum hashes, or hash data only; switch the stamp off: a checksum of the configuration already
 restarts pods when it changes.

@@ -12,7 +12,7 @@ revision in words that a setting may hold: the cluster's version and kinds, or a
 A value that the last apply sent as it is rendered now is a webhook's work, and not meant; nor is a CA bundle that is empty or a
 placeholder in Git and filled by the cluster: that is cainjector's or an operator's.
 
-Why it hurts: the application is OutOfSync for ever; a Job whose name is random runs again at each sync and leaves its twin to
+Why it hurts: the application is OutOfSync forever; a Job whose name is random runs again at each sync and leaves its twin to
 prune; a webhook trusts a new authority before its pods serve the new certificate.
 
 How to fix: give the value in the chart's values, let cert-manager issue certificates, take random parts and dates out of

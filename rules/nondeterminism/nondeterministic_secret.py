@@ -1,6 +1,6 @@
 """Secret data is generated at render time
 
-What it finds: a Secret whose values are drawn anew at each render: a random password, a key, a salted hash, a certificate.
+What it finds: a Secret whose values are generated again at each render: a random password, a key, a salted hash, a certificate.
 One finding holds the Secret and whatever follows from it, the checksum annotations that hash it and the CA bundles that its
 certificate signs. Helm hooks that make a new Secret at each sync are reported as a rotation risk.
 
@@ -69,7 +69,7 @@ def _rotating(release: Release, item: Item, hooks: Sequence[Resource]) -> tuple[
 
 
 def _of_unknown_chart(app: App, hook: Resource) -> Iterator[Finding]:
-    """A hook Secret that each sync deletes and makes anew, with a key that charts like to generate: only possible."""
+    """A hook Secret that each sync deletes and makes again, with a key that charts like to generate: only possible."""
     for manifest in app.evidence.get(Want("manifests")) or ():
         if manifest.get("kind") != "Secret" or dig(manifest, "metadata", "name") != hook.name:
             continue
@@ -79,7 +79,7 @@ def _of_unknown_chart(app: App, hook: Resource) -> Iterator[Finding]:
         if keys and re.search(r"before-?hook-?creation", policy, re.IGNORECASE):
             pointer = "/data" + join_pointer(keys[0])
             yield Finding(
-                message=f'{hook.id} is made anew by a hook of each sync, and its key "{keys[0]}" may be drawn at random then, so whatever was encrypted or opened with the old one would break.',
+                message=f'{hook.id} is made again by a hook of each sync, and its key "{keys[0]}" may be generated at random then, so whatever was encrypted or opened with the old one would break.',
                 at=Location(app.ref, hook.id, pointer),
                 severity="info",
                 confidence="possible",
@@ -100,13 +100,13 @@ def _rotation(app: App, release: Release, item: Item, hooks: tuple[Resource, ...
     ]
     names = " and ".join(str(r.id) for r in hooks)
     return Finding(
-        message=f"{names} {'is' if sure else 'may be'} made anew by a hook of each sync, with another {item.what}, so whatever was encrypted or opened with the old one breaks.",
+        message=f"{names} {'is' if sure else 'may be'} made again by a hook of each sync, with another {item.what}, so whatever was encrypted or opened with the old one breaks.",
         at=Location(app.ref, hooks[0].id, signs[0].pointer),
         severity="warning" if sure else "info",
         confidence="likely" if sure else "possible",
         evidence=(
             f"chart {release.label} draws the {item.what} unless its values pin it ({item.when})",
-            "a Helm hook with delete policy before-hook-creation is no difference, but each sync deletes the Secret and makes it anew",
+            "a Helm hook with delete policy before-hook-creation is no difference, but each sync deletes the Secret and makes it again",
             *((item.note,) if item.note else ()),
             *(() if sure else (f"whether {release.values_at} pins it cannot be read through Argo CD",)),
         ),

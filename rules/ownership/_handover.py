@@ -32,7 +32,7 @@ def sync(app: AppRef) -> str:
 
 
 def untrack(resource: ResourceId, key: str) -> str:
-    """Takes tracking data, an annotation or a label, off the live object: nobody owns it then, and nobody is warned."""
+    """Takes tracking data, an annotation or a label, off the live object: no one owns it then, and no one is warned."""
     return f"kubectl {'annotate' if key == TRACKING_ID else 'label'} {kubectl_name(resource)} {sh(key)}-"
 
 
@@ -76,7 +76,7 @@ def take_over(resource: ResourceId, taker: AppRef, tracked_by: str = "") -> str:
     lines = (
         "# 1. Guard the live object, so that nothing prunes it:",
         guard(resource),
-        "# 2. Let the other Application take it over; after that nobody else has it to prune:",
+        "# 2. Let the other Application take it over; after that no one else has it to prune:",
         *_freed(resource, tracked_by),
         sync(taker),
         "# 3. Once that sync has succeeded, take the guard off again:",

@@ -143,7 +143,7 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
 def _trials(shared: Shared, keeper: Party, leavers: Sequence[Party]) -> tuple[tuple[AppRef, Part], ...]:
     """Who keeps the object and who lets it go.
 
-    None where somebody may still want it unseen.
+    None where someone may still want it unseen.
     """
     unseen = any(not p.claims and not p.leaving for p in shared.parties)
     if shared.untracked or unseen:
@@ -171,7 +171,7 @@ def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str
     off = _offs(shared, leavers)
     together = sorted({name for p in leavers for name in p.along})
     if together:
-        off.append(f"the same for what these Applications share besides: {', '.join(together)}")
+        off.append(f"the same for what these Applications share in addition: {', '.join(together)}")
     off.append(
         'where an app of apps makes them all, the owner syncs first: metadata.annotations argocd.argoproj.io/sync-wave: "-1"'
         " on that Application (Argo CD waits for it only with a health check for argoproj.io/Application in argocd-cm)"
@@ -282,7 +282,7 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
                 f"the Helm source of {party.place or f'Application {party.app}'}",
                 Edit("yaml", f"spec:\n  source:\n    helm:\n      releaseName: {party.app.name}\n"),
                 caveat=joined(
-                    "helps only where the chart derives the name from the release; the whole release is made anew under the new name"
+                    "helps only where the chart derives the name from the release; the whole release is made again under the new name"
                     " and the old one pruned, and data of StatefulSets does not follow",
                     first,
                 ),
@@ -358,7 +358,7 @@ def _namespace(shared: Shared, keeper: Party) -> Fix:
         f"#    $ {handover.guard(shared.id)}",
         f"# 2. Take the Namespace manifest out of {shared.names([p for p in shared.parties if p.claims])}, and give {shared.name(keeper)} this:",
         body.rstrip(),
-        "# 3. Sync them, then take off the tracking data that is left, so that the namespace is nobody's to prune:",
+        "# 3. Sync them, then take off the tracking data that is left, so that the namespace is no one's to prune:",
         f"#    $ {handover.untrack(shared.id, tracked_by)}",
         f"#    $ {handover.unguard(shared.id)}",
     )

@@ -24,7 +24,7 @@ _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, LAST_APPLIED)
 
 @dataclass(frozen=True)
 class Party:
-    """One Application beside an object that several claim. Everything but `app` is plain JSON, the data of a Fact.
+    """One Application next to an object that several claim. Everything but `app` is plain JSON, the data of a Fact.
 
     claims       its manifests hold the object; False for one that only still owns the live object
     hook         the object is a hook of it, which the list tells of those that are live
@@ -66,7 +66,6 @@ class Party:
     prune: bool = False
     cascade: bool = False
     attempts: int = 0
-    synced_at: str = ""
     wave: int = 0
     repo: str = ""
     path: str = ""
@@ -136,7 +135,7 @@ class Shared:
 
     @property
     def untracked(self) -> bool:
-        """Argo CD puts no tracking data on CRDs: nobody owns one, nothing prunes it, and no warning is given.
+        """Argo CD puts no tracking data on CRDs: no one owns one, nothing prunes it, and no warning is given.
 
         Unless a chart's own instance label happens to be the name of an Application, under label tracking.
         """
@@ -212,7 +211,6 @@ def party(
         prune=app.prune,
         cascade=cascades(app),
         attempts=operation.self_heal_attempts if operation else 0,
-        synced_at=operation.finished_at.strftime("%H:%M:%SZ") if operation and operation.finished_at else "",
         wave=wave(app.raw),
         repo=str(source.get("repoURL") or ""),
         path=str(source.get("path") or ""),

@@ -12,7 +12,7 @@ import yaml
 from argolint import App, Json, Resource
 from argolint.edits import application_place
 
-from ..shared.chart_catalogue import SharedGroup, by_name
+from ..shared.chart_catalogue import SharedGroup, named
 from ..shared.charts import Release, release_of
 
 _IN_APPLICATION = " (Application)"
@@ -54,7 +54,7 @@ def _groups(release: Release, resource: Resource) -> Sequence[SharedGroup]:
 def _shared(release: Release) -> Iterator[SharedGroup]:
     """The groups of every record of this chart that hold for this version: a chart may be recorded at several versions."""
     known = release.known
-    for chart in by_name()[known.name] if known else ():
+    for chart in named(known.name) if known else ():
         if known and set(chart.repositories) & set(known.repositories):
             yield from replace(release, known=chart).shared()
 

@@ -79,7 +79,7 @@ def own_names(app: App, fleet: Fleet) -> Callable[[Resource], bool]:
     """A cheap look at live objects that are still text: their tracking-id names this application, as nearly all of them do, or
     they have none.
 
-    False says nothing. An instance label may stand in selectors and pod templates too, so label tracking is never told so.
+    False says nothing. An instance label may stand in selectors and pod templates too, so label tracking is never recognised so.
     """
     if fleet.tracking_method == "label" or fleet.settings.get("installationID"):
         return lambda resource: False
@@ -126,7 +126,7 @@ def owner_of(resource: Resource, fleet: Fleet, instance: str) -> App | None:
 def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:
     """The Application that tracking data names, when it can own this object: same cluster, and its list, hooks too, does not deny it.
 
-    A list that is empty, or that Argo CD could not compute anew, denies nothing.
+    A list that is empty, or that Argo CD could not compute again, denies nothing.
     """
     app = fleet.app_of_instance(instance)
     if app is None:
@@ -144,7 +144,7 @@ _UNRESOLVED = "name:"
 def listed_by(app: App, key: ResourceKey) -> Resource | None:
     """The application's own entry for the object.
 
-    A cluster that one Application gives by name and another by server may be one: without the right to list clusters nobody
+    A cluster that one Application gives by name and another by server may be one: without the right to list clusters no one
     can tell, and then an entry of that identity decides.
     """
     if app.cluster != key.cluster and app.cluster.startswith(_UNRESOLVED) != key.cluster.startswith(_UNRESOLVED):
@@ -162,15 +162,15 @@ _DEPLOYERS = (
     "kustomize-controller",
     "helm-controller",
 )
-"""Field managers of tools that write whole manifests: what they write is nobody's copy."""
+"""Field managers of tools that write whole manifests: what they write is no one's copy."""
 
 
 _MACHINE_MADE = {("cilium.io", "CiliumIdentity"), ("cilium.io", "CiliumEndpoint")}
-"""Kinds that nobody writes by hand."""
+"""Kinds that no one writes by hand."""
 
 
 def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
-    """Whether a live object that is not desired carries tracking data that somebody copied from another object.
+    """Whether a live object that is not desired carries tracking data that someone copied from another object.
 
     What Argo CD applied bears its field manager, or its own last-applied annotation; a controller that makes a child from a
     tracked object copies labels and annotations, and leaves neither.

@@ -53,7 +53,7 @@ _HOW = {
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a set; told by the first Application that it made, else by the fleet's first."""
+    """One finding a set; reported by the first Application that it made, else by the fleet's first."""
     for raw, condition in fleet.derive(_by_application).get(app.ref, ()):
         yield _finding(app, raw, condition)
 

@@ -40,7 +40,7 @@ class _Duplicate:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each duplicate; told by the Application itself, else by one of the set's, else by the fleet's first."""
+    """One finding for each duplicate; reported by the Application itself, else by one of the set's, else by the fleet's first."""
     for duplicate in fleet.derive(_by_application).get(app.ref, ()):
         yield _finding(duplicate, fleet)
 

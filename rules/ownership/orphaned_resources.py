@@ -3,12 +3,12 @@
 What it finds: the project watches for orphans (`orphanedResources.warn`), and the destination namespace holds objects that no
 Application manages and that nothing else owns: `OrphanedResourceWarning`.
 
-Why it hurts: nobody deletes, updates or restores them; a namespace rebuilt from Git lacks them.
+Why it hurts: no one deletes, updates or restores them; a namespace rebuilt from Git lacks them.
 
 How to fix: adopt each one (put it into Git), delete it, or list it under `spec.orphanedResources.ignore` of the AppProject, so that the
 next orphan is seen.
 
-Example: a ConfigMap made by hand years ago lives on beside the Application that replaced it.
+Example: a ConfigMap made by hand years ago lives on next to the Application that replaced it.
 
 Sources: controller/appcontroller.go (getAppHosts and orphaned nodes), docs/user-guide/orphaned-resources.md; argoproj/argo-cd issue 3450.
 """
@@ -60,7 +60,7 @@ def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
         "manifest",
         f"the source of {app.ref}",
         Edit("text", "\n".join(f"{n.id.kind} {n.id.name}" for n in orphans) + "\n" if orphans else "the orphans\n"),
-        caveat="delete what nobody needs; Argo CD takes over what it finds in Git at the next sync",
+        caveat="delete what no one needs; Argo CD takes over what it finds in Git at the next sync",
     )
     if ignore:
         body = {"spec": {"orphanedResources": {"warn": True, "ignore": ignore}}}

@@ -6,7 +6,7 @@ own instance label on a CustomResourceDefinition (CRDs get no tracking data from
 release installed by Helm itself, an Application that was deleted without its objects or renamed, another Argo CD on the same
 cluster, or metadata copied from another object.
 
-Why it hurts: the warning hides real clashes, `FailOnSharedResource=true` fails every sync for it, and nobody can find the
+Why it hurts: the warning hides real clashes, `FailOnSharedResource=true` fails every sync for it, and no one can find the
 "owner". Where another Argo CD owns the object, both really do overwrite each other.
 
 How to fix: a full sync writes this Application's tracking data over stray data. Where label tracking mistakes a chart's label for an

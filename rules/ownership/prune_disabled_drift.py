@@ -2,10 +2,10 @@
 
 What it finds: objects that are live, carry this Application's tracking data and are no longer among its manifests, where pruning is
 off: automated sync without `prune`, no automated sync at all, `Prune=false` on the object or for the whole Application, or
-`Prune=confirm` that nobody confirmed. What an Argo CD applied after the last sync of this Application is not its own: another Argo
+`Prune=confirm` that no one confirmed. What an Argo CD applied after the last sync of this Application is not its own: another Argo
 CD has an Application of the same name.
 
-Why it hurts: the Application stays OutOfSync for ever, which hides the next real difference, and what left Git still runs: old
+Why it hurts: the Application stays OutOfSync forever, which hides the next real difference, and what left Git still runs: old
 Deployments take traffic and resources, old RBAC still grants.
 
 How to fix: sync once with prune, or let automated sync prune. Look at the list first: what must stay goes back into Git, or gets
@@ -85,7 +85,7 @@ def _of_another(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
                 f"Application {app.ref}",
                 Edit(
                     "text",
-                    "The name of an Application cannot change: make it anew under another one, and delete the old one without its objects (argocd app delete --cascade=false).",
+                    "The name of an Application cannot change: make it again under another one, and delete the old one without its objects (argocd app delete --cascade=false).",
                 ),
                 caveat="until then sync neither of them with prune",
             ),
@@ -95,7 +95,7 @@ def _of_another(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
 
 
 _AUTOMATIC_OFF = "automated sync runs without prune"
-_MANUAL = "nobody synced with prune"
+_MANUAL = "no one synced with prune"
 _FORBIDDEN = "Prune=false forbids it"
 _UNCONFIRMED = "Prune=confirm waits for a person"
 _SOON = "# when the operation waits for the confirmation; one from before its start does not count:"
@@ -118,7 +118,7 @@ def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
 
 
 def _severity(app: App, reasons: list[str], *, only: bool) -> Severity:
-    """A deliberate option and a sync that nobody has run yet are worth knowing; drift that stays by itself is a warning."""
+    """A deliberate option and a sync that no one has run yet are worth knowing; drift that stays by itself is a warning."""
     return "warning" if only and _AUTOMATIC_OFF in reasons else "info"
 
 

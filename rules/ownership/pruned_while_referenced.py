@@ -66,7 +66,7 @@ _NAMED_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Service": (_INGRESS,),
     "SecretProviderClass": _PODS,
 }
-"""Kinds of other applications that may name or make an object of this kind, and are looked into, beside those of references.yaml."""
+"""Kinds of other applications that may name or make an object of this kind, and are looked into, next to those of references.yaml."""
 _FROM_ANYWHERE = ("Gateway", "Middleware", "ServiceAccount")
 """Kinds that objects of other namespaces may name, saying the namespace."""
 _PEERS = 40
@@ -74,7 +74,7 @@ _PEERS = 40
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Objects of other applications that could name what this one drops, or make it anew."""
+    """Objects of other applications that could name what this one drops, or make it again."""
     asked: set[Want] = set()
     for resource in _dropped(app, fleet):
         makes = makers() if is_secret(resource) else ()
@@ -163,7 +163,7 @@ def _gone(app: App, key: object) -> bool:
 
 
 def _maker(app: App, resource: Resource) -> str:
-    """An object of this or another application that makes the Secret anew, such as an ExternalSecret."""
+    """An object of this or another application that makes the Secret again, such as an ExternalSecret."""
     if not is_secret(resource):
         return ""
     peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
@@ -192,7 +192,7 @@ def _verb(resource: Resource, users: list[User]) -> str:
 
 def _outcome(resource: Resource, users: list[User], maker: str) -> str:
     if maker:
-        return f" and {maker} makes it anew shortly after"
+        return f" and {maker} makes it again shortly after"
     if resource.kind == "CustomResourceDefinition":
         return " and with it every object of that kind"
     if resource.kind == "Namespace":
@@ -222,7 +222,7 @@ def _fixes(resource: Resource) -> Iterator[Fix]:
         "live",
         str(resource.id),
         Edit("command", guard(resource.id) + "\n"),
-        caveat=f"it then belongs to nobody; once nothing names it: {unguard(resource.id)}",
+        caveat=f"it then belongs to no one; once nothing names it: {unguard(resource.id)}",
         safe=True,
     )
     if is_secret(resource):

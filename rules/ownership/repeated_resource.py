@@ -110,7 +110,7 @@ def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fi
 
 
 def _of_chart(app: App, resource: ResourceId, places: list[Object], where: str, fields: list[str]) -> Fix:
-    """Charts of a repository: their templates are somebody else's, so only a value or another version lets one copy go."""
+    """Charts of a repository: their templates are someone else's, so only a value or another version lets one copy go."""
     source = places[0]
     repo, chart, version = (str(source.get(key) or "") for key in ("repoURL", "chart", "targetRevision"))
     origin = (sh(f"oci://{repo}/{chart}"),) if "://" not in repo else (sh(chart), "--repo", sh(repo))

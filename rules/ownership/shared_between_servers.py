@@ -101,7 +101,7 @@ def _own(app: App, found: Sequence[str]) -> Any:
 
 
 def _is_coming(resource: Any) -> bool:
-    """True for an object that a change not merged yet brings: nobody has looked for it on the cluster."""
+    """True for an object that a change not merged yet brings: no one has looked for it on the cluster."""
     return resource is not None and resource.desired_known and not resource.live_known
 
 

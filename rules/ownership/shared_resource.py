@@ -8,7 +8,7 @@ objects, generated names, children and objects on other clusters are no clash.
 
 Why it hurts: each sync moves the object to the Application that syncs, so another one is always OutOfSync; where the contents
 differ, the last sync wins and the other Application runs with values that are not its own; two self-healing ones overwrite
-each other for ever; and pruning or deleting the owner deletes the object under all the others.
+each other forever; and pruning or deleting the owner deletes the object under all the others.
 
 How to fix: let one Application own the object and switch it off in the others, or give it one name per release. The first always
 works; the second only where the chart derives the name from the release. Hand it over in the order that the fix gives, which
@@ -126,7 +126,7 @@ def _rests_on(claim: Party, values: str) -> str:
 
 
 def _along(key: ResourceKey, together: Iterable[ResourceKey], parties: Sequence[AppRef]) -> list[str]:
-    """The other objects that the same applications share; not told of objects that a crowd shares."""
+    """The other objects that the same applications share; without objects that a crowd shares."""
     if not 1 < len(parties) <= _READ:
         return []
     return [f"{k.kind} {k.name}" for k in islice((k for k in together if k != key), _ALONG)]

@@ -96,7 +96,7 @@ def _back(others: tuple[AppRef, ...], fleet: Fleet) -> str:
     healing = [fleet.by_ref[ref] for ref in others]
     if any(a.self_heal for a in healing):
         return "until its self-heal makes it again"
-    return "until its next commit" if any(a.automated for a in healing) else "until somebody syncs that"
+    return "until its next commit" if any(a.automated for a in healing) else "until someone syncs that"
 
 
 def _evidence(app: App, resource: Resource, others: tuple[AppRef, ...], fleet: Fleet) -> Iterator[str]:

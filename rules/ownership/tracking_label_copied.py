@@ -100,7 +100,7 @@ def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
             "command",
             f"kubectl annotate {kubectl_name(resource.id)} --overwrite {SYNC_OPTIONS}=Prune=false argocd.argoproj.io/compare-options=IgnoreExtraneous\n",
         ),
-        caveat="lasts until the operator makes the object anew; set it where the operator copies from to make it last",
+        caveat="lasts until the operator makes the object again; set it where the operator copies from to make it last",
         safe=True,
     )
 

@@ -68,7 +68,7 @@ def created_by_cluster(app: App) -> Iterator[Resource]:
 
 @dataclass(frozen=True)
 class Declared:
-    """An ExternalSecret as somebody writes it: an object of its own, or the template in a ClusterExternalSecret.
+    """An ExternalSecret as someone writes it: an object of its own, or the template in a ClusterExternalSecret.
 
     `manifest` reads like an ExternalSecret in both cases; its pointers and edits must be turned into those of `resource`.
     """
@@ -94,7 +94,7 @@ class Declared:
 def declared(app: App) -> tuple[Declared, ...]:
     """Every ExternalSecret that the application's objects spell out, the templates of ClusterExternalSecrets included.
 
-    What is about to be pruned is written by nobody any more.
+    What is about to be pruned is written by no one any more.
     """
     return app.derive(_all_declared)
 

@@ -65,7 +65,7 @@ def convert(old: Object, secret: str) -> Migration | None:
     for entry in _maps(spec, "dataFromWithOptions"):
         whole = {
             k: v for k, v in entry.items() if k != "isBinary"
-        }  # read and never heeded there (lib/backends/kv-backend.js)
+        }  # read and never followed there (lib/backends/kv-backend.js)
         mount, remote = _remote(backend, spec, whole, notes)
         data_from.append({"extract": remote} | _other_store(stores, main, mount))
     for entry in _entries(spec):

@@ -86,7 +86,7 @@ def _webhook_fixes(why: str) -> Iterator[Fix]:
             "argocd app sync APPLICATION_OF_EXTERNAL_SECRETS   # where Git holds that Secret, empty",
             "kubectl -n OPERATOR_NAMESPACE rollout restart deployment external-secrets-cert-controller external-secrets-webhook",
         )
-        title = "Let the cert-controller issue the certificate of the webhook anew"
+        title = "Let the cert-controller issue the certificate of the webhook again"
         caveat = "with webhook.certManager.enabled cert-manager issues it: look at its Certificate instead"
         yield Fix(title, "operator", "Secret external-secrets-webhook", Edit("command", "\n".join(steps)), caveat)
     reach = f"{_WEBHOOKS}\nkubectl get pods -A -l app.kubernetes.io/name=external-secrets-webhook"

@@ -20,7 +20,7 @@ from . import _stores as stores
 
 UNKNOWN = "other"
 _ACCOUNTS = ("serviceAccountRef", "serviceAccount")
-_WRITE = "The identity that the store uses needs the right to make and change secrets there, and the key must not belong to somebody else."
+_WRITE = "The identity that the store uses needs the right to make and change secrets there, and the key must not belong to someone else."
 _NO_CREDENTIAL = ("caProvider", "credConfig")  # a CA certificate, a ConfigMap of an identity federation
 
 
@@ -111,7 +111,7 @@ def _keys(names: list[str]) -> str:
 
 
 def _renewal(ways: Mapping[str, str], settings: Object, known: bool) -> str:
-    """How the credential is made anew: by the block that the store holds; all of them when the store is not shown."""
+    """How the credential is created again: by the block that the store holds; all of them when the store is not shown."""
     if not known:
         return ways.get("") or next(iter(ways.values()))
     return next((say for path, say in ways.items() if path and dig(settings, *path.split("."))), ways.get("", ""))

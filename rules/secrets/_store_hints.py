@@ -222,7 +222,7 @@ def _region(store: stores.Store, key: str) -> Iterator[Hint]:
     found, region = _ARN.match(key), str(dig(store.manifest, "spec", "provider", "aws", "region") or "")
     if found and region and found["region"] != region:
         yield Hint(
-            f"the key is of the region {found['region']}, and {_of(store)} asks {region}",
+            f"the key belongs to the region {found['region']}, and {_of(store)} asks {region}",
             Fix(
                 f"Read it with a store of the region {found['region']}",
                 "manifest",

@@ -38,7 +38,7 @@ class Store:
 
     @property
     def manifest(self) -> Object:
-        """The store as it is live, else as Git wants it; empty when nobody shows it."""
+        """The store as it is live, else as Git wants it; empty when no one shows it."""
         if self.resource is None:
             return {}
         return (self.resource.desired if self.wanted else self.resource.live) or self.resource.any
@@ -55,7 +55,7 @@ class Store:
 
     @property
     def controller(self) -> str:
-        """A controller class other than the default that nobody answers to: the store has no status."""
+        """A controller class other than the default that no one answers to: the store has no status."""
         name = str(dig(self.live, "spec", "controller") or "")
         return name if name not in ("", "default") and not es.ready(self.live) else ""
 

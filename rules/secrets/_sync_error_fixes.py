@@ -160,7 +160,7 @@ def _readable(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
 
 
 def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
-    """An application holds it and has not applied it yet; it is of the other kind; it is spelled otherwise."""
+    """An application holds it and has not applied it yet; it belongs to the other kind; it is spelled otherwise."""
     kind, name = found.detail["kind"], found.detail["store"]
     if owner := found.detail.get("rendered"):
         sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
@@ -235,9 +235,9 @@ def _take_over(resource: Resource, secret: str) -> Fix:
 
 
 def _of_former(resource: Resource, secret: str) -> Fix:
-    """The Secret of an ExternalSecret that was deleted and made anew under its name: nobody holds it any more."""
+    """The Secret of an ExternalSecret that was deleted and created again under its name: no one holds it any more."""
     return Fix(
-        f"Delete Secret {secret}, which the former ExternalSecret of this name left; the operator makes it anew",
+        f"Delete Secret {secret}, which the former ExternalSecret of this name left; the operator makes it again",
         "live",
         f"Secret {resource.namespace}/{secret}",
         Edit("command", f"kubectl -n {sh(resource.namespace)} delete secret {sh(secret)}"),

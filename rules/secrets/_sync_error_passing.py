@@ -1,4 +1,4 @@
-"""What passes by itself: the cause ended or somebody edited the object within the last minutes, and the next attempt is due."""
+"""What passes by itself: the cause ended or someone edited the object within the last minutes, and the next attempt is due."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _untried(app: App, resource: Resource) -> bool:
 
 
 def just_edited(app: App, resource: Resource, after: datetime) -> bool:
-    """Somebody but the operator wrote to the object within the last minutes, and after that time."""
+    """Someone but the operator wrote to the object within the last minutes, and after that time."""
     edits = [
         w.time
         for w in managers(resource.live or {})

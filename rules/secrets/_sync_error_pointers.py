@@ -83,7 +83,7 @@ def key_of(resource: Resource, found: Diagnosis) -> str:
 
 
 def _index(resource: Resource, found: Diagnosis) -> tuple[str, int] | None:
-    """The entry that failed: told by the envelope, else the only one that has the key."""
+    """The entry that failed: named by the envelope, else the only one that has the key."""
     if found.entry:
         return found.entry, found.index
     key = found.detail.get("key", "")

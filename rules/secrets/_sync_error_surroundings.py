@@ -48,7 +48,7 @@ def _where(ref: es.StoreRef) -> str:
 def _absent(
     app: App, fleet: Fleet, resource: Resource, store: stores.Store, found: Diagnosis | None
 ) -> Diagnosis | None:
-    """A store that no application shows live: it is of the other kind, rendered and not applied, or missing as the text says."""
+    """A store that no application shows live: it belongs to the other kind, rendered and not applied, or missing as the text says."""
     ref = store.ref
     if found is not None and found.cause != "store-not-found":
         return None
@@ -120,7 +120,7 @@ def by_credential(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
 
 
 def formerly(says: str, now: str) -> str:
-    """What a text says of a store, told of the past; `now` completes "by now it ..."."""
+    """What a text says of a store, in the past tense; `now` completes "by now it ..."."""
     for present, past in (("there is no", "there was no"), ("is not ready", "was not ready"), ("does not", "did not")):
         says = says.replace(present, past)
     return f"{says} at the last attempt (by now it {now})"

@@ -32,7 +32,7 @@ _FORMER = timedelta(minutes=1)
 class Diagnosis:
     """`says` completes "... is not Ready because"; `detail` holds what the text named (store, kind, secret, owner, property).
 
-    `field` and `index` point at the entry of spec.data or spec.dataFrom that failed; `text` is the error as it was told.
+    `field` and `index` point at the entry of spec.data or spec.dataFrom that failed; `text` is the error as it was reported.
     `told` is the part of `text` that means the cause. `passing`: what it failed for ended or changed within the last minutes, and the operator has not tried again since.
     """
 
@@ -62,7 +62,7 @@ def clean(text: str) -> str:
 
 
 def names_key(told: str, written: str) -> bool:
-    """Whether a cleaned text means this key of the manifest: it hides what looks drawn, and leaves UUIDs out."""
+    """Whether a cleaned text means this key of the manifest: it hides what looks random, and leaves UUIDs out."""
     return HIDDEN in told or agrees(told, written) or told == _UUID.sub("", written)
 
 

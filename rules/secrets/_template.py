@@ -1,4 +1,4 @@
-"""Names in the templates of an ExternalSecret or PushSecret that Go cannot read or that nobody fetches.
+"""Names in the templates of an ExternalSecret or PushSecret that Go cannot read or that no one fetches.
 
 Go's templates read `.a-b` as a bad character and `.a.b` as field b of a. The operator's engine is Go's text/template with sprig
 (external-secrets runtime/template/v2; issues 1053, 3028, 3210).

@@ -5,7 +5,7 @@ Secrets, Argo Events' EventSource, Elasticsearch. One finding for each cluster t
 the right to see clusters is judged by the objects and CRDs that applications manage there.
 
 Why it hurts: `kubectl get es` and `kubectl annotate es` then silently mean one of them, by the alphabetical order of group and
-version in discovery (not by the order of installation, as is sometimes told): an emergency command changes the wrong object or
+version in discovery (not by the order of installation, as is sometimes said): an emergency command changes the wrong object or
 finds none.
 
 How to fix: type the full name in commands and runbooks.

@@ -2,7 +2,7 @@
 
 What it finds: a ClusterExternalSecret whose status names failed namespaces, or whose last condition says that it is not ready.
 
-Why it hurts: those namespaces lack the ExternalSecret and so the Secret. Argo CD shows Progressing for ever: its health check
+Why it hurts: those namespaces lack the ExternalSecret and so the Secret. Argo CD shows Progressing forever: its health check
 waits for the conditions PartiallyReady and NotReady, which the operator no longer writes since v0.9.5 (it writes Ready=False).
 
 How to fix: by the reason in `status.failedNamespaces`. `external secret already exists in namespace` means that another object of
@@ -11,7 +11,7 @@ nothing: it leaves the list with its end, and the finding is only an information
 
 Example:
 
-    ClusterExternalSecret pull fails in 1 of 3 namespaces (payments: external secret already exists in namespace): they get no Secret "pull", and Argo CD shows Progressing for ever.
+    ClusterExternalSecret pull fails in 1 of 3 namespaces (payments: external secret already exists in namespace): they get no Secret "pull", and Argo CD shows Progressing forever.
 
 Sources: external-secrets pkg/controllers/clusterexternalsecret; issue 3029; Argo CD
 resource_customizations/external-secrets.io/ClusterExternalSecret/health.lua.
@@ -64,7 +64,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, failed: list[Json]) -> 
     foreign = _foreign(app, fleet, name, spaces)
     who = "they" if failed else "its namespaces"
     ending = bool(failed) and all(ENDING in str(f.get("reason")) for f in failed)
-    progressing = ", and Argo CD shows Progressing for ever" if resource.health.status == "Progressing" else ""
+    progressing = ", and Argo CD shows Progressing forever" if resource.health.status == "Progressing" else ""
     return Finding(
         message=f'{resource.id} fails {where}: {who} get no Secret "{secret}"{progressing}.{_taken(name, foreign)}',
         at=Location(app.ref, resource.id),

@@ -3,7 +3,7 @@
 What it finds: fields that the operator's CRDs write into list entries (`conversionStrategy`, `decodingStrategy`,
 `metadataPolicy`, `nullBytePolicy` and a few more), where Argo CD shows them as a difference.
 
-Why it hurts: the application is OutOfSync for ever; with self-heal it syncs again and again. It happens only under
+Why it hurts: the application is OutOfSync forever; with self-heal it syncs again and again. It happens only under
 `ServerSideApply=true` without server-side diff: that comparison knows no CRD defaults, and `data` and `dataFrom` are atomic
 lists. A client-side diff leaves the fields out of account, so other applications with the same manifest stay in sync.
 
@@ -13,7 +13,7 @@ RespectIgnoreDifferences, which breaks on list paths.
 
 Example:
 
-    ExternalSecret shop/db holds conversionStrategy, decodingStrategy of the operator's CRD that Git does not name: server-side apply shows them as drift for ever.
+    ExternalSecret shop/db holds conversionStrategy, decodingStrategy of the operator's CRD that Git does not name: server-side apply shows them as drift forever.
 
 Sources: external-secrets config/crds/bases; issues 6398, 6797; Argo CD gitops-engine/pkg/diff/diff.go, issue 11139.
 """
@@ -78,7 +78,7 @@ def _finding(
     version = version_of(app, fleet)
     return Finding(
         message=f"{resource.id} holds {fields} of the operator's CRD that Git does not name: {_mode(app)} shows "
-        f"{'them' if len(entries) > 1 else 'it'} as drift for ever.",
+        f"{'them' if len(entries) > 1 else 'it'} as drift forever.",
         at=Location(app.ref, resource.id, _common([c.pointer for c in changes])),
         evidence=(f"the operator's CRDs are {version}", f"{len(changes)} differences, all of them defaults"),
         fixes=(

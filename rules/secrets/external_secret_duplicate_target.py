@@ -2,7 +2,7 @@
 
 What it finds: two ExternalSecrets of one namespace, in one application or in two, that write the same Secret: two that own or
 replace it, one that owns and one that merges (refused since v0.11), two that merge the same key, or an ExternalSecret of
-External Secrets beside one of Kubernetes External Secrets. One of them may be made by a ClusterExternalSecret.
+External Secrets next to one of Kubernetes External Secrets. One of them may be made by a ClusterExternalSecret.
 
 Why it hurts: with two owners the second fails and is never tried again; which one is second depends on the order of the first
 sync. With Orphan or Merge they overwrite each other at each refresh. Kubernetes External Secrets takes the Secret back within
@@ -85,7 +85,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
 
 
 def _namespaces(app: App, fleet: Fleet, resource: Resource) -> Iterator[str]:
-    """Of a ClusterExternalSecret those that hold it, and an ExternalSecret of an application beside it."""
+    """Of a ClusterExternalSecret those that hold it, and an ExternalSecret of an application next to it."""
     if resource.kind == "ExternalSecret":
         yield resource.namespace
         return

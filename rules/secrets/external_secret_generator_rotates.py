@@ -9,7 +9,7 @@ draws a new value: sessions end, databases refuse the new password, replicas dis
 all.
 
 How to fix: `refreshPolicy: CreatedOnce` with `target.immutable: true`: the first stops refreshes, the second protects the
-Secret when the ExternalSecret is made anew. Either of them alone keeps the value already.
+Secret when the ExternalSecret is created again. Either of them alone keeps the value already.
 
 Example:
 

@@ -3,7 +3,7 @@
 What it finds: a `refreshInterval` under five minutes (also in the template of a ClusterExternalSecret, where it counts for each
 namespace), with the calls a month that it makes, what they cost and the provider's quota, against the same at one hour.
 
-Why it hurts: each refresh calls the provider for every key (Vault: a login and a revoke besides), whether anything changed or
+Why it hurts: each refresh calls the provider for every key (Vault: also a login and a revoke), whether anything changed or
 not. That costs money, eats the quota that all clusters share, and keeps the operator busy.
 
 How to fix: use the longest interval that a rotation can bear, fetch one key with `dataFrom.extract` in place of many entries,

@@ -4,7 +4,7 @@ What it finds: an ExternalSecret, SecretStore, ClusterSecretStore, PushSecret or
 minutes ago and has no condition: no operator has looked at it. A store with a foreign `spec.controller` is reported by
 `secret-store-error` instead.
 
-Why it hurts: the Secret is never made, Argo CD shows Progressing for ever, and there is neither an Event nor a condition:
+Why it hurts: the Secret is never made, Argo CD shows Progressing forever, and there is neither an Event nor a condition:
 the reasons (class, scope, disabled store kind, RBAC) stand only in the operator's log, if there is an operator.
 
 How to fix: install the operator, or let it serve this object: its `--controller-class`, `--namespace` scope

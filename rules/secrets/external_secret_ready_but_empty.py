@@ -163,7 +163,7 @@ def _absent(app: App, fleet: Fleet, resource: Resource) -> bool:
 
 
 def _settled(app: App, resource: Resource, last: datetime) -> bool:
-    """The tree has had the time to show what the last sync wrote, and nobody edited the object meanwhile.
+    """The tree has had the time to show what the last sync wrote, and no one edited the object meanwhile.
 
     With an interval below that time the last refresh is always a moment ago: what counts there is how long it has been Ready.
     """
@@ -180,7 +180,7 @@ def _secrets_show(app: App) -> bool:
 
 
 def _finds_nothing(resource: Resource) -> bool:
-    """Before v0.11 a sync without any key was told as done; only `find` gives no error when nothing is there."""
+    """Before v0.11 a sync without any key was reported as done; only `find` gives no error when nothing is there."""
     sources = (*items(resource.live, "spec", "data"), *items(resource.live, "spec", "dataFrom"))
     return es.ready(resource.live).get("message") == "Secret was synced" and all(dig(s, "find") for s in sources)
 

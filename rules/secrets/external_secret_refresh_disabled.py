@@ -10,7 +10,7 @@ How to fix: use a real interval, or say what is meant with `refreshPolicy: OnCha
 
 Example:
 
-    ExternalSecret shop/db has refreshInterval "0": its Secret "db" keeps the first value for ever, and force-sync does nothing.
+    ExternalSecret shop/db has refreshInterval "0": its Secret "db" keeps the first value forever, and force-sync does nothing.
 
 Sources: external-secrets docs/api/externalsecret.md; issues 4167, 4447 and 4568 (intended); Argo CD
 resource_customizations/external-secrets.io/ExternalSecret/actions.
@@ -41,7 +41,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     until = (
         "keeps its value until the ExternalSecret itself is changed"
         if version_of(app, fleet).at_least("v0.11.0") is False
-        else "keeps the first value for ever, and force-sync does nothing"
+        else "keeps the first value forever, and force-sync does nothing"
     )
     for found in zero:
         resource, manifest = found.resource, found.manifest
@@ -54,7 +54,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _fixes(app: App, fleet: Fleet, found: es.Declared) -> Iterator[Fix]:
-    """A field that the cluster's CRD does not know would be pruned, and differ for ever."""
+    """A field that the cluster's CRD does not know would be pruned, and differ forever."""
     where = str(found.resource.id)
     hourly = Edit("json-patch", found.set("/spec/refreshInterval", "1h0m0s"))
     yield Fix("Refresh every hour", "manifest", where, hourly, "one call a key and hour")

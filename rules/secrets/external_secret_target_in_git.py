@@ -10,7 +10,7 @@ Why it hurts: the operator takes the Secret over: it sets its owner reference an
 back at each sync; the application stays OutOfSync, and with self-heal the two fight. Workloads see now one value, now the
 other.
 
-How to fix: keep one writer. Remove the Secret from Git (the operator makes it anew), or give the ExternalSecret another
+How to fix: keep one writer. Remove the Secret from Git (the operator creates it again), or give the ExternalSecret another
 `target.name`, or, when both have a share, let it add its keys only with `creationPolicy: Merge`.
 
 Example:
@@ -179,7 +179,7 @@ def _keys_of_argo_cd(app: App, resource: Resource, secret: ResourceId) -> Findin
                 "manifest",
                 str(resource.id),
                 merge,
-                "a restart of argocd-server makes what was lost anew: everybody logs in again, and admin has a new password",
+                "a restart of argocd-server creates what was lost: everyone logs in again, and admin has a new password",
             ),
             Fix(
                 f'Write the Secret "{name}", and name its keys as $<Secret>:<key> in argocd-cm',

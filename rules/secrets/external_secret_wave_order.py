@@ -69,7 +69,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _makes_secret(resource: Resource) -> bool:
-    """Other policies than these leave the making of the Secret to somebody else."""
+    """Other policies than these leave the making of the Secret to someone else."""
     return resource.desired is not None and es.creation_policy(resource.desired) in ("Owner", "Orphan")
 
 

@@ -3,7 +3,7 @@
 What it finds: ExternalSecrets of `kubernetes-client.io` (Kubernetes External Secrets), its CustomResourceDefinition and its
 controller, in Git or live. An object whose last poll failed is an error.
 
-Why it hurts: the project is archived; nobody mends it, its images age, and its client libraries stop to work with newer
+Why it hurts: the project is archived; no one mends it, its images age, and its client libraries stop to work with newer
 clusters and clouds. It polls the provider every 10 s, and it owns the Secrets it makes: deleting the old object deletes the
 Secret under the workloads (`kes-prune-kills-secret`).
 
@@ -12,12 +12,12 @@ name: sync the new ExternalSecret, wait until it is Ready, move the workloads to
 To keep the Secret's name, stop the old controller, remove the Secret's ownerReferences, sync and force-sync the new
 ExternalSecret, and only then delete the old object; self-heal must be paused meanwhile, for it starts the old controller again.
 The converter kes-to-eso removes the old owner reference and lets External Secrets adopt the Secret (it does not rewrite the
-reference, as is often told), writes v1alpha1, which no supported operator serves, and drops fields that this fix keeps.
+reference, as is often said), writes v1alpha1, which no supported operator serves, and drops fields that this fix keeps.
 External Secrets polls too: it does not watch the provider.
 
 Example:
 
-    ExternalSecret shop/db is of kubernetes-client.io/v1, the archived Kubernetes External Secrets: its Secret depends on a controller that nobody maintains.
+    ExternalSecret shop/db is of kubernetes-client.io/v1, the archived Kubernetes External Secrets: its Secret depends on a controller that no one maintains.
 
 Sources: kubernetes-external-secrets README (archived), lib/poller.js, config/environment.js; kes-to-eso pkg/{parser,provider,apply};
 external-secrets docs/introduction/stability-support.md (only the newest minor is supported).
@@ -87,7 +87,7 @@ def _object(app: App, fleet: Fleet, resource: Resource) -> Finding:
     why = (
         f'its last poll failed ("{status.partition(",")[2].strip()}")'
         if failed
-        else "its Secret depends on a controller that nobody maintains"
+        else "its Secret depends on a controller that no one maintains"
     )
     return Finding(
         message=f"{resource.id} is of {_version(resource)}, the archived Kubernetes External Secrets: {why}.",

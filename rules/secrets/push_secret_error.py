@@ -3,7 +3,7 @@
 What it finds: a PushSecret (or ClusterPushSecret) that is Ready=False, and why. Its condition holds the whole error. One whose
 source Secret was made, or whose store became ready, within the last five minutes is an information.
 
-Why it hurts: the provider does not get the value, or keeps an old one; whoever reads it there works with what it was.
+Why it hurts: the provider does not get the value, or keeps an old one; a reader there works with what it was.
 
 How to fix: by cause: the store (it must exist, be ready and allow writes), the source Secret in the PushSecret's own namespace, the
 rights to write at the provider. Force-sync retries.
@@ -241,7 +241,9 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     if _FOREIGN.search(text):
         content = f"Delete what is there, or give it the operator's mark (tag or metadata managed-by: external-secrets), or push to another remoteKey.\n{retry}   # afterwards"
         title = "Free the key at the provider: something else made the value that is there"
-        return (Fix(title, "live", "the provider", Edit("text", content), "whoever made the value may still write it"),)
+        return (
+            Fix(title, "live", "the provider", Edit("text", content), "the one who made the value may still write it"),
+        )
     if text.endswith("secret not found") and dig(target.manifest, "spec", "provider", "vault", "version") == "v1":
         content = f"Operators before v0.9.10 push to KV version 2 alone (pull request 2879): upgrade, or name an engine of version 2 in the store.\n{retry}   # afterwards"
         title = "Push to an engine of KV version 2, or upgrade External Secrets to v0.9.10 or later"

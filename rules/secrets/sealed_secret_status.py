@@ -3,7 +3,7 @@
 What it finds: a SealedSecret without a status minutes after its creation, and one whose condition Synced is False (`no key
 could decrypt secret`, or a Secret of that name which it does not manage).
 
-Why it hurts: without a status Argo CD shows Progressing for ever. Either no controller runs (then there is no Secret), or it
+Why it hurts: without a status Argo CD shows Progressing forever. Either no controller runs (then there is no Secret), or it
 runs without `--update-status`. After a decryption error the Secret keeps old data or does not exist; the error may be stale
 when the key came back later.
 
@@ -228,7 +228,7 @@ def _moved(resource: Resource) -> str:
 
 def _wider(resource: Resource) -> Fix:
     text = "kubeseal --scope namespace-wide (any name) or cluster-wide (any name and namespace); the annotation that it writes must stay on the SealedSecret and on its template."
-    caveat = "whoever may write SealedSecrets there can have the values unsealed under another name"
+    caveat = "anyone who may write SealedSecrets there can have the values unsealed under another name"
     return Fix(
         "Or seal with a wider scope, where tools rename or move it",
         "manifest",

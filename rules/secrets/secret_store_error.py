@@ -259,7 +259,7 @@ def _says(cause: str) -> str:
 
 
 def _of_itself(says: str) -> str:
-    """What a text means for an ExternalSecret, told of the store itself."""
+    """What a text means for an ExternalSecret, about the store itself."""
     return says.replace("its store", "this store").replace("the store", "this store")
 
 

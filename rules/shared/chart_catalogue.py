@@ -1,6 +1,6 @@
-"""What is known of charts: charts.yaml as values.
+"""What is known of charts: charts.yaml, and for each name of a chart a file in chart_data/, read when it is first asked for.
 
-Its head tells how it was measured and what its placeholders mean.
+The head of charts.yaml says how it was measured and what the placeholders mean.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from argolint.values import parse_version
 from argolint.values.knowledge import load
 
 Version = tuple[int, ...]
+_FOLDER = "chart_data"
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,10 @@ class RandomSecret:
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a chart draws anew at each render, in `templates`; `usual` when it does so at its default values."""
+    """Something that a chart generates again at each render, in `templates`; `usual` when it does so at its default values."""
 
     what: str
     functions: tuple[str, ...]
-    lookup_guarded: bool
     secrets: tuple[RandomSecret, ...]
     checksums: Mapping[str, tuple[str, ...]]
     other_fields: tuple[str, ...]
@@ -86,13 +87,13 @@ class Item:
 
     @property
     def salted(self) -> bool:
-        """A salt is drawn even when the password is fixed, so only a ready hash pins it."""
+        """A salt is generated even when the password is fixed, so only a ready hash pins it."""
         return bool({"htpasswd", "bcrypt", "encryptAES"} & set(self.functions))
 
 
 @dataclass(frozen=True)
 class SharedGroup:
-    """Objects whose names two releases share; see `shared_cluster_scoped` in charts.yaml.
+    """Objects whose names two releases share; see `shared_cluster_scoped` in the head of charts.yaml.
 
     scope       fixed: one name for every release; release: it holds the release name, not the namespace; unique: no collision
     resources   kind -> names, with placeholders
@@ -112,7 +113,7 @@ class SharedGroup:
 
 @dataclass(frozen=True)
 class Chart:
-    """One entry of charts.yaml."""
+    """One entry of a file in chart_data/."""
 
     name: str
     repositories: tuple[str, ...]
@@ -125,28 +126,26 @@ class Chart:
 
 
 @cache
-def every() -> tuple[Chart, ...]:
-    """Every chart of charts.yaml."""
-    return tuple(_chart(raw) for raw in _data()["charts"])
+def named(name: str) -> tuple[Chart, ...]:
+    """The charts of this name, each of other repositories; none where nothing is known."""
+    return tuple(map(_chart, load(__package__, f"{_FOLDER}/{name}.yaml"))) if name in names() else ()
 
 
 @cache
-def by_name() -> Mapping[str, tuple[Chart, ...]]:
-    found: dict[str, list[Chart]] = {}
-    for chart in every():
-        found.setdefault(chart.name, []).append(chart)
-    return {name: tuple(same) for name, same in found.items()}
+def names() -> frozenset[str]:
+    """The names of all charts that are known."""
+    return frozenset(file.name.removesuffix(".yaml") for file in files(__package__).joinpath(_FOLDER).iterdir())
 
 
-@cache
-def random_names() -> frozenset[str]:
-    return frozenset(chart.name for chart in every() if chart.random)
+def draws(name: str) -> bool:
+    """Whether a chart of this name generates something new at each render."""
+    return any(chart.random for chart in named(name))
 
 
 def deterministic(chart: str, version: str) -> bool:
     """Whether a chart of this name and major version was rendered twice at default values and came out equal."""
     have = parse_version(version)
-    return have is not None and (chart, have[0]) in _deterministic() and chart not in random_names()
+    return have is not None and (chart, have[0]) in _deterministic() and not draws(chart)
 
 
 @cache
@@ -158,9 +157,9 @@ def bundles() -> Mapping[tuple[str, str], str]:
             alias = sub["prefix"].rstrip(".").rpartition(".")[2]
             for name in (sub["chart"], alias):
                 found.setdefault((parent["chart"], name), sub["prefix"])
-    for chart in every():
-        for name in _bundled(chart.name):
-            found.setdefault((chart.name, name), f"{name}.")
+    for parent, names_below in _data()["bundled"].items():
+        for name in names_below:
+            found.setdefault((parent, name), f"{name}.")
     return found
 
 
@@ -181,7 +180,7 @@ def measured(root: str, name: str, version: str) -> bool:
 
 def newest(entry: Chart) -> Version | None:
     """The newest version seen of this chart in any of its repositories; of a Git head its newest release tag."""
-    same = (e for e in by_name()[entry.name] if set(e.repositories) & set(entry.repositories))
+    same = (e for e in named(entry.name) if set(e.repositories) & set(entry.repositories))
     return max((v for e in same if (v := verified(e))), default=None)
 
 
@@ -209,13 +208,6 @@ def _deterministic() -> frozenset[tuple[str, int]]:
     return frozenset((name, seen[0]) for name, _, version in rows if (seen := parse_version(version)))
 
 
-@cache
-def _bundled(chart: str) -> frozenset[str]:
-    return frozenset(
-        n for raw in _data()["charts"] if raw["chart"] == chart for n in raw.get("bundled_random_subcharts") or ()
-    )
-
-
 def _chart(raw: Mapping[str, Any]) -> Chart:
     return Chart(
         raw["chart"],
@@ -233,7 +225,6 @@ def _item(raw: Mapping[str, Any]) -> Item:
     return Item(
         raw["what"],
         tuple(raw["functions"]),
-        raw["lookup_guarded"] is True,
         tuple(RandomSecret(s["name"], tuple(s["keys"]), s.get("helm_hook", "")) for s in raw.get("secrets") or ()),
         {key: tuple(where) for key, where in (raw.get("checksums") or {}).items()},
         tuple(raw.get("other_fields") or ()),

@@ -31,11 +31,11 @@ from .chart_catalogue import (
     SharedGroup,
     Version,
     bundles,
-    by_name,
+    draws,
     in_range,
     measured,
+    named,
     newest,
-    random_names,
     verified,
 )
 
@@ -306,7 +306,7 @@ def _prefix(root: str, name: str, labels: Mapping[str, str], *, exact: bool) -> 
 def _values_at(app: App, index: int, source: Object, kustomize: bool) -> str:
     """The last value file, which wins; a `$ref/` one with the repository of the source of that ref.
 
-    An Application that has `values` keeps its values there: a valuesObject beside them would replace them all (ValuesYAML of its source).
+    An Application that has `values` keeps its values there: a valuesObject next to them would replace them all (ValuesYAML of its source).
     """
     if kustomize:
         return f"helmCharts[].valuesInline in {source.get('path')}/kustomization.yaml"
@@ -362,7 +362,7 @@ def _stem(app: App, chart: str) -> str:
 def _by_image(app: App, root: str) -> tuple[str, ...]:
     """Known charts whose name is that of an image in use, `bitnami/postgresql:17` for instance."""
     images = {str(i).split("@")[0].rpartition("/")[2].split(":")[0] for i in items(app.status, "summary", "images")}
-    return tuple(sorted((images & random_names()) - {root}))
+    return tuple(sorted(name for name in images - {root} if draws(name)))
 
 
 def _known(app: App, source: Object, release: Release) -> Chart | None:
@@ -372,7 +372,7 @@ def _known(app: App, source: Object, release: Release) -> Chart | None:
     """
     ranked = [
         (score, _distance(entry, release.version), number, entry)
-        for number, entry in enumerate(by_name().get(release.chart, ()))
+        for number, entry in enumerate(named(release.chart))
         for score in [_fit(app, source, release, entry)]
         if score >= 0
     ]
@@ -402,8 +402,8 @@ def _aliased(app: App, release: Release) -> Chart | None:
         for r in mine
         for _, container in containers(r.any)
     }
-    for name in sorted(images & random_names()):
-        for entry in by_name()[name]:
+    for name in sorted(filter(draws, images)):
+        for entry in named(name):
             last = newest(entry)
             if last is None or not last[0] - _MAJORS <= have[0] <= last[0]:
                 continue

@@ -19,7 +19,7 @@ _TOPICS = {
 
 
 def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple[Fix, ...]:
-    """The fixes for the first field that the message refuses, the rest named beside it; none when it names no field."""
+    """The fixes for the first field that the message refuses, the rest named next to it; none when it names no field."""
     errors = field_errors(message)
     if not errors:
         return ()

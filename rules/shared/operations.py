@@ -9,7 +9,7 @@ from argolint.values import sh
 def synced_anew(app: App) -> str:
     """The command that ends the running operation and starts another one.
 
-    An operation ends some time after it was told to, and until then the server takes no other one ("another operation is already in progress",
+    An operation ends some time after it was asked to, and until then the server takes no other one ("another operation is already in progress",
     util/argo/argo.go SetAppOperation), so the command waits for that.
     """
     name = sh(app.ref)

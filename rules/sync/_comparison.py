@@ -114,7 +114,7 @@ def read(app: App, fleet: Fleet, message: str) -> Read:
 
 
 def _remembered(cause: str, message: str) -> bool:
-    """Whether the repo-server may answer from its cache of errors: it does for what it renders, nobody does for a cluster."""
+    """Whether the repo-server may answer from its cache of errors: it does for what it renders, no one does for a cluster."""
     return cause != "cluster" and unwrap(message).stage not in _OWN_COMPARISON
 
 
@@ -236,7 +236,7 @@ _HOST = re.compile(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
 
 
 def _address(message: str, repo: str) -> str:
-    """The repository that the message names beside the source's own, such as that of a dependency or a remote base."""
+    """The repository that the message names next to the source's own, such as that of a dependency or a remote base."""
     for address in _ADDRESS.findall(message):
         bare = excerpt(address.rstrip(".,:;)]")).removesuffix("/index.yaml")
         if not (_API.search(bare) or same_repository(bare, repo) or (repo and bare.startswith(repo))):

@@ -55,7 +55,7 @@ def complaint_of(app: App, fleet: Fleet, failed: Failed) -> Complaint:
 
 
 def passes(app: App, failed: Failed) -> bool:
-    """True when a later attempt can get over this failure without a change; False for what nobody knows.
+    """True when a later attempt can get over this failure without a change; False for what no one knows.
 
     A manifest that writes metadata.resourceVersion or uid conflicts at each attempt.
     """

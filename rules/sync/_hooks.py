@@ -43,7 +43,7 @@ def gone_fixes(id_: ResourceId | None, manifest: Object | None, awaited: Awaited
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """A container that the manifest does not write, in a pod of the hook. `product` is empty when nobody known puts it there."""
+    """A container that the manifest does not write, in a pod of the hook. `product` is empty when no one known puts it there."""
 
     pod: Node
     image: str

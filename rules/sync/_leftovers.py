@@ -63,7 +63,7 @@ def _merged_list(resource: Resource, error: FieldError) -> str:
 
 
 def _sibling(resource: Resource, error: FieldError) -> str:
-    """The field beside it that excludes it (`value` beside `valueFrom`), where only the live object states that one."""
+    """The field next to it that excludes it (`value` next to `valueFrom`), where only the live object states that one."""
     found, above = _SIBLING.search(error.detail), error.pointer.rpartition("/")[0]
     stated = get(resource.desired, above, None)
     if found is None or not isinstance(stated, dict) or found[1] in stated:

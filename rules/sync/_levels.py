@@ -45,7 +45,7 @@ _SISTERS = ("strategy", "updateStrategy")
 
 
 def misplaced(obj: Object | None, pointer: str) -> Misplaced | None:
-    """Where the field belongs that the kind does not have there; None when it has it, or when nobody knows such a field."""
+    """Where the field belongs that the kind does not have there; None when it has it, or when no one knows such a field."""
     group, kind = group_of(obj) if obj else "", str((obj or {}).get("kind"))
     tokens, known = split_pointer(pointer), load(__package__, "fields.yaml")
     if obj is None or kind not in _kinds(known) or group != _GROUPS.get(kind, "apps") or not tokens:

@@ -44,7 +44,7 @@ _NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
 _DEADLINE = re.compile(r"DeadlineExceeded|active longer than specified deadline|exceeded its deadline", re.IGNORECASE)
 _GONE = re.compile(
     r"is missing, it might have been deleted"
-)  # a hook that its TTL or somebody removes before its end is seen
+)  # a hook that its TTL or someone removes before its end is seen
 _POLICY = re.compile(
     r"blocked due to the following policies\s+(?P<kyverno>[\w.-]{1,253}):"
     r"|denied the request: \[(?P<gatekeeper>[\w.-]{1,253})\]"

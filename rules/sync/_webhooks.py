@@ -27,7 +27,7 @@ def service_of(message: str) -> tuple[str, str]:
 
 
 def served_by_itself(app: App, message: str) -> Served | None:
-    """The workload of this application behind the webhook's Service that is not up; None where somebody else serves it."""
+    """The workload of this application behind the webhook's Service that is not up; None where someone else serves it."""
     namespace, name = service_of(message)
     service = app.find("", "Service", namespace, name) if name else None
     selector = mapping(service.any, "spec", "selector") if service else {}

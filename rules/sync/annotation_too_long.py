@@ -1,7 +1,7 @@
 """The last-applied annotation would exceed its limit
 
 What it finds: an object that is too large for client-side apply: kubectl's way stores the whole manifest in an annotation,
-and all annotations together may hold 262144 bytes. Told by the failed sync, or foreseen for a missing object of that size.
+and all annotations together may hold 262144 bytes. Reported by the failed sync, or foreseen for a missing object of that size.
 
 Why it hurts: the object is refused each time, and the sync with it. Large CRDs (Prometheus operator, Argo CD, KEDA) are the
 usual case.

@@ -116,7 +116,7 @@ def _elsewhere(app: App, fleet: Fleet) -> Iterator[Fix]:
 
 
 def _destined(app: App, servers: Sequence[str]) -> Edit:
-    """A name beside a server is refused: what the new one contradicts goes (util/argo/argo.go, ValidateDestination)."""
+    """A name next to a server is refused: what the new one contradicts goes (util/argo/argo.go, ValidateDestination)."""
     if len(servers) > 1:
         named = "    name: null\n" if dig(app.spec, "destination", "name") else ""
         return Edit(

@@ -1,7 +1,7 @@
 """Argo CD cannot compare the application
 
 What it finds: a ComparisonError. Argo CD could not render the manifests, read the cluster or compare the two; the message
-is taken apart and its cause told: credentials (`auth`), `path`, `revision`, `helm`, `kustomize`, `jsonnet`, `plugin`, an
+is taken apart and its cause named: credentials (`auth`), `path`, `revision`, `helm`, `kustomize`, `jsonnet`, `plugin`, an
 `ignore-rule` that cannot be parsed, the `cluster`, the `diff` that is calculated, a `manifest`, what is fetched by `git`, the `network`
 to a repository, a `limit` of time or size, `argocd` itself, or `unknown`.
 

@@ -68,7 +68,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
-    """An object yet to be made, of a custom group of which the cluster serves nothing and nobody brings a CRD.
+    """An object yet to be made, of a custom group of which the cluster serves nothing and no one brings a CRD.
 
     A single kind may be missing from what the cluster is said to serve since Argo CD is configured to exclude it.
     """
@@ -174,7 +174,7 @@ def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions:
             "manifest",
             str(id_),
             Edit("json-patch", on_manifest(resource.desired, "SkipDryRunOnMissingResource=true")),
-            caveat="the object is applied late, and does not help where nobody brings the CRD",
+            caveat="the object is applied late, and does not help where no one brings the CRD",
             resource=id_,
         )
 

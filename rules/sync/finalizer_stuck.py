@@ -3,14 +3,14 @@
 What it finds: an object (or the Application itself) that was deleted minutes ago and is still there, since a finalizer has
 not been removed; who should remove it, and what that waits for.
 
-Why it hurts: the object is Progressing for ever, prunes and namespaces wait for it, and nothing of its name can be made anew.
+Why it hurts: the object is Progressing forever, prunes and namespaces wait for it, and nothing of its name can be created again.
 
 How to fix: bring back the controller that owns the finalizer, or remove what it waits for. When the controller is gone for
 good, remove the finalizer by hand.
 
 Example: a Service of type LoadBalancer after the cloud controller was removed: `service.kubernetes.io/load-balancer-cleanup`.
 
-Sources: Kubernetes' documentation of finalizers; argoproj/argo-cd#5817, #4198, #19571. Told after five minutes (option
+Sources: Kubernetes' documentation of finalizers; argoproj/argo-cd#5817, #4198, #19571. Reported after five minutes (option
 `minutes`).
 """
 
@@ -83,7 +83,7 @@ def _finalizers(obj: Object | None) -> tuple[str, ...]:
 
 
 def known(finalizer: str, kind: str) -> Object:
-    """The entry of finalizers.yaml for an object of this kind; a guess for one that is not there: whoever its domain names."""
+    """The entry of finalizers.yaml for an object of this kind; a guess for one that is not there: its domain's owner."""
     entries = (e for e in load(__package__, "finalizers.yaml") if e.get("kind", kind) == kind)
     found: Object | None = next((e for e in entries if re.search(e["match"], finalizer)), None)
     return found or {"who": f"the controller of {finalizer.partition('/')[0]}", "waits": "", "by_hand": True}
@@ -172,11 +172,11 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
         command = f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"
     yield Fix(title, "operator", str(resource.id), Edit("command", command))
     yield Fix(
-        "Or remove the finalizer by hand, when nobody is left to do it",
+        "Or remove the finalizer by hand, when no one is left to do it",
         "live",
         str(resource.id),
         by_hand,
-        caveat="the deletion ends then: what Git still holds is made anew by the next sync"
+        caveat="the deletion ends then: what Git still holds is made again by the next sync"
         if look
         else "what it should have cleaned up stays behind",
     )
@@ -210,7 +210,7 @@ def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
                 "live",
                 f"Application {app.ref}",
                 _without_finalizers(f"-n {sh(app.ref.namespace)} ", "applications.argoproj.io", app.ref.name),
-                caveat="its objects stay in the cluster, owned by nobody",
+                caveat="its objects stay in the cluster, owned by no one",
             ),
         ),
         explains=tuple(c.symptom for c in errors),

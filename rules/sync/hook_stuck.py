@@ -4,14 +4,14 @@ What it finds: a sync that has been running for minutes because it waits for a h
 healthy, for a deletion or for a confirmation; what it waits for and, from pods, finalizers and Events, why that does not
 come. When a more specific rule explains the object, that rule speaks alone.
 
-Why it hurts: an operation without timeout runs for ever, and while it runs no other sync can start: new commits do not
+Why it hurts: an operation without timeout runs forever, and while it runs no other sync can start: new commits do not
 arrive, and the objects of later waves stay missing.
 
 How to fix: remove what stops the hook or the object, then terminate the operation and sync again.
 
 Example: a PreSync Job whose pod asks for a node label that no node has.
 
-Sources: gitops-engine/pkg/sync/sync_context.go (the messages); argoproj/argo-cd#6880, #27507. Told after five minutes (option
+Sources: gitops-engine/pkg/sync/sync_context.go (the messages); argoproj/argo-cd#6880, #27507. Reported after five minutes (option
 `minutes`); a hook whose pod is running is given `running_minutes`.
 """
 
@@ -118,7 +118,7 @@ def _long(app: App, operation: Operation, minutes: int) -> bool:
 
 
 def _older(app: App, since: datetime | None, minutes: int) -> bool:
-    """True for what began more than so many minutes ago; what has no time is taken as old."""
+    """True for what began more than that many minutes ago; what has no time is taken as old."""
     return since is None or app.observed_at - since > timedelta(minutes=minutes)
 
 
@@ -169,7 +169,7 @@ def _why(
         left = ", ".join(items(_live(app, node), "metadata", "finalizers")) or "a finalizer"
         return f"which is not removed before {left} is done"
     if awaited.reason == "pruning confirmation of":
-        return "which nobody has confirmed"
+        return "which no one has confirmed"
     if running:
         return "whose pod still runs"
     warning = next((e for e in app.events(node.id, node.uid) or () if e.type == "Warning"), None)
@@ -309,7 +309,7 @@ def _causes(
 
 
 def _failed_beside(app: App) -> Failed | None:
-    """What the running operation has failed at: it then makes no deleted hook anew, and waits for it (argoproj/argo-cd#27507)."""
+    """What the running operation has failed at: it then makes no deleted hook again, and waits for it (argoproj/argo-cd#27507)."""
     for result in app.operation.results if app.operation else ():
         if result.get("status") == "SyncFailed":
             return failed_of(app, result)

@@ -242,7 +242,7 @@ def _pointer(message: str, resource: Resource | None) -> str:
 
 
 def _deletion(app: App, id_: ResourceId | None) -> tuple[Fix, ...]:
-    """What is made anew loses nothing but time; options of a sync do not help, since none starts before the comparison works."""
+    """What is created again loses nothing but time; options of a sync do not help, since none starts before the comparison works."""
     if id_ is None or (_table().get((id_.group, id_.kind)) or {}).get("fix") not in ("hook", "replace"):
         return ()
     kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
@@ -250,7 +250,7 @@ def _deletion(app: App, id_: ResourceId | None) -> tuple[Fix, ...]:
     command = f"kubectl {namespaced}delete {sh(kind)} {sh(id_.name)} && argocd app sync {sh(app.ref)}"
     return (
         Fix(
-            "Delete the object, so that the next sync makes it anew",
+            "Delete the object, so that the next sync makes it again",
             "live",
             str(id_),
             Edit("command", command),
@@ -359,7 +359,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             "manifest",
             where,
             Edit("text", "kustomize's generators append a hash to the name; in a chart `sha256sum | trunc 8` does"),
-            caveat="a password that is drawn at each render belongs in a Secret of your own",
+            caveat="a password that is generated at each render belongs in a Secret of your own",
         )
     elif how == "unknown":  # an operator's object may hold data that goes with it
         yield next(_restore(resource, pointer), None) or Fix(
@@ -377,7 +377,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         where,
         Edit("yaml", pasted(forced)),
         caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off"
-        + (", and a value that is drawn at each render is new each time" if id_.kind == "Secret" else ""),
+        + (", and a value that is generated at each render is new each time" if id_.kind == "Secret" else ""),
         resource=id_,
         effects=("restarts", "deletes"),
     )

@@ -5,10 +5,10 @@ been terminating for minutes; where Kubernetes tells, what is left in it and who
 
 Why it hurts: nothing can be made in the namespace, so self-heal and every sync fail until it is gone.
 
-How to fix: find what is left in it and remove the finalizer that nobody serves; then let Argo CD make the namespace anew
+How to fix: find what is left in it and remove the finalizer that no one serves; then let Argo CD make the namespace again
 (CreateNamespace=true), or delete the application.
 
-Example: an operator was removed before its objects, whose finalizers then keep the namespace for ever.
+Example: an operator was removed before its objects, whose finalizers then keep the namespace forever.
 
 Sources: k8s.io/apiserver pkg/admission (namespace lifecycle); Namespace conditions NamespaceContentRemaining and
 NamespaceFinalizersRemaining. A terminating Namespace alone is reported after five minutes (option `minutes`).
@@ -113,7 +113,7 @@ def _fixes(app: App, name: str) -> Iterator[Fix]:
         caveat="what the controller should have cleaned up stays behind",
     )
     yield Fix(
-        "Then sync, so that Argo CD makes the namespace anew, or delete the application if it was meant to go",
+        "Then sync, so that Argo CD makes the namespace again, or delete the application if it was meant to go",
         "live",
         f"Application {app.ref}",
         Edit("command", f"argocd app sync {sh(app.ref)}"),

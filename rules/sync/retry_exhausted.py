@@ -1,7 +1,7 @@
 """Automated sync gave up at this revision
 
 What it finds: an automated application whose last sync failed, with the condition SyncError: Argo CD remembers revision and
-parameters of the failed attempt and does not try them again. Not told while a newer commit waits, such as for a sync window.
+parameters of the failed attempt and does not try them again. Not reported while a newer commit waits, such as for a sync window.
 
 Why it hurts: repairing the cluster (a missing CRD, a quota, a webhook) is not enough. Nothing happens until there is a new
 commit or a person syncs, and self-heal is off as long as this lasts.

@@ -255,7 +255,7 @@ def _dropped(app: App, resource: Resource) -> Iterator[Finding]:
 def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
     """Fields that the last sync sent and the API server did not keep, as it does with what its schema or the CRD does not declare.
 
-    Nobody else has written to the object since, and the CRD, where it is known, does not declare them.
+    No one else has written to the object since, and the CRD, where it is known, does not declare them.
     """
     if not settled(app, resource):
         return ()
@@ -296,7 +296,7 @@ def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...]) -> Find
         at=Location(app.ref, resource.id, pointer),
         severity="warning",
         confidence="proven" if sure else "likely",
-        evidence=("the last sync applied it, live does not hold it, and nobody has written to the object since",),
+        evidence=("the last sync applied it, live does not hold it, and no one has written to the object since",),
         fixes=advice(__package__, topic, _facts(app, field, pointer), resource.id),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
     )

@@ -3,14 +3,14 @@
 What it finds: an application whose self-heal has put the same objects right again and again without a new commit; the field
 and both writers are named: Argo CD and another application, an autoscaler, a controller, a webhook or a person.
 
-Why it hurts: two writers undo each other for ever. Pods may restart with each turn, the API server and Argo CD work without
+Why it hurts: two writers undo each other forever. Pods may restart with each turn, the API server and Argo CD work without
 end, and the application is never in sync for long. Nothing of it shows in the history, since self-heals are partial syncs.
 
 How to fix: let one of the two own the field: drop it from Git, or stop the other writer, or ignore it and respect that.
 
 Example: a HorizontalPodAutoscaler sets replicas to 5, Git says 2, and self-heal scales down every few seconds.
 
-Sources: controller/appcontroller.go (autoSync), `operation.sync.autoHealAttemptsCount`; argoproj/argo-cd#21497, #14666. Told
+Sources: controller/appcontroller.go (autoSync), `operation.sync.autoHealAttemptsCount`; argoproj/argo-cd#21497, #14666. Reported
 from three attempts on (option `attempts`) when the last one is not older than `recent_minutes`. It comments: the rule that
 knows the reason of the difference speaks as well.
 """
@@ -69,7 +69,7 @@ def reads(app: App, fleet: Fleet, options: Options) -> bool:
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
-    """How often it healed, where the operation's own count began anew; the same object in another application that has it."""
+    """How often it healed, where the operation's own count began again; the same object in another application that has it."""
     if not _heals_now(app, options):
         return
     if app.operation is not None and app.operation.self_heal_attempts < options.attempts:
@@ -148,7 +148,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     elif writer is not None:
         other = writer.manager + (f" ({writer.subresource})" if writer.subresource else "")
     elif resource.missing:
-        other = "whoever deletes it"
+        other = "what deletes it"
     elif live is MISSING:
         other = "the API server or the object's own controller, which drops it again"
     else:
@@ -166,7 +166,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         else f"{_attempts(app)} times within the hour"
     )
     return Finding(
-        message=f"Self-heal of application {app.ref} has put {what} right {times} against {other}, so the two undo each other for ever.",
+        message=f"Self-heal of application {app.ref} has put {what} right {times} against {other}, so the two undo each other forever.",
         at=Location(app.ref, resource.id, pointer),
         evidence=tuple(_evidence(app, resource, pointer)),
         related=related,
@@ -200,7 +200,7 @@ def _field(app: App, resource: Resource, rivals: tuple[AppRef, ...]) -> _Field:
 
 
 def _weight(change: Change) -> tuple[bool, bool, str]:
-    """The field that somebody else wrote comes first; metadata comes last."""
+    """The field that someone else wrote comes first; metadata comes last."""
     return below(change.pointer, "/metadata"), not _foreign(change.writer), change.pointer
 
 
@@ -303,5 +303,5 @@ RULE = Rule(
     wants=wants,
     reads=reads,
     options=Options,
-    rank=Rank.CAUSE,  # beside job-ttl, which says why the object goes
+    rank=Rank.CAUSE,  # in addition to job-ttl, which says why the object goes
 )

@@ -1,9 +1,9 @@
-"""An Application that nobody reconciles
+"""An Application that no one reconciles
 
 What it finds: an Application with the annotation `argocd.argoproj.io/skip-reconcile: "true"`, or whose cluster carries it.
 
 Why it hurts: the controller leaves the Application alone. Its status stays as it was on the day of the annotation: neither commits nor
-drift are seen, nothing is synced or healed, and a deletion waits for ever. What else this report says of it may be long past.
+drift are seen, nothing is synced or healed, and a deletion waits forever. What else this report says of it may be long past.
 
 How to fix: take the annotation off, once what it was set for is over. Where another controller writes the status on purpose
 (Open Cluster Management's pull integration), nothing is to be done, and nothing is said.
@@ -49,14 +49,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _resume(app: App) -> Fix:
     operation = {"op": "remove", "path": join_pointer("metadata", "annotations", SKIP)}
     patch = Edit("json-patch", [operation])
-    caveat = "Argo CD then compares it anew, and syncs it at once where it may"
+    caveat = "Argo CD then compares it again, and syncs it at once where it may"
     return Fix("Take the annotation off", "application", application_place(app), patch, caveat)
 
 
 def _resume_cluster(app: App, fleet: Fleet) -> Fix:
     name = text_at(fleet.clusters.get(app.cluster), "name") or app.cluster
     command = f"kubectl -n {sh(app.ref.namespace)} annotate secret <secret of cluster {name}> {SKIP}-"
-    caveat = "every Application of that cluster is then compared anew"
+    caveat = "every Application of that cluster is then compared again"
     return Fix(
         "Take the annotation off the cluster's Secret",
         "argocd-settings",

@@ -3,7 +3,7 @@
 What it finds: an operation that failed, or an error condition, that no more specific rule explains. The server's reason is
 sorted into a cause: `quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation`
 (the API server refused the object), `timeout`, `unknown`. A failure that is history, since all is in sync at another
-revision now, is not told; one that comes from an object's health is reported by that object's own finding.
+revision now, is not reported; one that comes from an object's health is reported by that object's own finding.
 
 Why it hurts: the cluster does not hold what Git says, and objects after the one that failed were not applied at all.
 
@@ -81,7 +81,7 @@ def _passing(condition: Condition) -> bool:
 
 
 def _of_objects(left: list[Failed]) -> Iterator[Symptom]:
-    """Beside failures that other rules answer: only the objects, since the operation is theirs as well."""
+    """In addition to failures that other rules answer: only the objects, since the operation is theirs as well."""
     for failed in left:
         if failed.id:
             yield Symptom.change(failed.id)

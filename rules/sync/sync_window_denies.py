@@ -3,7 +3,7 @@
 What it finds: an application that is OutOfSync, or was never deployed, while the sync windows of its project forbid to sync
 it; and when they let it again.
 
-Why it hurts: by design, for a time. A schedule that leaves no gap, or a window that nobody remembers, keeps it out for ever.
+Why it hurts: by design, for a time. A schedule that leaves no gap, or a window that no one remembers, keeps it out forever.
 
 How to fix: wait until it opens, sync by hand where the window allows that, or change the window.
 

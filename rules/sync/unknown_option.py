@@ -118,7 +118,7 @@ def _of_manifest(manifest: Object) -> Iterator[Fault]:
     yield from _hook(marks)
     for word in _words(marks.get(_POLICY)):
         if word not in _table("hook-delete-policies"):
-            then = "the hook is deleted before it is created anew, as without it"
+            then = "the hook is deleted before it is created again, as without it"
             yield _word(marks, _POLICY, word, _table("hook-delete-policies"), then)
     wave = marks.get(SYNC_WAVE)
     if isinstance(wave, str) and not _WAVE.fullmatch(wave):
@@ -194,7 +194,7 @@ _ELSEWHERE = {
 
 
 def _meant(option: str, known: Mapping[str, list[str]]) -> str | None:
-    """The option as Argo CD reads it: the name that is closest, and the value in its own case; None when either is anybody's guess."""
+    """The option as Argo CD reads it: the name that is closest, and the value in its own case; None when either is a guess."""
     name, _, value = (option if "=" in option else option.replace(":", "=", 1)).partition("=")
     lower = {known_name.lower(): known_name for known_name in known}
     close = difflib.get_close_matches(name.strip().lower(), lower, 1, 0.75)

@@ -1,4 +1,4 @@
-"""Manifests that nobody validates
+"""Manifests that no one validates
 
 What it finds: the sync option `Validate=false`, of an Application or of one object.
 

@@ -15,10 +15,11 @@ from typing import Any
 
 from argolint.comparison.jq import re2
 from argolint.comparison.jq.grammar import program
-from argolint.config import file as config
+from argolint.engine import config
 from argolint.errors import ArgolintError
 from argolint.fixes.anchors import anchored
-from argolint.fixes.placement import Choice, Site, arrange
+from argolint.fixes.placement import arrange
+from argolint.fixes.site import Choice, Site
 from argolint.gate.declared import OTHER_KINDS, UnreadableError, declared
 from argolint.plugins import load_rules
 from argolint.redaction import PRINTED, excerpt, without_secrets

@@ -1,6 +1,6 @@
 """jqPathExpressions of ignoreDifferences: what Argo CD accepts, and what is left of an object after them.
 
-`grammar` decides what Argo CD's gojq would compile and writes it anew for C jq, `sandbox` runs that in a process of its own.
+`grammar` decides what Argo CD's gojq would compile and rewrites it for C jq, `sandbox` runs that in a process of its own.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def limit() -> None:
 def ending() -> Iterator[None]:
     """Ends this process when a program's time is over. jq holds the interpreter, so that no Python could.
 
-    Two timers whose signals nobody handles; on Windows, which has none, a thread that needs no interpreter.
+    Two timers whose signals no one handles; on Windows, which has none, a thread that needs no interpreter.
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, COMPUTING_S)

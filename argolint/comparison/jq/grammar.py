@@ -1,4 +1,4 @@
-"""The jq language as Argo CD runs it: what its gojq parses and compiles, written anew for the C jq of the sandbox.
+"""The jq language as Argo CD runs it: what its gojq parses and compiles, rewritten for the C jq of the sandbox.
 
 Argo CD parses `del(<path>)` with gojq and compiles it without environment, modules and inputs. C jq knows more functions, reads
 files, and parses a few things differently. So no text of a stranger reaches it: each program is parsed here after gojq's grammar,
@@ -311,7 +311,7 @@ class _Parser:
         compared = updated = False
         while self._kind in ("sign", "keyword") and (operator := self._token) in _OPERATORS:
             if (operator in _COMPARISONS and compared) or (operator in _UPDATES and updated):
-                raise self._unexpected()  # neither of them takes another one beside it
+                raise self._unexpected()  # neither of them takes another one next to it
             if operator in _COMPARISONS:
                 compared = True
             elif operator in _UPDATES or operator in ("//", "or", "and"):
@@ -609,7 +609,7 @@ def _called(name: str, arguments: list[str]) -> str:
 
 
 def _written(text: str) -> str:
-    """The inside of a string literal: escapes resolved and written anew."""
+    """The inside of a string literal: escapes resolved and rewritten."""
     value = json.loads(f'"{text}"', strict=False)
     return json.dumps(_LONE.sub(_REPLACEMENT, value))[1:-1]
 

@@ -28,7 +28,7 @@ import msgspec
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.plan import AppResult, Plan
+from argolint.engine.plan import Plan
 from argolint.engine.run import Look
 from argolint.engine.workers.chunks import digest, equip, lint_chunk, packed
 from argolint.engine.workers.context import Answer, decode
@@ -36,6 +36,7 @@ from argolint.engine.workers.spec import Server, Spec, rule_specs, versions
 from argolint.engine.workers.spread import Chunk, Lost, spread
 from argolint.errors import ArgolintError, ConnectError, UsageError
 from argolint.host.addresses import is_loopback
+from argolint.model.results import AppResult
 from argolint.server.limits import Pacing
 from argolint.server.transport import Transport
 from argolint.values import plain
@@ -272,7 +273,7 @@ def told_by(client: Client, workers: Sequence[str], function: Callable[..., Any]
 
 
 def _share(server: Server, workers: int, threads: int) -> Server:
-    """The server as one worker may ask it, with so many requests in flight of all."""
+    """The server as one worker may ask it, with that many requests in flight of all."""
     pace = Pacing(workers, server.per_cluster, server.rate).part(threads)
     return msgspec.structs.replace(server, rate=pace.rate, per_cluster=pace.per_cluster)
 
@@ -322,7 +323,7 @@ def connected(address: str) -> Iterator[Client]:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
         raise _not_installed() from None
-    if not os.environ.get("ARGOLINT_TRACEBACK"):  # what they log of lost workers is told in the report
+    if not os.environ.get("ARGOLINT_TRACEBACK"):  # what they log of lost workers is in the report
         for name in ("asyncio", *(n for n in logging.root.manager.loggerDict if n.startswith("distributed"))):
             logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
@@ -367,7 +368,7 @@ def _not_installed() -> UsageError:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """What the call gives. Raises queue.Empty after so long: distributed waits for ever for who accepts it and says nothing."""
+    """What the call gives. Raises queue.Empty after so long: distributed waits forever for who accepts it and says nothing."""
     done: queue.SimpleQueue[Callable[[], T]] = queue.SimpleQueue()
 
     def run() -> None:
@@ -388,7 +389,7 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
 
 
 def require_encrypted(who: str, address: str, *, insecure: bool) -> None:
-    """UsageError for an address beyond this machine that anybody on the way can read, and send code to."""
+    """UsageError for an address beyond this machine that anyone on the way can read, and send code to."""
     try:
         parts = urlsplit(address if "://" in address else f"tcp://{address}")
         host, port = parts.hostname or "", parts.port

@@ -10,10 +10,11 @@ import msgspec
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.plan import AppResult, Plan
+from argolint.engine.plan import Plan
 from argolint.engine.run import here, unread
 from argolint.errors import ArgolintError
 from argolint.model import Failure
+from argolint.model.results import AppResult
 from argolint.server.transport import Transport
 from argolint.values.decoding import decoder
 

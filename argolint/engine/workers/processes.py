@@ -28,12 +28,13 @@ import msgspec
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.plan import AppResult, Plan
+from argolint.engine.plan import Plan
 from argolint.engine.run import Look
 from argolint.engine.workers.context import Answer, Context, decode
 from argolint.engine.workers.spread import Chunk, Lost, spread
 from argolint.errors import ArgolintError
 from argolint.host.temporary import clean_up
+from argolint.model.results import AppResult
 from argolint.redaction import without_secrets
 from argolint.server.transport import Transport
 from argolint.values.decoding import decoder
@@ -110,7 +111,7 @@ class _Worker:
 
 
 class Processes:
-    """So many worker processes; one that ends is replaced."""
+    """Worker processes, `count` of them; one that ends is replaced."""
 
     def __init__(self, start: Start, count: int) -> None:
         self._start = start
@@ -190,7 +191,7 @@ def _answer(message: bytes) -> Answer:
 
 
 def in_processes(count: int, opened: Callable[[int], Transport]) -> Look:
-    """Look in so many processes. `opened` gives a worker its connection, for so many requests at a time."""
+    """Look in `count` processes. `opened` gives a worker its connection, for that many requests at a time."""
 
     def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
         number = max(1, min(count, len(apps), count if t.offline else plan.workers))
@@ -216,7 +217,7 @@ def _apart(plan: Plan) -> Plan:
 
 @contextmanager
 def processes(start: Start, count: int) -> Iterator[Processes]:
-    """A crew of so many processes. None of them outlives the block, or this process."""
+    """A crew of `count` processes. None of them outlives the block, or this process."""
     crew = Processes(start, count)
     try:
         yield crew

@@ -2,7 +2,7 @@
 
 A worker that ends, or falls silent, loses the chunk that it holds. The chunk is cut in halves and handed out again, down to a
 single application: that one becomes a Failure when it ends a second worker. So nothing is lost but what cannot be looked at,
-and a worker that somebody else ended costs one chunk's time.
+and a worker that someone else ended costs one chunk's time.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from argolint.application.app import App
-from argolint.engine.plan import AppResult
 from argolint.engine.run import unread
 from argolint.engine.workers.context import Answer
 from argolint.errors import ArgolintError
 from argolint.model import Failure
+from argolint.model.results import AppResult
 from argolint.server.transport import Stats
 
 LARGEST = 50
@@ -25,7 +25,7 @@ LARGEST = 50
 LEAST = 4
 """Applications of the last chunks: the workers end together, and the threads of each have work."""
 _TURNS = 4
-"""A chunk is no more than the share of one worker in so many turns of what is left."""
+"""A chunk is no more than the share of one worker in that many turns of what is left."""
 _HINT = "look at it alone, with more memory for a worker; the other applications were looked at"
 
 

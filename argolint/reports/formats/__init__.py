@@ -15,11 +15,19 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from argolint.config.file import Metrics
+from argolint.engine.config import Metrics
 from argolint.errors import ArgolintError, UsageError
 from argolint.host.folder import FileError
 from argolint.host.plain_text import harmless
-from argolint.reports.document import App, Edit, Failure, Finding, Fix, Report, Resource
+from argolint.reports.document import (
+    Report,
+    ReportedApp,
+    ReportedEdit,
+    ReportedFailure,
+    ReportedFinding,
+    ReportedFix,
+    ReportedResource,
+)
 from argolint.sources import files
 from argolint.sources.files import own_path
 from argolint.sources.git import safe_name
@@ -60,7 +68,7 @@ class Style:
     group_by: str = ""
     statistics: bool = False
     lines: int = 0
-    """How many a first screen may have; 0 where nobody reads a screen."""
+    """How many a first screen may have; 0 where no one reads a screen."""
     again: str = ""
     """The command to type for another form of the same report, where it takes no options."""
     metrics: Metrics = field(default_factory=Metrics)
@@ -68,17 +76,26 @@ class Style:
     """The text that is in the file now, for formats that carry something of it on."""
 
     @classmethod
-    def from_options(cls, given: Mapping[str, Any]) -> Style:
+    def for_terminal(
+        cls,
+        color: str,
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+        full: bool = False,
+        group_by: str = "",
+        statistics: bool = False,
+    ) -> Style:
         """As the options say, else as the terminal is."""
         size = shutil.get_terminal_size((100, 24))
         return cls(
             size.columns,
-            colored(given["color"]),
-            given["quiet"],
-            given["verbose"],
-            bool(given.get("full")),
-            given.get("group_by") or "",
-            bool(given.get("statistics")),
+            colored(color),
+            quiet,
+            verbose,
+            full,
+            group_by,
+            statistics,
             max(SCREEN, size.lines) if sys.stdout.isatty() else 0,
         )
 
@@ -109,7 +126,7 @@ class Output:
 def parse_outputs(texts: Sequence[str], configuration: Path | None = None) -> tuple[Output, ...]:
     """`text`, `json=report.json`; UsageError for an unknown format, a folder that is not there, two outputs in one place.
 
-    Those of a `configuration` stay below the working directory: whoever wrote it may not choose any file of the user's.
+    Those of a `configuration` stay below the working directory: its author may not choose any file of the user's.
     """
     found: list[Output] = []
     for text in texts or ("text",):
@@ -201,7 +218,7 @@ def shown(node: T, clean: Callable[[str], str] = plain) -> T:
     if isinstance(node, str):
         return cast(T, clean(node))
     if isinstance(node, msgspec.Struct):
-        within = plain_lines if isinstance(node, Edit) else clean
+        within = plain_lines if isinstance(node, ReportedEdit) else clean
         values = {name: getattr(node, name) for name in node.__struct_fields__}
         cleaned = {name: shown(value, within) for name, value in values.items()}
         changed = {name: value for name, value in cleaned.items() if value is not values[name]}
@@ -214,14 +231,14 @@ def shown(node: T, clean: Callable[[str], str] = plain) -> T:
     return cast(T, found)
 
 
-class NamedApp(App, frozen=True):
+class NamedApp(ReportedApp, frozen=True):
     """An application in a report of several Argo CDs, with the name that the user gave to its own."""
 
     server_name: str = ""
 
 
 def with_server_names(report: Report) -> Report:
-    """The same report; where it is of several Argo CDs, every application and every command says on which one it is."""
+    """The same report; where it is about several Argo CDs, every application and every command says on which one it is."""
     names = {server.url: server.name for server in report.servers if server.name}
     if not names:
         return report
@@ -235,7 +252,7 @@ def with_server_names(report: Report) -> Report:
     return with_names(msgspec.structs.replace(report, findings=findings), names)
 
 
-def _meant_for(fix: Fix, name: str) -> Fix:
+def _meant_for(fix: ReportedFix, name: str) -> ReportedFix:
     """A command does its work where its tools point to, and another Argo CD may have an application of that name."""
     if fix.edit.kind != "command" and not fix.before:
         return fix
@@ -245,8 +262,8 @@ def _meant_for(fix: Fix, name: str) -> Fix:
 def with_names(node: T, names: Mapping[str, str]) -> T:
     """The same with each application as one of its Argo CD, which `names` has by its URL."""
     found: Any = node
-    if isinstance(node, App):
-        values = {field: getattr(node, field) for field in App.__struct_fields__}
+    if isinstance(node, ReportedApp):
+        values = {field: getattr(node, field) for field in ReportedApp.__struct_fields__}
         found = NamedApp(**values, server_name=names.get(node.server, ""))
     elif isinstance(node, msgspec.Struct):
         values = {field: with_names(getattr(node, field), names) for field in node.__struct_fields__}
@@ -256,36 +273,36 @@ def with_names(node: T, names: Mapping[str, str]) -> T:
     return cast(T, found)
 
 
-def app_name(app: App, *, namespace: bool = True) -> str:
+def app_name(app: ReportedApp, *, namespace: bool = True) -> str:
     """`namespace/name`, as every command takes it; `server/namespace/name` in a report of several Argo CDs."""
     server = server_name(app)
     return plain((f"{server}/" if server else "") + (f"{app.namespace}/{app.name}" if namespace else app.name))
 
 
-def server_name(app: App) -> str:
+def server_name(app: ReportedApp) -> str:
     """What a report of several Argo CDs calls its own; empty in others."""
     return app.server_name if isinstance(app, NamedApp) else ""
 
 
-def subject_of(failure: Failure) -> str:
-    """What could not be looked at: an application, else the Argo CD where the report is of several."""
+def subject_of(failure: ReportedFailure) -> str:
+    """What could not be looked at: an application, else the Argo CD where the report is about several."""
     return app_name(failure.app) if failure.app else plain(failure.server or "")
 
 
-def link_of(finding: Finding) -> str:
+def link_of(finding: ReportedFinding) -> str:
     """What a link names: the fingerprint, and the server where there are several."""
     app = finding.app
     return f"{finding.fingerprint}@{app.server_name}" if isinstance(app, NamedApp) else finding.fingerprint
 
 
-def mark_of(finding: Finding) -> str:
+def mark_of(finding: ReportedFinding) -> str:
     """One text that follows a finding through reports: its fingerprint, hashed with its server where there are several."""
     if not isinstance(finding.app, NamedApp):
         return finding.fingerprint
     return hashlib.sha256(f"{finding.app.server}\0{finding.fingerprint}".encode()).hexdigest()[:32]
 
 
-def resource_name(resource: Resource) -> str:
+def resource_name(resource: ReportedResource) -> str:
     """`Kind namespace/name`, or `Kind name` for what has no namespace."""
     name = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
     return plain(f"{resource.kind} {name}")
@@ -296,7 +313,7 @@ def plain_lines(text: str) -> str:
     return "\n".join(map(plain, text.rstrip().split("\n"))) if "\n" in text else plain(text)
 
 
-def place(finding: Finding) -> tuple[str, int]:
+def place(finding: ReportedFinding) -> tuple[str, int]:
     """File and line for formats that demand them: the manifest, else the folder it is made from, else the application.
 
     Code scanning refuses a report of which one result has no file, so an application from a chart stands for itself.
@@ -312,12 +329,12 @@ def place(finding: Finding) -> tuple[str, int]:
 OUTSIDE = "this line is outside of the change"
 
 
-def is_outside(finding: Finding) -> bool:
+def is_outside(finding: ReportedFinding) -> bool:
     """True for a line that the change under judgement leaves alone: a forge shows no mark there in its diff."""
     return finding.source is not None and finding.source.in_change is False
 
 
-def line_of(finding: Finding) -> str:
+def line_of(finding: ReportedFinding) -> str:
     """`file:line` of a finding, with a word on lines outside of the change; empty where no line is known."""
     source = finding.source
     if source is None or not source.file:

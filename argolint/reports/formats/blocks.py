@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from argolint.reports.causes import affected, causes_of
-from argolint.reports.document import App, Cause, Finding, Report
+from argolint.reports.document import Cause, Report, ReportedApp, ReportedFinding
 from argolint.reports.formats import Style, app_name
 from argolint.reports.formats.fixes import fix_lines
 from argolint.reports.formats.layout import SEVERITY, cut, number, paint, rule_name, wrapped
@@ -20,7 +20,7 @@ _PASTE_LINES = 3
 
 
 def blocks(report: Report, style: Style, room: int = 0) -> Iterator[str]:
-    """A block a cause. Where there is `room` for so many lines only, the first of each family and then the others."""
+    """A block a cause. Where there is `room` for that many lines only, the first of each family and then the others."""
     groups = causes_of(report)
     name = named(report)
     found = [list(_block(cause, group, style, name, screen=room > 0)) for cause, group in groups]
@@ -31,13 +31,13 @@ def blocks(report: Report, style: Style, room: int = 0) -> Iterator[str]:
             yield ""
 
 
-def named(report: Report) -> Callable[[App], str]:
+def named(report: Report) -> Callable[[ReportedApp], str]:
     """How an application is called: without its namespace where all of them have the same."""
     namespaces = {a.app.namespace for a in report.applications}
     return app_name if len(namespaces) != 1 else lambda app: app_name(app, namespace=False)
 
 
-def _fitting(groups: Sequence[tuple[Cause, Sequence[Finding]]], lines: Sequence[int], room: int) -> set[int]:
+def _fitting(groups: Sequence[tuple[Cause, Sequence[ReportedFinding]]], lines: Sequence[int], room: int) -> set[int]:
     """What a screen shows: of each family its first cause, the headlines and then families of most errors first, then what else fits."""
     families = Counter(f.family for _, group in groups for f in group if f.severity == "error")
     firsts: dict[str, int] = {}
@@ -53,7 +53,7 @@ def _fitting(groups: Sequence[tuple[Cause, Sequence[Finding]]], lines: Sequence[
 
 
 def _block(
-    cause: Cause, findings: Sequence[Finding], style: Style, name: Callable[[App], str], *, screen: bool
+    cause: Cause, findings: Sequence[ReportedFinding], style: Style, name: Callable[[ReportedApp], str], *, screen: bool
 ) -> Iterator[str]:
     """What fits in few lines: on a screen the sentence is cut, and only an error has its fix here."""
     head = list(_head(cause, style))
@@ -75,7 +75,9 @@ def _block(
         yield told[-1]
 
 
-def cause_block(cause: Cause, findings: Sequence[Finding], style: Style, name: Callable[[App], str]) -> Iterator[str]:
+def cause_block(
+    cause: Cause, findings: Sequence[ReportedFinding], style: Style, name: Callable[[ReportedApp], str]
+) -> Iterator[str]:
     """One cause with all that is known of it: every finding behind it by its message, every fix with -v."""
     yield from _head(cause, style)
     yield from _where(cause, findings, style, name)
@@ -94,7 +96,11 @@ def _head(cause: Cause, style: Style) -> Iterator[str]:
 
 
 def _where(
-    cause: Cause, findings: Sequence[Finding], style: Style, name: Callable[[App], str], rules: int = _NAMES
+    cause: Cause,
+    findings: Sequence[ReportedFinding],
+    style: Style,
+    name: Callable[[ReportedApp], str],
+    rules: int = _NAMES,
 ) -> Iterator[str]:
     """The applications, those that are freed, how many findings, and the rules."""
     names = list(dict.fromkeys(name(app) for f in findings for app in affected(f)))

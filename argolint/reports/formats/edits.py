@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from argolint.reports.document import Edit, Fix
+from argolint.reports.document import ReportedEdit, ReportedFix
 from argolint.reports.formats import plain_lines
 from argolint.values import index_of, split_pointer
 
@@ -14,7 +14,7 @@ _APPEND = "-"
 """The step of a JSON patch that appends to a list."""
 
 
-def as_text(edit: Edit) -> str:
+def as_text(edit: ReportedEdit) -> str:
     """The command, the YAML fragment, or a JSON patch as one YAML document; no control characters."""
     return plain_lines(_patch(edit.content) if edit.kind == "json-patch" else str(edit.content))
 
@@ -29,17 +29,17 @@ _EFFECTS = {
 }
 
 
-def told_effects(fix: Fix) -> str:
-    """What the fix does besides, in words; empty when there is nothing to tell."""
+def told_effects(fix: ReportedFix) -> str:
+    """What else the fix does, in words; empty when there is nothing to tell."""
     return ", ".join(_EFFECTS[effect] for effect in fix.effects)
 
 
-def steps_before(fix: Fix) -> list[str]:
+def steps_before(fix: ReportedFix) -> list[str]:
     """The commands that come before the edit, one a line."""
     return [line for command in fix.before for line in plain_lines(command).splitlines()]
 
 
-def told_proof(fix: Fix) -> str:
+def told_proof(fix: ReportedFix) -> str:
     """How a verified fix was proven."""
     if not fix.verified:
         return ""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from argolint.reports.causes import affected, causes_of, identity, roots
-from argolint.reports.document import Counts, Finding, Report, counted, is_of_several, of_server
+from argolint.reports.document import Counts, Report, ReportedFinding, counted, is_of_several, of_server
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import cut, number, paint, rule_name, visible, wrapped
 
@@ -32,7 +32,7 @@ def ending(report: Report, style: Style) -> Iterator[str]:
 
 
 def _servers(report: Report, style: Style) -> Iterator[str]:
-    """A line an Argo CD, where the report is of several; one that could not be read has no applications."""
+    """A line an Argo CD, where the report is about several; one that could not be read has no applications."""
     if not is_of_several(report):
         return
     rows = {str(s.name): counts_text(counted(of_server(report, s.url))) or "nothing found" for s in report.servers}
@@ -72,9 +72,9 @@ def counts_text(counts: Counts) -> str:
     return ", ".join([*told, *([f"{counts.info} info"] if counts.info else [])])
 
 
-def statistics(findings: Sequence[Finding], style: Style) -> Iterator[str]:
+def statistics(findings: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
     """A line a rule: how many findings of each severity, in how many applications; the most frequent first."""
-    groups: dict[str, list[Finding]] = defaultdict(list)
+    groups: dict[str, list[ReportedFinding]] = defaultdict(list)
     for finding in findings:
         groups[finding.rule].append(finding)
     width = max(map(visible, groups))
@@ -88,7 +88,7 @@ def statistics(findings: Sequence[Finding], style: Style) -> Iterator[str]:
         yield f"{rule:{width}}  {errors:6}  {warnings:8}  {infos:4}  {apps:12}"
 
 
-def _fine(report: Report, findings: Sequence[Finding]) -> str:
+def _fine(report: Report, findings: Sequence[ReportedFinding]) -> str:
     ill = {app for f in findings if f.severity != "info" for app in affected(f)}
     fine = max(0, report.summary.apps - len(ill))
     errors = [f for f in findings if f.severity == "error"]
@@ -98,7 +98,7 @@ def _fine(report: Report, findings: Sequence[Finding]) -> str:
     return f"{fine:,} of {number(report.summary.apps, 'application')} are fine{behind}"
 
 
-def _families(findings: Sequence[Finding]) -> str:
+def _families(findings: Sequence[ReportedFinding]) -> str:
     counts: dict[str, tuple[int, int]] = {}
     for finding in findings:
         errors, others = counts.get(finding.family, (0, 0))
@@ -111,7 +111,7 @@ def _families(findings: Sequence[Finding]) -> str:
     )
 
 
-def _next(first: Finding, style: Style) -> Iterator[str]:
+def _next(first: ReportedFinding, style: Style) -> Iterator[str]:
     """What to go on with; no command is wrapped."""
     again = f"{style.again} " if style.again else "add "
     steps = [

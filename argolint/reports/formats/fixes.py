@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint.reports.document import Fix
+from argolint.reports.document import ReportedFix
 from argolint.reports.formats import Style
 from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
 from argolint.reports.formats.layout import paint, wrapped
 
 
 def fix_lines(
-    fix: Fix, number: int, of: int, style: Style, indent: str = "           ", limit: int | None = None
+    fix: ReportedFix, number: int, of: int, style: Style, indent: str = "           ", limit: int | None = None
 ) -> Iterator[str]:
     """Title and place, caveat, and the edit, unless it has more lines than `limit`: half of one is not to be pasted."""
     which = f"fix {number}: " if style.verbose and of > 1 else "fix: "
@@ -36,7 +36,7 @@ def fix_lines(
         yield paint(f"{indent}    … {len(paste)} lines with --full or -o json", style, dim=True)
 
 
-def _pasted(line: str, fix: Fix, style: Style, indent: str) -> list[str]:
+def _pasted(line: str, fix: ReportedFix, style: Style, indent: str) -> list[str]:
     """A sentence is wrapped; what is there to be pasted, template code in advice as well, stays on its line."""
     prose = fix.edit.kind == "text" and "{{" not in line
     return wrapped(line, style, indent=indent) if prose else [indent + line]

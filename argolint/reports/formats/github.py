@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint.reports.document import Finding, Report
+from argolint.reports.document import Report, ReportedFinding
 from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name, subject_of
 
 _COMMAND = {"error": "error", "warning": "warning", "info": "notice"}
@@ -41,18 +41,18 @@ def _lines(report: Report) -> Iterator[str]:
         yield _command("warning", f"{about}{failure.error}", f"argolint could not look at everything ({failure.stage})")
 
 
-def _title(finding: Finding) -> str:
+def _title(finding: ReportedFinding) -> str:
     return f"{finding.rule} in {app_name(finding.app)}"
 
 
-def _message(finding: Finding) -> str:
+def _message(finding: ReportedFinding) -> str:
     subject = f"{resource_name(finding.resource)}: " if finding.resource else ""
     first = f"\nFix: {finding.fixes[0].title}" if finding.fixes else ""
     outside = f"\n{OUTSIDE.capitalize()}." if is_outside(finding) else ""
     return f"{subject}{finding.message}{outside}{first}\n{finding.docs}"
 
 
-def _place(finding: Finding) -> tuple[str, int | None]:
+def _place(finding: ReportedFinding) -> tuple[str, int | None]:
     source = finding.source
     return (source.file, source.line) if source and source.file else ("", None)
 

@@ -1,4 +1,4 @@
-"""GitLab code quality: a list of issues that a merge request shows beside its diff.
+"""GitLab code quality: a list of issues that a merge request shows next to its diff.
 
 https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from argolint.reports.document import Failure, Finding, Report
+from argolint.reports.document import Report, ReportedFailure, ReportedFinding
 from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, mark_of, place, resource_name, subject_of
 
 _SEVERITY = {"error": "critical", "warning": "major", "info": "info"}
@@ -24,7 +24,7 @@ def render(report: Report, style: Style) -> str:
     return json.dumps([*issues, *failures.values()], indent=1, ensure_ascii=False) + "\n"
 
 
-def _issue(finding: Finding) -> dict[str, object]:
+def _issue(finding: ReportedFinding) -> dict[str, object]:
     subject = (
         f"{app_name(finding.app)}, {resource_name(finding.resource)}" if finding.resource else app_name(finding.app)
     )
@@ -38,7 +38,7 @@ def _issue(finding: Finding) -> dict[str, object]:
     }
 
 
-def _unfinished(failure: Failure) -> dict[str, object]:
+def _unfinished(failure: ReportedFailure) -> dict[str, object]:
     told = ": ".join(filter(None, (subject_of(failure), failure.stage, failure.error)))
     return {
         "description": told,

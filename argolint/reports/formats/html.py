@@ -1,6 +1,6 @@
 """One HTML file: offline, readable without scripts, with a search over all findings where scripts may run.
 
-What stands in the file as HTML is the summary and the worst findings. All findings lie beside it as compressed data: an
+What stands in the file as HTML is the summary and the worst findings. All findings lie next to it as compressed data: an
 index that the search needs at once, and details in chunks that are inflated when one is opened. The policy in the file
 (CSP) allows its own script and style by their hashes and nothing else, so it asks nothing of any network.
 """
@@ -18,15 +18,15 @@ from typing import Any
 import msgspec
 
 from argolint.model import SEVERITIES
+from argolint.model.fingerprint import Identity
 from argolint.reports.causes import identity
-from argolint.reports.document import Failure, Finding, Fix, Point, Report, docs_link
+from argolint.reports.document import Point, Report, ReportedFailure, ReportedFinding, ReportedFix, docs_link
 from argolint.reports.formats import Style, app_name, link_of, resource_name
 from argolint.reports.formats.edits import as_text
 from argolint.reports.formats.prometheus import server_of
 from argolint.reports.ownership.findings import held
 from argolint.reports.ownership.graph import drawn, parts
 from argolint.reports.ownership.svg import svg
-from argolint.suppression.fingerprint import Identity
 
 MAX_FINDINGS = 20_000
 """More make a file that browsers and proxies refuse; the rest is counted."""
@@ -106,15 +106,15 @@ def _counts(report: Report) -> str:
     return ", ".join(told) or ("nothing found" if report.complete else "nothing found so far")
 
 
-def _subject(f: Finding) -> str:
+def _subject(f: ReportedFinding) -> str:
     return " ".join(filter(None, (resource_name(f.resource) if f.resource else "", f.pointer)))
 
 
-def _cause(f: Finding) -> str:
+def _cause(f: ReportedFinding) -> str:
     return getattr(f, "caused_by", None) or ""
 
 
-def _row(f: Finding, *, new: bool) -> list[Any]:
+def _row(f: ReportedFinding, *, new: bool) -> list[Any]:
     """One line of the index, in the order of FIELDS in report.js."""
     at = f.resource
     return [
@@ -148,7 +148,7 @@ def _new(report: Report) -> frozenset[Identity]:
     return frozenset(first) if earlier else frozenset()
 
 
-def _detail(f: Finding) -> dict[str, Any]:
+def _detail(f: ReportedFinding) -> dict[str, Any]:
     suppressed = f.suppressed or {}
     return {
         "pointer": f.pointer,
@@ -174,7 +174,7 @@ def _detail(f: Finding) -> dict[str, Any]:
     }
 
 
-def _fix(fix: Fix) -> dict[str, Any]:
+def _fix(fix: ReportedFix) -> dict[str, Any]:
     return {
         "title": fix.title,
         "where": fix.where,
@@ -185,7 +185,7 @@ def _fix(fix: Fix) -> dict[str, Any]:
     }
 
 
-def _static(f: Finding) -> dict[str, Any]:
+def _static(f: ReportedFinding) -> dict[str, Any]:
     """A finding for who cannot run the script."""
     return {
         "id": link_of(f),
@@ -201,12 +201,12 @@ def _static(f: Finding) -> dict[str, Any]:
     }
 
 
-def _failure(f: Failure) -> dict[str, str]:
+def _failure(f: ReportedFailure) -> dict[str, str]:
     what = " ".join(filter(None, (app_name(f.app) if f.app else str(f.server or ""), f.rule, f.stage)))
     return {"what": what, "error": f.error, "hint": f.hint}
 
 
-def _by_rule(active: Sequence[Finding]) -> list[tuple[str, str, int]]:
+def _by_rule(active: Sequence[ReportedFinding]) -> list[tuple[str, str, int]]:
     """Rules with their worst severity and how many findings, worst first."""
     counts = Counter(f.rule for f in active)
     worst: dict[str, str] = {}
@@ -216,7 +216,7 @@ def _by_rule(active: Sequence[Finding]) -> list[tuple[str, str, int]]:
     return sorted(rows, key=lambda row: (_ORDER[row[1]], -row[2], row[0]))
 
 
-def _by_project(active: Sequence[Finding]) -> list[tuple[str, Counter[str]]]:
+def _by_project(active: Sequence[ReportedFinding]) -> list[tuple[str, Counter[str]]]:
     counts: dict[str, Counter[str]] = {}
     for f in active:
         counts.setdefault(f.app.project, Counter())[f.severity] += 1

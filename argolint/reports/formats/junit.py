@@ -9,7 +9,7 @@ import re
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
-from argolint.reports.document import Failure, Finding, Report
+from argolint.reports.document import Report, ReportedFailure, ReportedFinding
 from argolint.reports.formats import Style, app_name, line_of, resource_name, subject_of
 from argolint.reports.formats.edits import as_text
 
@@ -50,7 +50,7 @@ def _suite(root: ET.Element, name: str, report: Report) -> ET.Element:
     return ET.SubElement(root, "testsuite", name=_text(name), timestamp=report.started_at.removesuffix("Z"))
 
 
-def _case(suite: ET.Element, finding: Finding) -> None:
+def _case(suite: ET.Element, finding: ReportedFinding) -> None:
     subject = resource_name(finding.resource) if finding.resource else app_name(finding.app)
     name = " ".join(part for part in (subject, finding.pointer) if part)
     case = ET.SubElement(suite, "testcase", classname=_text(finding.rule), name=_text(name))
@@ -67,7 +67,7 @@ def _case(suite: ET.Element, finding: Finding) -> None:
         found.text = _text(_details(finding))
 
 
-def _details(finding: Finding) -> str:
+def _details(finding: ReportedFinding) -> str:
     where = line_of(finding)
     lines = [finding.message, *([f"at {where}"] if where else []), *finding.evidence]
     for fix in finding.fixes:
@@ -75,7 +75,7 @@ def _details(finding: Finding) -> str:
     return "\n".join((*lines, finding.docs))
 
 
-def _error(suite: ET.Element, failure: Failure) -> None:
+def _error(suite: ET.Element, failure: ReportedFailure) -> None:
     name = " ".join(filter(None, (subject_of(failure), failure.stage)))
     case = ET.SubElement(suite, "testcase", classname="argolint", name=_text(name))
     ET.SubElement(case, "error", type="incomplete", message=_text(failure.error)).text = _text(failure.hint)

@@ -7,7 +7,7 @@ import unicodedata
 
 import click
 
-from argolint.reports.document import Finding
+from argolint.reports.document import ReportedFinding
 from argolint.reports.formats import Style
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -66,7 +66,7 @@ def cut(lines: list[str], limit: int, style: Style) -> list[str]:
     return [*lines[: limit - 1], last.rstrip(" ,;:.·") + " …" + ("\x1b[0m" if "\x1b" in last else "")]
 
 
-def rule_name(finding: Finding) -> str:
+def rule_name(finding: ReportedFinding) -> str:
     """`rule/cause`, as `argolint explain` takes it."""
     return finding.rule + (f"/{finding.cause}" if finding.cause else "")
 

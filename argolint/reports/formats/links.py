@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, urlsplit
 
-from argolint.reports.document import Source
+from argolint.reports.document import ReportedSource
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
 _SCP = re.compile(r"(?:[^/@:]+@)?([^/:@]+):([^/].*)")
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
-def of_line(source: Source) -> str:
+def of_line(source: ReportedSource) -> str:
     """The page of the line at the forge, as GitHub, GitLab or Bitbucket call it; empty for a repository without a web address."""
     if not source.file or not _COMMIT.fullmatch(source.revision):
         return ""

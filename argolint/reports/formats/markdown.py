@@ -1,6 +1,6 @@
 """One comment on a pull request: what is new first, then what changes in each application, folded.
 
-Everything that comes from manifests is untrusted: it is escaped so that it can neither format, link, mention anybody nor
+Everything that comes from manifests is untrusted: it is escaped so that it can neither format, link, mention anyone nor
 close a fold. GitHub refuses a comment of more than 65,536 characters; what does not fit is counted, never dropped silently.
 """
 
@@ -12,15 +12,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from argolint.reports.document import (
-    App,
-    Failure,
-    Finding,
-    Fix,
     Gate,
     GateApp,
     GateChange,
     GateField,
     Report,
+    ReportedApp,
+    ReportedFailure,
+    ReportedFinding,
+    ReportedFix,
     docs_link,
     page,
 )
@@ -80,7 +80,7 @@ _PICTURES = 5
 """Conflicts of their own that a comment draws."""
 
 
-def _drawn(findings: Sequence[Finding], room: int) -> list[str]:
+def _drawn(findings: Sequence[ReportedFinding], room: int) -> list[str]:
     """The picture of who claims what, when it fits."""
     pictures = [drawn(part, MERMAID_NODES) for part in parts(held(findings))[:_PICTURES]]
     text_ = f"\n### Who claims what\n\n```mermaid\n{mermaid(pictures)}```\n"
@@ -137,7 +137,7 @@ def _size(text: str) -> int:
     return len(text.encode())
 
 
-def _head(report: Report, findings: Sequence[Finding], gate: Gate | None) -> Iterable[str]:
+def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None) -> Iterable[str]:
     counts = Counter[str](f.severity for f in findings)
     told = ", ".join(f"{counts[s]} {s}{'s' if counts[s] > 1 and s != 'info' else ''}" for s in _MARK if counts[s])
     new = "new " if gate else ""
@@ -185,18 +185,18 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _failure(failure: Failure) -> str:
+def _failure(failure: ReportedFailure) -> str:
     about = f"{code(subject)} " if (subject := subject_of(failure)) else ""
     hint = f" → {text(failure.hint[:_VALUE])}" if failure.hint else ""
     return _cut(f"- {about}{text(failure.stage)}: {text(failure.error[:_VALUE])}") + hint
 
 
-def _subject(app: App, finding: Finding) -> str:
+def _subject(app: ReportedApp, finding: ReportedFinding) -> str:
     names = [app_name(app), *([resource_name(finding.resource)] if finding.resource else [])]
     return " · ".join(f"<code>{html.escape(name)}</code>" for name in names)
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: ReportedFinding) -> str:
     opened = " open" if finding.severity == "error" else ""
     cause = f" ({_in_html(finding.cause)})" if finding.cause else ""
     lines = [
@@ -216,7 +216,7 @@ def _finding(finding: Finding) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _where(finding: Finding) -> Iterable[str]:
+def _where(finding: ReportedFinding) -> Iterable[str]:
     """The line in Git, linked where the forge has a page for it, and the field."""
     source = finding.source
     parts = []
@@ -229,18 +229,18 @@ def _where(finding: Finding) -> Iterable[str]:
     return (f"at {' · '.join(parts)}", "") if parts else ()
 
 
-def _about(finding: Finding) -> str:
+def _about(finding: ReportedFinding) -> str:
     """The rule, linked to what explains it."""
     address, name = docs_link(finding), text(finding.rule)
     return f"[{name}]({address})" if address else name
 
 
-def _in_argocd(app: App) -> Iterable[str]:
+def _in_argocd(app: ReportedApp) -> Iterable[str]:
     address = page(app)
     return (f"[in Argo CD]({address})",) if address else ()
 
 
-def _evidence(finding: Finding) -> Iterable[str]:
+def _evidence(finding: ReportedFinding) -> Iterable[str]:
     lines = [
         *(f"- {text(line)}" for line in finding.evidence),
         *(
@@ -253,12 +253,12 @@ def _evidence(finding: Finding) -> Iterable[str]:
     return ("<details><summary>Evidence</summary>", "", *lines, "", "</details>", "") if lines else ()
 
 
-def _short(finding: Finding) -> str:
+def _short(finding: ReportedFinding) -> str:
     where = f" {code(resource_name(finding.resource))}" if finding.resource else ""
     return _cut(f"- {_MARK[finding.severity]} {code(finding.rule)} {code(app_name(finding.app))}{where}") + "\n"
 
 
-def _fix(fix: Fix) -> Iterable[str]:
+def _fix(fix: ReportedFix) -> Iterable[str]:
     proof = f" ({told_proof(fix)})" if fix.verified else ""
     yield f"**Fix{proof}:** {text(fix.title)} in {code(fix.where)}"
     yield ""

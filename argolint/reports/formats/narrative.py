@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint.reports.chain import FieldState, Link, Origin, Why, Wrote
-from argolint.reports.document import Finding
+from argolint.reports.document import ReportedFinding
 from argolint.reports.formats import Style, app_name, resource_name, shown
 from argolint.reports.formats.fixes import fix_lines
 from argolint.reports.formats.layout import paint, wrapped
@@ -89,7 +89,7 @@ def _written(writer: Wrote) -> str:
     return f"{writer.manager} ({how}){when}" if how else writer.manager + when
 
 
-def _finding(word: str, finding: Finding, style: Style) -> Iterator[str]:
+def _finding(word: str, finding: ReportedFinding, style: Style) -> Iterator[str]:
     rule = finding.rule + (f"/{finding.cause}" if finding.cause else "")
     unsure = "" if finding.confidence == "proven" else f" ({finding.confidence})"
     yield from _said(word, f"{rule}: {finding.message}{unsure}", style)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from argolint.reports.document import App, Failure, Finding, Report
+from argolint.reports.document import Report, ReportedApp, ReportedFailure, ReportedFinding
 from argolint.reports.formats import Style, server_name
 from argolint.values import parse_time, shorten
 
@@ -41,7 +41,7 @@ def reports(report: Report) -> Iterator[dict[str, Any]]:
     """One Report for each Application that has findings or could not be looked at."""
     findings = sorted((f for f in report.findings if f.app.name), key=lambda f: _place(f.app))
     of_app = {key: tuple(group) for key, group in groupby(findings, key=lambda f: _place(f.app))}
-    failed: dict[tuple[str, str, str], list[Failure]] = {}
+    failed: dict[tuple[str, str, str], list[ReportedFailure]] = {}
     for failure in report.failures:
         if failure.app is not None and failure.app.name:
             failed.setdefault(_place(failure.app), []).append(failure)
@@ -49,11 +49,13 @@ def reports(report: Report) -> Iterator[dict[str, Any]]:
         yield _report(key, of_app.get(key, ()), failed.get(key, ()))
 
 
-def _place(app: App) -> tuple[str, str, str]:
+def _place(app: ReportedApp) -> tuple[str, str, str]:
     return app.server, app.namespace, app.name
 
 
-def _report(key: tuple[str, str, str], findings: Sequence[Finding], failures: Sequence[Failure]) -> dict[str, Any]:
+def _report(
+    key: tuple[str, str, str], findings: Sequence[ReportedFinding], failures: Sequence[ReportedFailure]
+) -> dict[str, Any]:
     server, namespace, name = key
     found = [*map(_failure, failures), *map(_result, findings)]
     left_out = found[MOST:]
@@ -89,7 +91,7 @@ def name_of(server: str, application: str) -> str:
     return f"argolint-{application[: _NAME - 18].rstrip('.-')}-{digest}"
 
 
-def _result(finding: Finding) -> dict[str, Any]:
+def _result(finding: ReportedFinding) -> dict[str, Any]:
     first = finding.fixes[0] if finding.fixes else None
     properties = {
         "argocd": server_name(finding.app),
@@ -126,7 +128,7 @@ def _result(finding: Finding) -> dict[str, Any]:
     return made
 
 
-def _failure(failure: Failure) -> dict[str, Any]:
+def _failure(failure: ReportedFailure) -> dict[str, Any]:
     argocd = server_name(failure.app) if failure.app else ""
     return {
         "policy": failure.rule or "argolint",

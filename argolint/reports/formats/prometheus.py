@@ -1,7 +1,7 @@
 """Metrics in Prometheus' text format: for the textfile collector (`-o prometheus=FILE`) and for `/metrics` of `argolint serve`.
 
 Names and labels are a contract: alerts and dashboards of users hold on to them. No message, object, pointer or fingerprint
-is ever a label, so that the number of series follows the applications that have findings, and nothing leaks to whoever may
+is ever a label, so that the number of series follows the applications that have findings, and nothing leaks to anyone who may
 read metrics. Labels are not called `namespace`, `cluster`, `service` or `pod`, which Prometheus' own target labels would
 turn into `exported_*`.
 """
@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from argolint.config.file import metric_label
+from argolint.engine.config import metric_label
 from argolint.model import SEVERITIES
-from argolint.reports.document import App, Finding, Report, is_of_several, rule_page
+from argolint.reports.document import Report, ReportedApp, ReportedFinding, is_of_several, rule_page
 from argolint.reports.formats import NamedApp, Style
 from argolint.values import parse_time, shorten
 
@@ -87,7 +87,7 @@ def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
     )
     yield _gauge(
         "argolint_suppressed_findings",
-        "Findings that somebody accepted: by an annotation, the configuration or the baseline.",
+        "Findings that someone accepted: by an annotation, the configuration or the baseline.",
         ("argocd", "rule", "by"),
         Counter(
             (server_of(f.app), f.rule, _BY.get(by := f.suppressed.get("by", ""), by))
@@ -128,7 +128,7 @@ def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
     yield _gauge("argolint_argocd_info", "The Argo CD that was looked at.", ("argocd", "version"), versions)
 
 
-def server_of(app: App) -> str:
+def server_of(app: ReportedApp) -> str:
     """The label of an application's server: the name that the user gave to it, else its address."""
     return (app.server_name if isinstance(app, NamedApp) else "") or short_name(app.server)
 
@@ -191,12 +191,12 @@ def _of_the_check(report: Report, style: Style, servers: list[str]) -> Iterator[
     )
 
 
-def _per_app(findings: Iterable[Finding], style: Style) -> tuple[Mapping[Labels, int], bool]:
+def _per_app(findings: Iterable[ReportedFinding], style: Style) -> tuple[Mapping[Labels, int], bool]:
     """The series of single applications, and whether some were left out: the least severe, then the last in order."""
     wanted = style.metrics
     if not wanted.per_app:
         return {}, False
-    clusters: dict[App, str] = {}
+    clusters: dict[ReportedApp, str] = {}
     for f in findings:
         if f.resource is not None and f.resource.cluster:
             clusters.setdefault(f.app, f.resource.cluster)

@@ -1,7 +1,7 @@
 """SARIF 2.1.0, for code scanning. https://docs.oasis-open.org/sarif/sarif/v2.1.0/
 
 Argo CD's findings are about live objects, so each result has its application, object and field as logical locations; file
-and line stand beside them where the source is known.
+and line stand next to them where the source is known.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from argolint import DOCS
 from argolint.application.rule import Rule
 from argolint.model import Severity
 from argolint.plugins import load_rules
-from argolint.reports.document import App, Failure, Finding, Report, Resource, rule_page
+from argolint.reports.document import Report, ReportedApp, ReportedFailure, ReportedFinding, ReportedResource, rule_page
 from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, mark_of, place, resource_name, subject_of
 from argolint.reports.formats.edits import as_text
 
@@ -55,7 +55,7 @@ def render(report: Report, style: Style) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _rule(id_: str, rule: Rule | None, findings: Sequence[Finding]) -> Sarif:
+def _rule(id_: str, rule: Rule | None, findings: Sequence[ReportedFinding]) -> Sarif:
     """The rule's page; a report of another installation may name rules that are not here."""
     if rule is None:
         severity: Severity = max((f.severity for f in findings if f.rule == id_), key=list(_LEVEL)[::-1].index)
@@ -78,7 +78,7 @@ def _rule(id_: str, rule: Rule | None, findings: Sequence[Finding]) -> Sarif:
     }
 
 
-def _result(finding: Finding, index: int, *, in_gate: bool) -> Sarif:
+def _result(finding: ReportedFinding, index: int, *, in_gate: bool) -> Sarif:
     result: Sarif = {
         "ruleId": finding.rule,
         "ruleIndex": index,
@@ -115,7 +115,7 @@ def _result(finding: Finding, index: int, *, in_gate: bool) -> Sarif:
     return result
 
 
-def _message(finding: Finding) -> str:
+def _message(finding: ReportedFinding) -> str:
     """Message, then the fixes: SARIF's own `fixes` need byte offsets of a file, which a live object has not."""
     lines = [finding.message, *([f"Note: {OUTSIDE}."] if is_outside(finding) else [])]
     for fix in finding.fixes:
@@ -123,7 +123,7 @@ def _message(finding: Finding) -> str:
     return "\n".join(lines).replace("](", "] (")  # "[text](target)" would be a link, section 3.11.6
 
 
-def _location(finding: Finding) -> Sarif:
+def _location(finding: ReportedFinding) -> Sarif:
     file, line = place(finding)
     artifact: Sarif = {"artifactLocation": {"uri": quote(file)}}
     if finding.source and finding.source.file:
@@ -134,13 +134,13 @@ def _location(finding: Finding) -> Sarif:
     }
 
 
-def _logical(app: App, resource: Resource | None, pointer: str) -> list[Sarif]:
+def _logical(app: ReportedApp, resource: ReportedResource | None, pointer: str) -> list[Sarif]:
     return [
         {"name": name, "fullyQualifiedName": full, "kind": kind} for kind, full, name in _names(app, resource, pointer)
     ]
 
 
-def _names(app: App, resource: Resource | None, pointer: str) -> list[tuple[str, str, str]]:
+def _names(app: ReportedApp, resource: ReportedResource | None, pointer: str) -> list[tuple[str, str, str]]:
     """(kind, fully qualified name, name) from the application inwards."""
     own = app_name(app)
     found = [("namespace", own, app.name)]
@@ -154,7 +154,7 @@ def _names(app: App, resource: Resource | None, pointer: str) -> list[tuple[str,
     return found
 
 
-def _notification(failure: Failure) -> Sarif:
+def _notification(failure: ReportedFailure) -> Sarif:
     return {
         "level": "error",
         "message": {"text": ": ".join(filter(None, (subject_of(failure), failure.stage, failure.error)))},

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from argolint.reports.causes import WORST_FIRST, causes, causes_of
-from argolint.reports.document import Failure, Finding, Gate, Report, counted, page
+from argolint.reports.document import Gate, Report, ReportedFailure, ReportedFinding, counted, page
 from argolint.reports.formats import Style, app_name, line_of, resource_name, subject_of
 from argolint.reports.formats.blocks import blocks, cause_block, named
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
@@ -48,8 +48,8 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
 
 
 def _tail(report: Report, style: Style) -> Iterator[str]:
-    """What could not be looked at, remarks, and what the gate says beside its findings."""
-    alike: dict[tuple[str, str, str | None], list[Failure]] = {}
+    """What could not be looked at, remarks, and what the gate says next to its findings."""
+    alike: dict[tuple[str, str, str | None], list[ReportedFailure]] = {}
     for failure in report.failures:
         alike.setdefault((failure.stage, _nameless(failure), failure.rule), []).append(failure)
     for failures in alike.values():
@@ -62,13 +62,13 @@ def _tail(report: Report, style: Style) -> Iterator[str]:
         yield from _gate(report.gate, style)
 
 
-def _nameless(failure: Failure) -> str:
+def _nameless(failure: ReportedFailure) -> str:
     """The error without the application's own name, so that what fails alike in many is one line."""
     name = failure.app.name if failure.app else ""
     return failure.error.replace(f"/{quote(name)}", "/*").replace(f"/{name}", "/*") if name else failure.error
 
 
-def _sections(report: Report, findings: Sequence[Finding], style: Style) -> Iterator[Iterable[str]]:
+def _sections(report: Report, findings: Sequence[ReportedFinding], style: Style) -> Iterator[Iterable[str]]:
     if style.group_by == "cause":
         for cause, group in causes_of(report):
             yield cause_block(cause, group, style, named(report))
@@ -80,16 +80,18 @@ def _sections(report: Report, findings: Sequence[Finding], style: Style) -> Iter
             yield _application(name, group, style)
 
 
-_GROUPS: dict[str, Callable[[Finding], str]] = {
+_GROUPS: dict[str, Callable[[ReportedFinding], str]] = {
     "app": lambda f: app_name(f.app),
     "rule": lambda f: f.rule,
     "project": lambda f: f"project {f.app.project}",
 }
 
 
-def _by(findings: Sequence[Finding], key: Callable[[Finding], str]) -> list[tuple[str, list[Finding]]]:
+def _by(
+    findings: Sequence[ReportedFinding], key: Callable[[ReportedFinding], str]
+) -> list[tuple[str, list[ReportedFinding]]]:
     """Groups with the most severe findings first, then by how many, then by name."""
-    groups: dict[str, list[Finding]] = {}
+    groups: dict[str, list[ReportedFinding]] = {}
     for finding in findings:
         groups.setdefault(key(finding), []).append(finding)
     for group in groups.values():
@@ -101,13 +103,13 @@ def _by(findings: Sequence[Finding], key: Callable[[Finding], str]) -> list[tupl
     )
 
 
-def _heading(name: str, findings: Sequence[Finding], style: Style) -> Iterator[str]:
+def _heading(name: str, findings: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
     yield from wrapped(
         f"{paint(name, style, bold=True)}  {paint(counts_text(counted(findings)), style, dim=True)}", style, hang="  "
     )
 
 
-def _application(name: str, findings: Sequence[Finding], style: Style) -> Iterator[str]:
+def _application(name: str, findings: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
     yield from _heading(name, findings, style)
     if style.verbose and (url := page(findings[0].app)):
         yield paint(f"  {url}", style, dim=True)
@@ -115,7 +117,7 @@ def _application(name: str, findings: Sequence[Finding], style: Style) -> Iterat
         yield from _finding(finding, style)
 
 
-def _listed(name: str, findings: Sequence[Finding], style: Style) -> Iterator[str]:
+def _listed(name: str, findings: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
     """Whole findings with --full or -v; else where each is, and the message."""
     yield from _heading(name, findings, style)
     for finding in findings:
@@ -127,7 +129,7 @@ def _listed(name: str, findings: Sequence[Finding], style: Style) -> Iterator[st
             yield from wrapped(label + said, style, indent="  ", hang="           ")
 
 
-def _finding(f: Finding, style: Style, app: str = "") -> Iterator[str]:
+def _finding(f: ReportedFinding, style: Style, app: str = "") -> Iterator[str]:
     subject = " ".join(filter(None, (app, resource_name(f.resource) if f.resource else "", f.pointer)))
     yield from wrapped(
         f"{paint(f'{f.severity:7}', style, fg=SEVERITY[f.severity])}  {paint(rule_name(f), style, bold=True)}  {subject}",
@@ -153,7 +155,7 @@ def _finding(f: Finding, style: Style, app: str = "") -> Iterator[str]:
         yield from fix_lines(fix, place, len(f.fixes), style)
 
 
-def _failure(alike: Sequence[Failure], style: Style) -> Iterator[str]:
+def _failure(alike: Sequence[ReportedFailure], style: Style) -> Iterator[str]:
     """What could not be looked at; the same thing in many applications is reported once, with their names."""
     first = alike[0]
     names = [name for f in alike if (name := subject_of(f))]
@@ -168,7 +170,7 @@ def _failure(alike: Sequence[Failure], style: Style) -> Iterator[str]:
 
 
 def _gate(gate: Gate, style: Style) -> Iterator[str]:
-    """What the change does, beside its findings."""
+    """What the change does, next to its findings."""
     for gone in gate.gone:
         subject = " ".join(filter(None, (app_name(gone.app), resource_name(gone.resource) if gone.resource else "")))
         yield f"{paint('fixed', style, fg='green')}  {paint(gone.rule, style, bold=True)}  {subject}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from argolint.model import ResourceKey
-from argolint.reports.document import Finding
+from argolint.reports.document import ReportedFinding
 from argolint.reports.formats import app_name
 from argolint.reports.ownership.graph import Claim, Held, Role
 
 
-def held(findings: Iterable[Finding]) -> tuple[Held, ...]:
+def held(findings: Iterable[ReportedFinding]) -> tuple[Held, ...]:
     """The objects of findings of the ownership family that name owners or claimants, suppressed ones aside."""
     claims: dict[ResourceKey, dict[str, Claim]] = {}
     for f in findings:

@@ -1,4 +1,4 @@
-"""Objects and the Applications that claim them, and how a part of it is drawn without growing large."""
+"""Objects and the Applications that claim them, and how a part of it is shown without growing large."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What argolint knows of messages: the files beside this one, by who writes the message. docs/messages.md says how an entry reads."""
+"""What argolint knows of messages: the files next to this one, by who writes the message. docs/messages.md says how an entry reads."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""argolint's own configuration."""

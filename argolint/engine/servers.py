@@ -1,0 +1,302 @@
+"""The Argo CDs of a run, one or more: each is read and examined by itself, and the results are one part.
+
+Findings and fingerprints of an Argo CD are the same whatever others are read with it. Only rules whose facts meet `across`
+see more. An Argo CD that cannot be read is a failure with its name, and the findings of the others stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+import msgspec
+
+from argolint.application.fleet import Fleet
+from argolint.engine.crossings import Member, crossed
+from argolint.engine.load import ReadFleet, load_fleet
+from argolint.engine.pipeline import Part, collect
+from argolint.engine.plan import Plan, Progress
+from argolint.engine.run import Look, unread
+from argolint.errors import ArgolintError, ConnectError, UsageError
+from argolint.host import threads
+from argolint.host.timing import charged, measured, measuring
+from argolint.model import Failure
+from argolint.model.results import AppResult
+from argolint.model.stats import Cost, Stats
+from argolint.server.connection import Connection
+from argolint.server.limits import NONE, Limits
+from argolint.server.servers_file import in_entry
+from argolint.server.transport import Transport
+from argolint.values import dig
+
+S = TypeVar("S")
+T = TypeVar("T")
+NOTHING: Mapping[str, ReadFleet] = MappingProxyType({})
+AT_ONCE = 4
+"""How many Argo CDs are read at a time: each has workers of its own, and the work on their answers is this process's."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Argo CD of a run. Its `name` is empty in a run of one that the user did not name. `aliases`: the user's names for clusters.
+
+    There is no transport where `failure` says why it cannot be read. `opened` makes another transport, with that many threads, for a
+    process of its own. `reached` is its connection, or the files of its snapshot. `entry` says that a servers file names it.
+    """
+
+    name: str
+    transport: Transport | None
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    failure: Failure | None = None
+    opened: Callable[[int | None], Transport] | None = None
+    reached: Connection | tuple[Path, ...] = ()
+    entry: bool = False
+
+    @property
+    def limits(self) -> Limits:
+        """How hard it may be asked."""
+        return self.reached.limits if isinstance(self.reached, Connection) else NONE
+
+    def workers(self, most: int) -> int:
+        """How many requests may be in flight to it, `most` at most."""
+        return min(most, self.limits.workers or most)
+
+    def told(self, failure: Failure) -> Failure:
+        """With the server's name, which an application's failure has by its application, and what its user can do."""
+        place = self.reached.token_place if isinstance(self.reached, Connection) else ""
+        hint = in_entry(failure.hint, place) if self.entry else failure.hint
+        if failure.app is not None:
+            return failure if hint == failure.hint else replace(failure, hint=hint)
+        return replace(failure, hint=hint, server=self.name)
+
+    def says(self, line: str) -> str:
+        """A line with the server's name before it, where it has one."""
+        return f"{self.name}: {line}" if self.name else line
+
+
+@dataclass(frozen=True)
+class _Unread:
+    """An Argo CD that cannot be read: as the others' report says it, and as it is raised where there are no others."""
+
+    failure: Failure
+    error: ArgolintError
+
+
+@dataclass(frozen=True)
+class Read:
+    """An Argo CD whose applications are listed, what of it could not be read, and what that cost where someone measures."""
+
+    source: Source
+    transport: Transport
+    fleet: Fleet
+    failures: tuple[Failure, ...]
+    spent: tuple[Cost, ...] = ()
+
+    @property
+    def member(self) -> Member:
+        """As one of several that may share clusters."""
+        return Member(self.source.name, self.fleet, self.source.aliases)
+
+    def bounded(self, plan: Plan) -> Plan:
+        """The plan with as many requests in flight as this Argo CD may get; a snapshot is read by one thread."""
+        return replace(plan, workers=1 if self.transport.offline else self.source.workers(plan.workers))
+
+
+def load(
+    sources: Sequence[Source], read: Mapping[str, ReadFleet] = NOTHING
+) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+    """Those that can be read, each knowing what it shares with the others; failures of the rest, and remarks.
+
+    `read` stands in for the reading of some, by name, where earlier checks are known.
+
+    Raises ArgolintError when none can be read.
+    """
+    wanted = measuring()
+
+    def loaded(source: Source) -> Read | _Unread:
+        with measured(wanted) as ledger, charged("list"):
+            found = _loaded(source, read.get(source.name, load_fleet))
+        return replace(found, spent=ledger.costs) if isinstance(found, Read) else found
+
+    found = each(sources, loaded)
+    with charged("list"):
+        return _met(found)
+
+
+def _met(found: Sequence[Read | _Unread]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+    """See load: what became of each, and what those that are there share."""
+    there = tuple(r for r in found if isinstance(r, Read))
+    unread = tuple(r for r in found if isinstance(r, _Unread))
+    if not there:
+        raise _none_of(unread)
+    there, remarks = _told_apart(there)
+    members = [r.member for r in there]
+    fleets, more = crossed(members)
+    unknown = (
+        Failure(
+            "clusters",
+            f"there is an alias for cluster {key}, and neither a cluster nor an application of it is called so",
+            "correct `clusters:` of its entry, with a cluster's name or address as `argocd cluster list` shows it",
+            server=member.name,
+        )
+        for member in members
+        for key in member.unknown
+    )
+    there = tuple(replace(r, fleet=fleet) for r, fleet in zip(there, fleets, strict=True))
+    return there, (*(one.failure for one in unread), *unknown), (*remarks, *more)
+
+
+def _none_of(unread: Sequence[_Unread]) -> ArgolintError:
+    first = unread[0]
+    if not first.failure.server:
+        return first.error
+    said = "; ".join(f"{one.failure.server}: {one.failure.error}" for one in unread)
+    return ArgolintError(f"none of the Argo CDs can be read: {said}", first.failure.hint)
+
+
+def examine(
+    read: Sequence[Read],
+    failures: Iterable[Failure],
+    remarks: Iterable[str],
+    plan: Plan,
+    progress: Callable[[str], Progress],
+    look: Callable[[Source], Look | None] = lambda source: None,
+    *,
+    apart: bool = True,
+) -> Part:
+    """The applications of all of them as one part. `progress` makes one for each Argo CD, by its name.
+
+    `look` says who looks at the applications of each. If that is not this process (`apart`), one Argo CD is read after the other.
+    """
+
+    def examined(one: Read, look: Look | None) -> Part:
+        part = collect(one.transport, one.bounded(plan), progress(one.source.name), one.fleet, look)
+        servers = (replace(s, name=one.source.name) for s in part.servers)
+        return msgspec.structs.replace(
+            part,
+            servers=tuple(servers),
+            results=tuple(
+                replace(r, failures=named(one.source, r.failures)) if r.failures else r for r in part.results
+            ),
+            failures=(*one.failures, *named(one.source, part.failures)),
+            remarks=tuple(map(one.source.says, part.remarks)),
+        )
+
+    begun: list[Read] = []
+    gone: list[ConnectError] = []
+
+    def tried(one: Read) -> Part | ArgolintError:
+        if gone:  # each further look would wait for it again
+            return gone[0]
+        try:
+            part = examined(one, look(one.source))
+        except (UsageError, ConnectError) as error:  # of the options, or of a cluster that is not there
+            if not begun:
+                raise
+            if isinstance(error, ConnectError):
+                gone.append(error)
+            return error
+        except ArgolintError as error:
+            return error
+        begun.append(one)
+        return part
+
+    found = each(read, tried, alone=all(one.transport.offline or (apart and look(one.source)) for one in read))
+    if not begun:
+        raise next(error for error in found if isinstance(error, ArgolintError))
+    parts = [
+        part if isinstance(part, Part) else examined(one, _nobody(part)) for one, part in zip(read, found, strict=True)
+    ]
+    results: list[AppResult] = sorted((r for part in parts for r in part.results), key=lambda r: r.ref)
+    transports = [one.transport for one in read]
+    return msgspec.structs.replace(
+        parts[0],
+        servers=tuple(server for part in parts for server in part.servers),
+        started_at=min(part.started_at for part in parts),
+        results=tuple(results),
+        failures=(*failures, *(failure for part in parts for failure in part.failures)),
+        remarks=(*remarks, *(remark for part in parts for remark in part.remarks)),
+        stats=Stats(
+            sum(t.stats.requests for t in transports),
+            sum(t.stats.bytes for t in transports),
+            slowed=sum(t.stats.slowed for t in transports) or msgspec.UNSET,
+        ),
+    )
+
+
+def _nobody(why: ArgolintError) -> Look:
+    """A look for where no worker could start: each application becomes a failure."""
+    return lambda t, fleet, plan, apps: (unread(app, Failure("worker", why.message, why.hint, app.ref)) for app in apps)
+
+
+def each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) -> list[T]:
+    """What the call gives for each Argo CD, some at a time; where no one is waited for, one after the other."""
+    return threads.each(items, call, 1 if alone else AT_ONCE, "argolint-server")
+
+
+def _loaded(source: Source, read: ReadFleet) -> Read | _Unread:
+    if source.transport is None:
+        why = source.failure or Failure("server", "it cannot be read", server=source.name)
+        return _Unread(why, ArgolintError(why.error, why.hint))
+    try:
+        fleet, failures = read(source.transport)
+    except ArgolintError as error:
+        return _Unread(source.told(Failure("server", error.message, error.hint)), error)
+    return Read(source, source.transport, replace(fleet, name=source.name), named(source, failures))
+
+
+def _told_apart(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, ...]]:
+    """Each with a URL of its own: Argo CDs that were set up alike may all say the same of themselves.
+
+    Such ones are distinguished by the address that they were reached at, else by name.
+    """
+    said: dict[str, list[Read]] = {}
+    for one in read:
+        said.setdefault(one.fleet.server, []).append(one)
+    remarks = []
+    found: dict[str, Read] = {}
+    for url, group in said.items():
+        addresses = {one.transport.server.rstrip("/") for one in group}
+        for one in group:
+            if len(group) == 1:
+                found[one.source.name] = one
+                continue
+            own = one.transport.server.rstrip("/") if len(addresses) == len(group) else f"{url}#{one.source.name}"
+            found[one.source.name] = replace(one, fleet=_moved(one.fleet, own), failures=_renamed(one.failures, own))
+        if len(group) > 1:
+            names = ", ".join(one.source.name for one in group)
+            remarks.append(f"{names} all say that their address is {url}: correct `url` in the argocd-cm of each.")
+    return tuple(found[one.source.name] for one in read), (*remarks, *_same(read))
+
+
+def _same(read: Sequence[Read]) -> Iterator[str]:
+    """A remark on servers that show the very same Applications, by their uid."""
+    first: dict[object, str] = {}
+    pairs = {
+        (first.setdefault(uid, one.source.name), one.source.name)
+        for one in read
+        for app in one.fleet.apps
+        if (uid := dig(app.raw, "metadata", "uid"))
+    }
+    for one_name, other in sorted(pair for pair in pairs if pair[0] != pair[1]):
+        yield f"{one_name} and {other} show the same Applications, so they are one Argo CD under two names: name it once."
+
+
+def _moved(fleet: Fleet, url: str) -> Fleet:
+    """The fleet as that of another URL."""
+    apps = tuple(replace(app, ref=msgspec.structs.replace(app.ref, server=url)) for app in fleet.apps)
+    return replace(fleet, server=url, apps=apps)
+
+
+def _renamed(failures: Iterable[Failure], url: str) -> tuple[Failure, ...]:
+    return tuple(
+        replace(f, app=msgspec.structs.replace(f.app, server=url)) if f.app is not None else f for f in failures
+    )
+
+
+def named(source: Source, failures: Iterable[Failure]) -> tuple[Failure, ...]:
+    """See `Source.told`."""
+    return tuple(map(source.told, failures))

@@ -1,0 +1,39 @@
+"""What placing a fix may look at, and the fixes that are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from argolint.model import Object
+from argolint.reports.document import ReportedApp, ReportedFinding, ReportedFix, ReportedResource
+from argolint.sources.checkout import Checkout
+
+Place = tuple[str, str, str]
+"""An Application: its Argo CD, namespace and name."""
+Rendered = Callable[[ReportedApp, ReportedResource], Object | None]
+"""What Argo CD rendered of an object, as far as known."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """What placing may look at: the checkouts, the Applications by server, namespace and name, and what Argo CD rendered."""
+
+    checkouts: tuple[Checkout, ...]
+    apps: Mapping[Place, Object] = field(default_factory=dict)
+    rendered: Rendered = lambda app, resource: None
+    owners: Callable[[ReportedApp, ReportedResource], Iterable[ReportedApp]] = lambda app, resource: ()
+    """Of an object, on the Argo CD of an application."""
+
+
+def place_of(app: ReportedApp) -> Place:
+    return app.server, app.namespace, app.name
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One alternative of a finding; `number` is its place in the report, from 1."""
+
+    finding: ReportedFinding
+    fix: ReportedFix
+    number: int

@@ -1,0 +1,45 @@
+"""Entries of the configuration that accept findings."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+import msgspec
+
+
+class Ignore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Findings not to be reported, and why. All given fields must match; globs where it says so.
+
+    rule      a rule id, or a glob of ids
+    cause     exact
+    server    glob of the Argo CD's URL, or of its name in a run of several
+    app       glob of `name` or `namespace/name`
+    resource  glob of `Kind/name` or `Kind/namespace/name`
+    pointer   exact, or the pointer of something above
+    reason    why, for the one who reads it next year
+    expires   the first day on which it no longer counts
+    """
+
+    rule: str
+    reason: str
+    cause: str | None = None
+    app: str | None = None
+    resource: str | None = None
+    pointer: str | None = None
+    expires: dt.date | None = None
+    server: str | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry, and the file and line that hold it."""
+
+    ignore: Ignore
+    file: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """`FILE:LINE`."""
+        return f"{self.file}:{self.line}"

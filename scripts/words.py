@@ -1,0 +1,91 @@
+"""Refuses words and turns of `words.yaml` in comments, docstrings, messages, advice and documentation: `make lint`.
+
+Quotations are left alone: what stands in backticks, in quotes within a text, and in blocks of code.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+WORDS = ROOT / "scripts" / "words.yaml"
+_QUOTED = re.compile(r"```.*?```|``.*?``|`[^`\n]*`|\"[^\"\n]*\"|“[^”]*”|'[^'\n]*'(?!\w)", re.DOTALL)
+_FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+_LETTERS = re.compile(r"[A-Za-z]{2,} [A-Za-z]")
+
+
+def main() -> int:
+    refused = [
+        (re.compile(rf"(?<![\w-])(?:{one['words']})(?![\w-])", re.IGNORECASE), one["instead"]) for one in _list()
+    ]
+    found = 0
+    for file in _files():
+        for line, text in _texts(file):
+            plain = _QUOTED.sub(lambda quoted: re.sub(r"[^\n]", " ", quoted[0]), text)
+            for pattern, instead in refused:
+                for hit in pattern.finditer(plain):
+                    found += 1
+                    at = line + plain.count("\n", 0, hit.start())
+                    print(f"{file.relative_to(ROOT)}:{at}: {hit[0]!r}: {instead}")
+    return int(bool(found))
+
+
+def _list() -> list[dict[str, str]]:
+    return list(yaml.safe_load(WORDS.read_text(encoding="utf-8")))
+
+
+def _files() -> Iterator[Path]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in listed.splitlines():
+        path = ROOT / name
+        if path.suffix in (".py", ".md", ".yaml") and path.is_file() and not _LEFT_ALONE.match(name):
+            yield path
+
+
+_LEFT_ALONE = re.compile(
+    r"tests/|bench/|docs/rules/|docs/adr/|CHANGELOG|scripts/words|deploy/|contrib/|rules/shared/chart_data/|\."
+    r"|argolint/(redaction|gate|messages|relations)/|rules/(sync|secrets)/\w+\.yaml|rules/shared/charts\.yaml"
+)
+"""Test data quotes others, generated pages repeat the rules, and what is decided or released is not reworded. The second line
+names rooms that still have such words."""
+
+
+def _texts(file: Path) -> Iterator[tuple[int, str]]:
+    """Texts for a reader, with the line that each begins in."""
+    source = file.read_text(encoding="utf-8")
+    if file.suffix == ".py":
+        yield from _of_code(source)
+    elif file.suffix == ".yaml":
+        for number, line in enumerate(source.splitlines(), 1):
+            own = line.partition("#")[2] if line.lstrip().startswith("#") else ""
+            yield number, own
+    else:
+        yield 1, _FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), source)
+
+
+def _of_code(source: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+        elif token.type == tokenize.STRING and "r" not in token.string[: token.string.find(token.string[-1])].lower():
+            text = _placeholders(token.string) if "f" in token.string[:3].lower() else token.string
+            text = re.sub(r'^[bfu]*("""|"|\'\'\'|\')|("""|"|\'\'\'|\')$', "", text, flags=re.IGNORECASE)
+            if _LETTERS.search(text):
+                yield token.start[0], text
+
+
+def _placeholders(text: str) -> str:
+    """An f-string without the expressions in it."""
+    return re.sub(r"\{[^{}\n]*\}", lambda found: "_" * len(found[0]), text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
