@@ -110,7 +110,7 @@ def test_a_terminal_shows_what_is_going_on_and_then_nothing_of_it() -> None:
     os.close(leader)
     assert ran.returncode == 1
     steps = [step.strip() for step in told.split("\r") if step.strip()]
-    assert steps[0] == "reading the snapshot…"
+    assert steps[0] == "listing the applications of https://argocd.example.com…"
     assert steps[-1] == "looking at applications: 8/8…"
     assert told.endswith(" \r")
     assert "\x1b" not in told
