@@ -8,7 +8,7 @@ ATTACKS ?= ../shared/attack
 # Tests start hundreds of processes: each would compile all modules anew where this is set, as it is in many images.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test lint types tests long race fuzz attack attack-quick bench docs image chart site live lock clean
+.PHONY: demo test lint types tests long gate-proof race fuzz attack attack-quick bench docs image chart site live lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/argolint demo
@@ -30,6 +30,11 @@ tests: $(VENV)/.installed-dev
 # The properties with many examples, and every hostile text for the patterns.
 long: $(VENV)/.installed-dev
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n auto --dist worksteal $$(grep -lE '^from hypothesis|PROFILE' tests/test_*.py)
+
+# Generated repositories and changes, rendered by helm and kustomize: none may change without the gate looking. `make gate-proof CASES=10000`.
+gate-proof: $(VENV)/.installed-dev
+	bash scripts/kustomize.sh
+	ARGOLINT_CASES=$(or $(CASES),2000) $(BIN)/python -m pytest -q -s tests/test_gate_proof.py
 
 # Threads that decode the same types at once, 200 processes: none may die.
 race: $(VENV)/.installed-dev

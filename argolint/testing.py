@@ -60,8 +60,15 @@ from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.server.transport import Answer, Query, Stats
 from argolint.suppression import suppress
-from argolint.values import dig, knowledge, parse_time
+from argolint.values import dig, knowledge, owner_references, parse_time
 
+_VERSION = "v3.5.1"
+_PERMISSIVE: Json = {
+    "sourceRepos": ["*"],
+    "destinations": [{"server": "*", "namespace": "*"}],
+    "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+}
+"""What Argo CD writes into its project `default`."""
 DEFAULT_NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 """The `taken_at` of a fixture that names none."""
 
@@ -187,15 +194,22 @@ class FixtureTransport:
     def _answer(self, path: Sequence[str], query: Mapping[str, str]) -> Json:
         match path:
             case ["version"]:
-                return {"Version": self._server.get("version") or "v3.5.1"}
+                return {"Version": self._server.get("version") or _VERSION}
             case ["v1", "settings"]:
                 return self._settings
             case ["v1", "session", "userinfo"]:
                 return {"loggedIn": True, "username": "argolint"}
             case ["v1", "clusters"]:
                 return {"items": list(self._clusters.values())}
+            case ["v1", "projects"] if "projects" not in self._server:
+                names = {str((app.get("spec") or {}).get("project") or "default") for app in self._apps.values()}
+                return {"items": [{"metadata": {"name": name}, "spec": _PERMISSIVE} for name in sorted(names)]}
+            case ["v1", "applicationsets"] if "applicationsets" not in self._server:
+                owners = (o for a in self._apps.values() for o in owner_references(a))
+                makers = {str(o.get("name")) for o in owners if o.get("kind") == "ApplicationSet"}
+                return {"items": [{"metadata": {"name": name, "namespace": "argocd"}} for name in sorted(makers)]}
             case ["v1", ("projects" | "repositories" | "applicationsets") as name]:
-                return {"items": self._server.get(name) or []}
+                return {"items": self._server.get(name) or None}
             case ["v1", "applications"]:
                 return {"items": [self._application(a) for a in self._apps.values()]}
             case ["v1", "applications", name, what]:
@@ -292,8 +306,9 @@ class FixtureTransport:
         if desired is not None and live is not None:
             spec = app.get("spec") or {}
             raw = {"metadata": {**(app.get("metadata") or {}), "name": app["name"]}, "spec": spec}
-            rules = compare.rules_of(raw, self._settings, str(self._server.get("version") or ""))
-            made = compare.compare(live, desired, rules, compare.strategy_of(raw, desired))
+            version = str(self._server.get("version") or _VERSION)
+            rules = compare.rules_of(raw, self._settings, version)
+            made = compare.compare(live, desired, rules, compare.strategy_of(raw, desired, version))
             states |= {
                 "normalizedLiveState": r.get("normalized", made.normalized),
                 "predictedLiveState": r.get("predicted", made.predicted),

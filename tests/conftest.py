@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from tests import warm
+from tests.waiting import PATIENCE_S
 
 settings.register_profile("short", max_examples=20, deadline=None, derandomize=True, database=None)
 settings.register_profile("long", max_examples=200, deadline=None, database=None, print_blob=True)
@@ -28,8 +29,6 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDINGS = ROOT.parent / "shared" / "recordings"
-LIMIT = 120.0
-"""Seconds that a command of a test may take."""
 
 
 PHASES = (
@@ -42,6 +41,7 @@ PHASES = (
     "harbourline-2.14/1-first-sync",
     "harbourline-2.14/2-after-mutate",
     "harbourline-2.14/3-after-commits",
+    "harbourline-3.6/2-after-mutate",
 )
 """Every recorded phase that holds the states of applications."""
 
@@ -141,12 +141,12 @@ def run_argolint(
     clean = {**clean_environment(), "HOME": str(cwd or ROOT / "no-home"), **(env or {})}
     words = [str(word) for word in args]
     if not fresh and warm.fits(clean):
-        return Ran(*warm.run(words, cwd, clean, LIMIT))
+        return Ran(*warm.run(words, cwd, clean, PATIENCE_S))
     done = subprocess.run(
         [sys.executable, "-m", "argolint", *words],
         capture_output=True,
         text=True,
-        timeout=LIMIT,
+        timeout=PATIENCE_S,
         check=False,
         cwd=cwd,
         env=clean,

@@ -77,7 +77,7 @@ class GitServer(FixtureTransport):
             }
             extra = (more or {}).get(name, {})
             synced = {"phase": "Succeeded", "message": "successfully synced", "syncResult": {"revision": REVISION}}
-            status = {"operationState": synced, "sync": {"revision": REVISION}}
+            status = {"operationState": synced, "sync": {"revision": REVISION}, "sourceType": "Directory"}
             apps.append(
                 {
                     "name": name,

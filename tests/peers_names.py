@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-from argolint.comparison import ignore, jq
+from argolint.comparison import compare, ignore, jq
 from argolint.model import Object
 from argolint.values import glob
 
@@ -32,6 +32,15 @@ def jq_failure(path: str, obj: Object) -> str:
     return jq.skipped(obj, path)
 
 
+def strategy_of(
+    application: Object, desired: Object | None, version: str = "v3.5.1", *, server_side: bool = False
+) -> compare.Strategy:
+    """Of the Argo CD that answered the cases, where they name no version."""
+    return _strategy_of(application, desired, version, server_side=server_side)
+
+
+_strategy_of = compare.strategy_of
+compare.strategy_of = strategy_of
 ignore.jq_failure = jq_failure  # type: ignore[attr-defined]
 ignore.glob_match = glob.matches  # type: ignore[attr-defined]
 

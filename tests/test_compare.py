@@ -308,12 +308,25 @@ class TestStrategy:
         app = {"spec": {"syncPolicy": {"syncOptions": ["ServerSideApply=true"]}}}
         diffed = {"metadata": {"annotations": {"argocd.argoproj.io/compare-options": "ServerSideDiff=true"}}}
         refused = {"metadata": {"annotations": {"argocd.argoproj.io/compare-options": "ServerSideDiff=false"}}}
-        assert strategy_of({}, plain) is Strategy.THREE_WAY
-        assert strategy_of({}, own) is Strategy.STRUCTURED
-        assert strategy_of(app, plain) is Strategy.STRUCTURED
-        assert strategy_of(diffed, plain) is Strategy.SERVER_SIDE
-        assert strategy_of(refused, plain, server_side=True) is Strategy.THREE_WAY
-        assert strategy_of({}, plain, server_side=True) is Strategy.SERVER_SIDE
+        both = {**app, **refused}
+        three, merge, dry = Strategy.THREE_WAY, Strategy.STRUCTURED, Strategy.SERVER_SIDE
+        for version, of_own, of_app, opted_out in (
+            ("v2.8.21", merge, merge, merge),
+            ("v3.5.7+1c6a2f0", merge, merge, merge),
+            ("v3.6.0-rc2", three, dry, three),
+            ("v3.6.1+e0f5a1b.dirty", three, dry, three),
+            ("v3.6.1-acme.4", three, dry, three),
+            ("v4.0.0", three, dry, three),
+            ("latest", three, dry, three),  # unknown: as the newest
+            ("", three, dry, three),
+        ):
+            assert strategy_of({}, plain, version) is three
+            assert strategy_of({}, own, version) is of_own, version
+            assert strategy_of(app, plain, version) is of_app, version
+            assert strategy_of(both, plain, version) is opted_out, version
+            assert strategy_of(diffed, plain, version) is dry
+            assert strategy_of(refused, plain, version, server_side=True) is three
+            assert strategy_of({}, plain, version, server_side=True) is dry
 
 
 class TestApply:
@@ -407,6 +420,7 @@ class Pair:
     place: str
     application: Object
     settings: Object
+    version: str
     live: Object
     desired: Object
     normalized: Object
@@ -422,6 +436,7 @@ def pairs(phase: Path) -> Iterator[Pair]:
             raw = (phase / request["body"]).read_bytes()
             answers[request["path"]] = gzip.decompress(raw) if request["body"].endswith(".gz") else raw
     settings = json.loads(answers["/api/v1/settings"])
+    version = json.loads(answers["/api/version"])["Version"]
     for application in json.loads(answers["/api/v1/applications"])["items"]:
         name = application["metadata"]["name"]
         for item in json.loads(answers.get(f"/api/v1/applications/{name}/managed-resources", b"{}")).get("items") or ():
@@ -430,7 +445,7 @@ def pairs(phase: Path) -> Iterator[Pair]:
             if live and desired:
                 place = f"{phase.parent.name}/{phase.name} {name} {item['kind']} {item['name']}"
                 modified = bool(item.get("modified"))
-                yield Pair(place, application, settings, live, desired, normalized, predicted, modified)
+                yield Pair(place, application, settings, version, live, desired, normalized, predicted, modified)
 
 
 def test_every_recorded_pair_gets_argo_cds_own_verdict(capsys: pytest.CaptureFixture[str]) -> None:
@@ -444,8 +459,9 @@ def test_every_recorded_pair_gets_argo_cds_own_verdict(capsys: pytest.CaptureFix
             if not pair.normalized:
                 silent.append(pair.place)  # `{}`: the server failed to compare and gave no verdict
                 continue
-            strategy = strategy_of(pair.application, pair.desired)
-            made = compare(pair.live, pair.desired, rules_of(pair.application, pair.settings), strategy)
+            strategy = strategy_of(pair.application, pair.desired, pair.version)
+            rules = rules_of(pair.application, pair.settings, pair.version)
+            made = compare(pair.live, pair.desired, rules, strategy)
             ours, theirs = made.pointers, Comparison(pair.normalized, pair.predicted, pair.modified).pointers
             total[strategy, pair.modified] += 1
             if made.modified == pair.modified and ours == theirs:
@@ -477,7 +493,7 @@ def test_a_sync_of_every_recorded_pair_leaves_nothing_to_show_but_what_drifts_fo
     restless = set()
     for pair in pairs(recording("harbourline/2-after-mutate")):
         rules = rules_of(pair.application, pair.settings)
-        strategy = strategy_of(pair.application, pair.desired)
+        strategy = strategy_of(pair.application, pair.desired, pair.version)
         synced = apply(pair.live, pair.desired, rules, server_side=strategy is Strategy.STRUCTURED)
         for pointer in compare(synced, pair.desired, rules, strategy).pointers:
             restless.add((strategy, pair.place, pointer))
@@ -653,10 +669,10 @@ def test_the_switch_that_says_no_wins_and_a_resource_cannot_leave_the_structured
     both = {
         "metadata": {"annotations": {"argocd.argoproj.io/compare-options": "ServerSideDiff=true,ServerSideDiff=false"}}
     }
-    assert strategy_of(both, None) is Strategy.THREE_WAY
+    assert strategy_of(both, None, "v3.5.1") is Strategy.THREE_WAY
     application = {"spec": {"syncPolicy": {"syncOptions": ["ServerSideApply=true"]}}}
     refused = manifest("ConfigMap", {}, annotations={"argocd.argoproj.io/sync-options": "ServerSideApply=false"})
-    assert strategy_of(application, refused) is Strategy.STRUCTURED
+    assert strategy_of(application, refused, "v3.5.1") is Strategy.STRUCTURED
 
 
 def test_field_managers_of_the_servers_settings_count_under_an_exact_key_alone() -> None:

@@ -23,7 +23,7 @@ from argolint.cli.demo import RECORDING
 from tests.conftest import ROOT
 from tests.test_prometheus import GOLDEN, _render, _report
 from tests.test_serve import serving
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 RULES = ROOT / "deploy" / "prometheus" / "rules.yaml"
 QUIET = {
@@ -134,7 +134,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _query(address: str, expression: str) -> list[dict[str, Any]]:
-    with urlopen(f"{address}/api/v1/query?{urlencode({'query': expression})}", timeout=30) as answer:
+    with urlopen(f"{address}/api/v1/query?{urlencode({'query': expression})}", timeout=PATIENCE_S) as answer:
         result = json.load(answer)
     assert result["status"] == "success"
     return list(result["data"]["result"])

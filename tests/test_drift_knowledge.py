@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from argolint_rules.drift._defaults import from_schema, is_custom
+from argolint_rules.drift._defaults import from_schema, is_custom, of_kubernetes, replaces_zero
 from argolint_rules.drift._grammar import hollow, same_duration, same_quantity
 from argolint_rules.drift._writers import known
 
-from argolint import MISSING, Change, Writer
+from argolint import MISSING, Change, Resource, ResourceId, Writer
 from argolint.values.knowledge import load
 
 
@@ -181,3 +181,30 @@ def test_knowledge_files_have_the_shape_that_the_rules_read() -> None:
         assert all(re.compile(pattern) for pattern in (*provider["fields"], *provider["always"]))
     for entry in load(package, "respelled.yaml")["durations"]:
         assert set(entry) == {"groups", "kinds", "source", "fields"}
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "pointer", "live"),
+    [
+        ("apps", "Deployment", "/spec/template/spec/containers/1/env/0/valueFrom/resourceFieldRef/divisor", "0"),
+        ("batch", "CronJob", "/spec/jobTemplate/spec/template/spec/initContainers/0/terminationMessagePolicy", "File"),
+        ("", "Pod", "/spec/volumes/2/projected/sources/0/serviceAccountToken/expirationSeconds", 3600),
+        ("apps", "DaemonSet", "/spec/updateStrategy/rollingUpdate/maxUnavailable", 1),
+        ("storage.k8s.io", "StorageClass", "/volumeBindingMode", "Immediate"),
+    ],
+)
+def test_defaults_that_only_the_go_code_of_the_api_server_tells(
+    group: str, kind: str, pointer: str, live: object
+) -> None:
+    resource = Resource(ResourceId(group, kind, "shop", "one"))
+    assert of_kubernetes(resource, Change(pointer, MISSING, live))
+    assert not of_kubernetes(resource, Change(pointer, MISSING, "another"))
+    assert not of_kubernetes(Resource(ResourceId("example.org", kind, "shop", "one")), Change(pointer, MISSING, live))
+
+
+def test_a_zero_says_nothing_where_the_field_is_no_pointer() -> None:
+    deployment = Resource(ResourceId("apps", "Deployment", "shop", "one"))
+    probe = "/spec/template/spec/containers/0/livenessProbe/timeoutSeconds"
+    assert replaces_zero(deployment, Change(probe, 0, 1))
+    assert not replaces_zero(deployment, Change("/spec/replicas", 0, 1))
+    assert replaces_zero(deployment, Change("/spec/replicas", None, 1))

@@ -19,6 +19,7 @@ from argolint.edits import (
     annotation_option,
     application_place,
     ignore_entries,
+    ignore_less,
     removals,
     set_field,
     sync_option,
@@ -46,7 +47,7 @@ def patched(app: App, operations: list[dict[str, Any]]) -> Any:
     [
         (None, [{"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": [RESPECT]}}]),
         ({}, [{"op": "add", "path": "/spec/syncPolicy/syncOptions", "value": [RESPECT]}]),
-        ({"syncOptions": []}, [{"op": "add", "path": "/spec/syncPolicy/syncOptions", "value": [RESPECT]}]),
+        ({"syncOptions": []}, [{"op": "replace", "path": "/spec/syncPolicy/syncOptions", "value": [RESPECT]}]),
         ({"syncOptions": ["A=b"]}, [{"op": "add", "path": "/spec/syncPolicy/syncOptions/-", "value": RESPECT}]),
         (
             {"syncOptions": ["A=b", "RespectIgnoreDifferences=false"]},
@@ -91,7 +92,7 @@ def test_an_option_of_an_annotation_joins_the_others(annotations: Any, value: st
 
 def test_annotations_that_are_right_are_left_alone() -> None:
     held = {"metadata": {"annotations": {"a": "1", "b": "2"}}}
-    assert annotate(held, {"a": "1", "b": "3"}) == [{"op": "add", "path": "/metadata/annotations/b", "value": "3"}]
+    assert annotate(held, {"a": "1", "b": "3"}) == [{"op": "replace", "path": "/metadata/annotations/b", "value": "3"}]
     assert annotate(None, {"a/b": "1"}) == [{"op": "add", "path": "/metadata/annotations/a~1b", "value": "1"}]
 
 
@@ -100,9 +101,26 @@ def test_a_field_brings_the_maps_above_it() -> None:
         {"op": "add", "path": "/spec/target", "value": {"name": "db"}}
     ]
     assert set_field({"spec": {"target": {"name": "x"}}}, "/spec/target/name", "db") == [
-        {"op": "add", "path": "/spec/target/name", "value": "db"}
+        {"op": "replace", "path": "/spec/target/name", "value": "db"}
     ]
     assert set_field({"spec": {"target": {"name": "db"}}}, "/spec/target/name", "db") == []
+
+
+def test_an_expression_takes_along_the_list_and_the_entry_that_it_leaves_empty() -> None:
+    pointers, paths = {"kind": "Secret", "jsonPointers": ["/a", "/b"]}, {"kind": "Job", "jqPathExpressions": [".c"]}
+    both = {"kind": "Pod", "jsonPointers": ["/d"], "managedFieldsManagers": ["e"]}
+    for gone, left in (
+        (["0/jsonPointers/0"], [{"kind": "Secret", "jsonPointers": ["/b"]}, paths, both]),
+        (["0/jsonPointers/1", "0/jsonPointers/0"], [paths, both]),
+        (["1/jqPathExpressions/0"], [pointers, both]),
+        (["2/jsonPointers/0"], [pointers, paths, {"kind": "Pod", "managedFieldsManagers": ["e"]}]),
+        (["2/managedFieldsManagers", "2/jsonPointers/0", "1/jqPathExpressions/0"], [pointers]),
+        (["0/jsonPointers", "1/jqPathExpressions", "2/jsonPointers", "2/managedFieldsManagers"], None),
+        ([], [pointers, paths, both]),
+    ):
+        app = application({"ignoreDifferences": [pointers, paths, both]})
+        operations = ignore_less(app, [f"/spec/ignoreDifferences/{place}" for place in gone])
+        assert patched(app, operations)["spec"].get("ignoreDifferences") == left, gone
 
 
 TARGET = {"group": "apps", "kind": "Deployment", "name": "web", "namespace": "prod"}

@@ -23,6 +23,7 @@ from argolint.serve.web import Web
 from tests.here import run_here
 from tests.test_prometheus import SERVER, _finding, _report
 from tests.test_serve import Argo, get
+from tests.waiting import PATIENCE_S
 
 PATH = "/api/v1/application"
 TOKEN = "token-of-the-extension"
@@ -106,7 +107,7 @@ def test_headers_that_name_no_application_are_refused(headers: dict[str, str]) -
 def test_a_header_that_comes_twice_is_refused() -> None:
     with answering(_finding()) as address:
         for twice in ("Argocd-Application-Name", "Argocd-Project-Name"):
-            connection = HTTPConnection(*address, timeout=30)
+            connection = HTTPConnection(*address, timeout=PATIENCE_S)
             connection.putrequest("GET", PATH)
             for name, value in {**asks(), "argocd-x": "x"}.items():
                 connection.putheader(name, value)

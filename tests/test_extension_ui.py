@@ -23,6 +23,7 @@ from tests.browser import chromium
 from tests.test_extension import BESIDE, CROSSED, OWN, TOKEN, answering
 from tests.test_html import HOSTILE
 from tests.test_prometheus import _finding
+from tests.waiting import PATIENCE_S
 
 HOST = Path(__file__).with_name("argocd_ui") / "host.js"
 REACTS = {"16": "", "19": "/argo-cd"}
@@ -98,7 +99,7 @@ class ArgoCD:
         if self.refuses:
             return self.refuses[0], "text/plain", self.refuses[1].encode()
         sent = {k: v for k, v in headers.items() if k.lower() not in ("cookie", "authorization", "host", "connection")}
-        connection = HTTPConnection(*(self.backend or ("127.0.0.1", 1)), timeout=30)
+        connection = HTTPConnection(*(self.backend or ("127.0.0.1", 1)), timeout=PATIENCE_S)
         try:
             sent["Authorization"] = f"Bearer {self.token}"
             connection.request("GET", path.removeprefix("/extensions/argolint"), headers=sent)

@@ -109,7 +109,7 @@ def played(fix: Fix, app: App, resource: Resource, fleet: Fleet) -> Iterator[tup
     if fix.before:  # the step takes the same fields out of what was applied last
         last = json.loads(live["metadata"]["annotations"][LAST_APPLIED])
         live["metadata"]["annotations"][LAST_APPLIED] = json.dumps(jsonpatch.apply_patch(last, fix.edit.content))
-    rules, strategy = compare.rules_of(raw, fleet.settings), compare.strategy_of(raw, desired)
+    rules, strategy = compare.rules_of(raw, fleet.settings), compare.strategy_of(raw, desired, fleet.version)
     respected = compare.has_sync_option(raw, desired, RESPECT)
     for _ in range(2):
         if fix.target != "live":

@@ -356,7 +356,10 @@ def test_a_file_that_expands_without_end_and_one_without_a_spec_end_the_gate_in_
         },
     )
     ran = gate("--head", "odd", "--checkout", str(clone), "--base", "main")
-    assert ran.code == 1, ran.err  # the server itself renders nothing of this
+    assert ran.code == 3, ran.err
+    assert "apps/deep.yaml is no YAML that can be read (it is nested more than 128 levels deep" in " ".join(
+        ran.out.split()
+    )
     assert "Its manifest has no spec that an API server accepts, so it is not judged." in gate.comment
 
 
@@ -436,25 +439,42 @@ def test_a_new_application_is_judged_as_far_as_it_is_rendered(clone: Path, tmp_p
     assert gate.changes == {"apps": [("added", "extra")], "extra": [("added", "shop-reader")]}
 
 
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+
+
 def test_a_change_cannot_excuse_itself(gate: Gate) -> None:
     ignore = "ignore:\n- {rule: pruned-while-referenced, reason: trust me}\n"
     git(gate.clone, "switch", "main", "--quiet")
     commit(gate.clone, {"base.txt": "base\n"})
     git(gate.clone, "switch", "feature", "--quiet")
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "annotations": {"argolint.dev/ignore.autoscaler-replicas": "trust me"}},
+        "spec": {"minReplicas": 4, "maxReplicas": 8, "scaleTargetRef": TARGET},
+    }
     annotated = of(DEPLOYMENT, "web").replace(
         "metadata: {name: web}",
-        'metadata: {name: web, annotations: {argolint.dev/ignore.pruned-while-referenced: "trust me"}}',
+        'metadata: {name: web, annotations: {argolint.dev/ignore.autoscaler-replicas: "trust me"}}',
         1,
     )
-    commit(gate.clone, {".argolint.yaml": ignore, "web/config.yaml": None, "web/deployment.yaml": annotated})
+    files = {"web/config.yaml": None, "web/deployment.yaml": annotated, "web/hpa.yaml": json.dumps(scaler)}
+    commit(gate.clone, {".argolint.yaml": ignore, **files})
+    warn = ("--fail-on", "warning")
     assert gate("--checkout", str(gate.clone), "--base", "main").code == 1
-    assert gate("--base", "main", cwd=gate.clone).code == 1
-    assert gate.told == [("pruned-while-referenced", "web", "web-config")]
+    assert gate("--base", "main", *warn, cwd=gate.clone).code == 1
+    assert gate.told == [("pruned-while-referenced", "web", "web-config"), ("autoscaler-replicas", "web", "web")]
+    assert [f.get("suppressed") for f in gate.report["findings"]] == [None, None]
+    said = [
+        f["message"].partition("The change itself adds a suppression of this (")[2] for f in gate.report["findings"]
+    ]
+    assert [one.partition(" ")[0] for one in said] == ["configuration", "annotation"]
     refused = gate(cwd=gate.clone)
     assert refused.code == 2
     assert "--trusted-config" in refused.err
     assert gate("--base", "main", "--trusted-config", "feature", cwd=gate.clone).code == 0
-    assert gate.report["findings"][0]["suppressed"]["by"] == "configuration"
+    by = {f["rule"]: (f.get("suppressed") or {}).get("by") for f in gate.report["findings"]}
+    assert by == {"pruned-while-referenced": "configuration", "autoscaler-replicas": None}
 
 
 def test_the_base_decides_what_is_accepted(clone: Path) -> None:

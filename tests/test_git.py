@@ -170,6 +170,14 @@ def test_a_file_that_the_clone_lacks_is_not_fetched(clone: Path) -> None:
     assert not ran.exists()
 
 
+def test_no_graft_changes_the_history(clone: Path) -> None:
+    before = Git(clone).changes("main", "feature")
+    ids = [git(clone, "rev-parse", name).strip() for name in ("main", "feature")]
+    (clone / ".git/info").mkdir(exist_ok=True)
+    (clone / ".git/info/grafts").write_text(" ".join(ids) + "\n")
+    assert Git(clone).changes("main", "feature") == before != ()
+
+
 def test_no_object_is_replaced_by_another(clone: Path) -> None:
     git(clone, "replace", id_of(clone, "main:web/a.yaml"), id_of(clone, "feature:web/a.yaml"))
     assert Git(clone).show("main", "web/a.yaml") == "a: 1\n"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
+from argolint_rules.ownership._handover import released
 
 from argolint import testing
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, compare
@@ -16,7 +18,7 @@ from argolint.engine import pipeline
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.model import Fact, Trial
+from argolint.model import Fact, ResourceId, Trial
 from argolint.plugins import load_rules
 from argolint.proof.handover import GUARD, tried
 from argolint.reports import document as report
@@ -212,6 +214,29 @@ def test_an_owner_that_renames_the_object_prunes_it_under_the_others() -> None:
         "whatever refers to it by name in that Application must follow; "
         '"write" owns the live object and prunes it then: first `kubectl annotate configmap common -n shop --overwrite'
         " argocd.argoproj.io/sync-options=Prune=false,Delete=false`, afterwards `argocd app sync argocd/read`, and then"
-        " `kubectl annotate configmap common -n shop argocd.argoproj.io/sync-options-`"
+        " `kubectl get configmap common -n shop -o jsonpath='{.metadata.annotations.argocd\\.argoproj\\.io/tracking-id}'"
+        " | grep -qE '^read:' && kubectl annotate configmap common -n shop argocd.argoproj.io/sync-options-`"
     )
     assert renames.unverified.startswith("what refers to it by name is not known to the end: a diff of the commit")
+
+
+def test_a_guard_comes_off_only_where_the_live_tracking_data_name_the_keeper() -> None:
+    """The last step of each handover, run by a real shell over what the object then bears."""
+    for key, bears, keepers, off in (
+        (TRACKING_ID, "web:apps/Deployment:shop/web", ["web"], True),
+        (TRACKING_ID, "web-2:apps/Deployment:shop/web", ["web"], False),
+        (TRACKING_ID, "webx:apps/Deployment:shop/web", ["web"], False),
+        (TRACKING_ID, "", ["web"], False),
+        (TRACKING_ID, "team-b_api.v2:apps/Deployment:shop/web", ["team-b_api.v2"], True),
+        (TRACKING_ID, "team-b_apixv2:apps/Deployment:shop/web", ["team-b_api.v2"], False),
+        (TRACKING_ID, "b:apps/Deployment:shop/web", ["a", "b"], True),
+        ("app.kubernetes.io/instance", "web", ["web"], True),
+        ("app.kubernetes.io/instance", "web-2", ["web"], False),
+        ("", "", ["web"], True),
+    ):
+        id_ = ResourceId("apps", "Deployment", "shop", "web")
+        said = f'kubectl() {{ case $1 in get) printf %s "{bears}";; annotate) echo off;; esac; }}\n'
+        ran = subprocess.run(
+            ["bash", "-c", said + released(id_, keepers, key)], capture_output=True, text=True, check=False
+        )
+        assert (ran.stdout == "off\n") is off, (bears, keepers)

@@ -77,7 +77,7 @@ def test_name_and_namespace_are_exact() -> None:
 def test_json_pointers_remove_what_is_there(pointer: str, gone: tuple[str, ...]) -> None:
     obj = web(replicas=2, items=[{"x": 1}, {"x": 2, "y": 3}])
     obj["metadata"]["annotations"] = {"a.b/c": "1"}
-    assert removed(IgnoreRule("apps", "Deployment", json_pointers=(pointer,)), obj) == gone
+    assert removed(obj, IgnoreRule("apps", "Deployment", json_pointers=(pointer,))) == gone
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_json_pointers_remove_what_is_there(pointer: str, gone: tuple[str, ...])
 )
 def test_jq_paths_delete_and_a_failing_one_is_skipped(path: str, gone: tuple[str, ...]) -> None:
     obj = web(replicas=2, items=[{"name": "a", "x": 1}, {"name": "b", "x": 2}])
-    assert removed(IgnoreRule("apps", "Deployment", jq_paths=(path,)), obj) == gone
+    assert removed(obj, IgnoreRule("apps", "Deployment", jq_paths=(path,))) == gone
 
 
 def test_a_jq_path_that_cannot_be_parsed_is_an_error_value() -> None:

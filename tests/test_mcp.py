@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import re
 import shlex
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -18,6 +20,8 @@ import yaml
 from argolint.cli.demo import RECORDING
 from argolint.reports import document as r
 from argolint.serve import agent_answers
+from argolint.serve import agent_wire as wire
+from argolint.serve.agent_tools import _is_message
 
 from .conftest import ROOT
 from .here import run_here
@@ -35,6 +39,27 @@ async def _ask(*calls: tuple[str, dict[str, Any]]) -> tuple[Any, list[Any]]:
         await session.initialize()
         tools = await session.list_tools()
         return tools, [await session.call_tool(name, arguments) for name, arguments in calls]
+
+
+def test_what_is_no_message_is_answered_and_the_next_one_is_read() -> None:
+    call = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"why","arguments":{"application":%s}}}'
+    bad = {
+        call % (2, r'"a\ud800b"'): (2, -32600),
+        call % ('"x-3"', "[" * 100_000 + "]" * 100_000): ("x-3", -32600),
+        r'{"jsonrpc":"2.0","method":"ping","params":{"a":"\udc00"},"id":12}': (12, -32600),
+        "{nope": (None, -32700),
+        "[]": (None, -32600),
+        '{"id":7,"x":"' + "a" * (wire.MOST_BYTES * 2) + '"}': (7, -32600),
+    }
+    good = '{"jsonrpc":"2.0","id":9,"method":"nope/nope"}\n'
+    given, out = io.BytesIO("\n".join([*bad, "", good]).encode()), io.BytesIO()
+    usual = io.TextIOWrapper(given), io.TextIOWrapper(out)
+    with mock.patch.multiple(sys, stdin=usual[0], stdout=usual[1]), wire.standard_streams(_is_message):
+        sys.stdout.write("of a library")  # goes to standard error
+        read = io.TextIOWrapper(sys.stdin.buffer).readlines()
+    assert read == [good]
+    answered = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [(a["id"], a["error"]["code"]) for a in answered] == list(bad.values())
 
 
 def test_five_read_only_tools_answer_over_stdio() -> None:

@@ -68,7 +68,8 @@ class Api:
         self.store: dict[str, dict[str, Any]] = {}
         self.owner: dict[str, str] = {}
         self.version = 0
-        self.installed = True
+        self.installed = self.selects = True
+        self.cookies: set[str] = set()
         self.seen: list[tuple[str, str]] = []
 
     def answer(self, method: str, path: str, body: Any, token: str) -> tuple[int, Any]:
@@ -81,7 +82,11 @@ class Api:
             return 404, {"message": "the server could not find the requested resource"}
         place = "/".join(parts.path.split("/namespaces/")[-1].split("/reports/")) if "/namespaces/" in path else ""
         if method == "GET":
-            chosen = [m for m in self.store.values() if "argolint.dev/report" in m["metadata"].get("labels", {})]
+            chosen = [
+                m
+                for m in self.store.values()
+                if not self.selects or openreports.LABEL in m["metadata"].get("labels", {})
+            ]
             return 200, {"items": [{"metadata": m["metadata"]} for m in chosen], "metadata": {}}
         if method == "DELETE":
             return (200, {}) if self.store.pop(place, None) else (404, {"details": {"name": place}})
@@ -106,10 +111,12 @@ def api() -> Iterator[tuple[Api, str]]:
         def handle_any(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length)) if length else None
+            held.cookies.update(self.headers.get_all("Cookie") or ())
             status, answer = held.answer(self.command, self.path, body, self.headers.get("Authorization", ""))
             content = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
+            self.send_header("Set-Cookie", "session=of-a-server; Path=/")
             self.end_headers()
             self.wfile.write(content)
 
@@ -235,6 +242,22 @@ def test_what_was_not_looked_at_and_what_is_not_ours_is_left(api: tuple[Api, str
     assert "--prune-all would delete what is only not known" in refused.err
     assert publish(tmp_path, url, part, "--prune-all").out == "0 written, 0 unchanged, 1 deleted\n"
     assert sorted(held.store) == ["argocd/of-somebody"]
+
+
+def test_a_server_that_ignores_the_selector_and_sets_cookies_loses_nothing_and_gets_none_back(
+    api: tuple[Api, str], tmp_path: Path
+) -> None:
+    held, url = api
+    assert publish(tmp_path, url, report(found("web"))).code == 0
+    ours = next(iter(held.store))
+    for name, labels in (("a", {}), ("b", {openreports.LABEL: "false"}), ("c", {"team": "x"})):
+        held.store[f"argocd/{name}"] = {"metadata": {"namespace": "argocd", "name": name, "labels": labels}}
+    held.selects = False
+    done = publish(tmp_path, url, report(), "--prune-all")
+    assert (done.code, done.out) == (0, "0 written, 0 unchanged, 1 deleted\n"), done.err
+    assert ours not in held.store
+    assert set(held.store) == {"argocd/a", "argocd/b", "argocd/c"}
+    assert held.cookies == set()
 
 
 def test_a_report_that_somebody_edited_is_left_unless_forced(api: tuple[Api, str], tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from argolint.values.knowledge import parse
+from tests.waiting import PATIENCE_S
 
 HERE = Path(__file__).parent
 PEERS = HERE.parent.parent / "shared" / "peers"
@@ -38,7 +39,7 @@ def answers(*collections: str) -> dict[str, dict[str, list[tuple[str, str]]]]:
         env={**os.environ, "PYTHONPATH": str(HERE.parent)},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=4 * PATIENCE_S,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

@@ -15,6 +15,7 @@ import pytest
 from argolint.snapshots.http_server import USERNAME, Faults, ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
 from tests.small import OF_WEB, WEB, write_snapshot
+from tests.waiting import PATIENCE_S
 
 SESSION = "/api/v1/session"
 JSON = {"Content-Type": "application/json"}
@@ -39,7 +40,7 @@ def ask(
     method: str = "GET",
     body: bytes | None = None,
 ) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection(server.address, timeout=10)
+    connection = http.client.HTTPConnection(server.address, timeout=PATIENCE_S)
     try:
         connection.request(method, server.root_path + path, body=body, headers=headers or {})
         answer = connection.getresponse()

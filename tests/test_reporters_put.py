@@ -16,6 +16,7 @@ from argolint.reports import formats as reporters
 from tests.conftest import run_argolint
 from tests.gitops import git
 from tests.small import write_snapshot
+from tests.waiting import PATIENCE_S
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -33,7 +34,7 @@ def test_a_pipe_stays_a_pipe_and_gets_the_report(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: got.append(pipe.read_text(encoding="utf-8")), daemon=True)
     reader.start()
     reporters.put(pipe, "report")
-    reader.join(timeout=60)
+    reader.join(timeout=PATIENCE_S)
     assert got == ["report"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

@@ -340,6 +340,10 @@ HOSTS = {
     "evil.example.com": 421,
     "127.0.0.1.evil.example.com": 421,
     "localhost.evil.example.com:80": 421,
+    "[::1].evil.example.com": 421,
+    "[::1]evil.example.com:80": 421,
+    "[localhost]:80": 421,
+    "localhost:80:evil.example.com": 421,
     "": 421,
 }
 

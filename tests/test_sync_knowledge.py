@@ -56,6 +56,11 @@ ADVICE = {
                 "caveat": REGEX,
                 "safe": {"type": "boolean"},
                 "of_object": {"type": "boolean"},
+                "needs": {
+                    "type": "object",
+                    "propertyNames": {"enum": ["argocd", "kubernetes"]},
+                    "additionalProperties": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+$"},
+                },
             },
         },
     },
@@ -80,6 +85,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "type": "object",
             "required": ["product", "versions"],
             "properties": {
+                "image": {"type": "string", "minLength": 1},
                 "versions": {
                     "type": "array",
                     "items": {
@@ -95,7 +101,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                             "bridge": {"type": "string"},
                         },
                     },
-                }
+                },
             },
         },
     },
@@ -182,7 +188,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 def test_every_knowledge_file_of_the_two_families_has_a_schema() -> None:
     files = {f"{p.parent.name}/{p.name}" for f in ("sync", "health", "shared") for p in (RULES / f).glob("*.yaml")}
-    assert files - {"shared/charts.yaml"} == set(SCHEMAS) - {
+    assert files - {"shared/charts.yaml", "health/traffic.yaml"} == set(SCHEMAS) - {
         "../argolint/relations/makers.yaml",
         "secrets/advice.yaml",
     }  # the charts have tests of their own

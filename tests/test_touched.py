@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +17,8 @@ from argolint.gate import Git
 from argolint.gate import written as manifests
 from argolint.gate.candidates import Candidate, by_files, candidates, usual_base
 from argolint.gate.change import Change
-from argolint.gate.declared import UnreadableError, applications_of
+from argolint.gate.declared import declared
+from argolint.gate.generated import generated
 from argolint.gate.sides import without_ended_warnings
 from argolint.gate.written import edits_of, written
 from argolint.values import same_repository
@@ -31,7 +31,11 @@ REPO = "https://git.example.com/team/apps.git"
 def app(name: str, *sources: Mapping[str, Any], **annotations: str) -> App:
     spec: dict[str, Any] = {"destination": {"server": IN_CLUSTER}}
     spec |= {"source": sources[0]} if len(sources) == 1 else {"sources": list(sources)}
-    raw = {"metadata": {"name": name, "annotations": annotations}, "spec": spec}
+    raw = {
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": spec,
+        "status": {"sourceTypes": ["Directory"] * len(sources)},
+    }
     return app_from_list(
         raw, server="", cluster=IN_CLUSTER, control_plane="argocd", observed_at=datetime(2026, 1, 1, tzinfo=UTC)
     )
@@ -137,6 +141,10 @@ def clone(tmp_path: Path) -> Path:
 WEB = app("web", source("web"))
 
 
+def read(candidate: Candidate, changed: Sequence[str], clone: Path) -> tuple[str, ...]:
+    return by_files(candidate, changed, Git(clone), ("main", "feature"), REPO, "main").files
+
+
 @pytest.mark.parametrize(
     ("file", "touched"),
     [
@@ -157,7 +165,7 @@ def test_kustomize_reads_what_its_kustomizations_name(clone: Path, file: str, to
     commit(clone, {file: "changed\n"})
     changed = changed_paths(clone)
     assert changed == [file]
-    assert bool(by_files(Candidate(WEB, (1,)), changed, Git(clone), "main")) is touched
+    assert bool(read(Candidate(WEB, (1,)), changed, clone)) is touched
 
 
 @pytest.mark.parametrize(
@@ -211,24 +219,28 @@ def test_kustomize_reads_what_its_kustomizations_name(clone: Path, file: str, to
 def test_values_dependencies_and_the_whole_repository(
     clone: Path, one: App, positions: Sequence[int], file: str, touched: bool
 ) -> None:
-    assert bool(by_files(Candidate(one, tuple(positions)), [file], Git(clone), "main")) is touched
+    assert bool(read(Candidate(one, tuple(positions)), [file], clone)) is touched
 
 
 @pytest.mark.parametrize(
     ("paths", "file", "touched"),
     [
         (".", "web/deployment.yaml", True),
-        (".", "base/service.yaml", False),
+        (".", "base/service.yaml", True),
+        (".", "docs/readme.md", False),
         (".;../base", "base/service.yaml", True),
         ("/shared", "shared/app.conf", True),
-        ("/shared", "web/deployment.yaml", False),
+        ("/shared", "web/deployment.yaml", True),
+        ("/lib", "lib/Chart.yaml", True),
         ("/shared/*.conf", "shared/app.conf", True),
-        ("/shared/*.conf", "shared/app.yaml", False),
+        ("/shared/*.conf", "docs/readme.md", False),
     ],
 )
-def test_manifest_generate_paths_decides_where_it_is_set(clone: Path, paths: str, file: str, touched: bool) -> None:
+def test_manifest_generate_paths_adds_to_what_is_read_and_takes_nothing_away(
+    clone: Path, paths: str, file: str, touched: bool
+) -> None:
     one = app("web", source("web"), **{"argocd.argoproj.io/manifest-generate-paths": paths})
-    assert bool(by_files(Candidate(one, (1,)), [file], Git(clone), "main")) is touched
+    assert bool(read(Candidate(one, (1,)), [file], clone)) is touched
 
 
 def changed_paths(clone: Path) -> list[str]:
@@ -237,7 +249,7 @@ def changed_paths(clone: Path) -> list[str]:
 
 def named_in(clone: Path, revision: str, *files: str) -> list[str]:
     texts = (Git(clone).show(revision, file) for file in files)
-    return [a["metadata"]["name"] for text in texts for a in applications_of(text or "")]
+    return [a["metadata"]["name"] for text in texts for a in declared(text or "").objects]
 
 
 def test_changed_files_name_both_ends_of_a_rename_and_leave_out_what_base_did_meanwhile(clone: Path) -> None:
@@ -282,7 +294,7 @@ LISTED = "kind: List\nitems: [null, {apiVersion: argoproj.io/v1alpha1, kind: App
 
 def test_applications_in_a_list_and_behind_escapes_are_found() -> None:
     escaped = LISTED.replace("kind: Application", 'kind: "\\x41pplication"')
-    assert [[a["metadata"]["name"] for a in applications_of(text)] for text in (LISTED, escaped)] == [["web"]] * 2
+    assert [[a["metadata"]["name"] for a in declared(text).objects] for text in (LISTED, escaped)] == [["web"]] * 2
 
 
 @pytest.mark.parametrize(
@@ -296,8 +308,7 @@ def test_applications_in_a_list_and_behind_escapes_are_found() -> None:
     ],
 )
 def test_what_names_applications_and_cannot_be_read_is_told(text: str, unreadable: bool) -> None:
-    with pytest.raises(UnreadableError) if unreadable else nullcontext():
-        applications_of(text)
+    assert bool(declared(text).unread) is unreadable
 
 
 def test_links_at_and_above_a_folder_are_read_through(clone: Path) -> None:
@@ -312,7 +323,7 @@ def test_links_at_and_above_a_folder_are_read_through(clone: Path) -> None:
         (other, "values/prod.yaml", True),
         (other, "docs/readme.md", False),
     ):
-        assert bool(by_files(candidate, [file], Git(clone), "feature")) is touched
+        assert bool(read(candidate, [file], clone)) is touched
 
 
 NEW_APP = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: new}\n"
@@ -329,6 +340,11 @@ SET = NEW_APP.replace("Application", "ApplicationSet")
         ({"k/kustomization.yaml": "resources: [../new]\n", "new": NEW_APP}, {}, [RENDERED_BY_NOBODY]),
         ({"new.md": NEW_APP}, {"new.yaml": "new.md"}, [RENDERED_BY_NOBODY]),
         ({"docs/new.md": NEW_APP}, {"d": "docs", "new.yaml": "d/../docs/new.md"}, [RENDERED_BY_NOBODY]),
+        (
+            {"docs/new.md": NEW_APP},
+            {**{f"a{n}.yaml": "web" for n in range(250)}, "new.yaml": "docs/new.md"},
+            [RENDERED_BY_NOBODY],
+        ),
         ({}, {"new.yaml": "new.yaml"}, []),
         ({}, {"new.yaml": "/etc/hostname"}, []),
         (
@@ -361,13 +377,46 @@ def test_what_a_change_brings_of_argo_cd_is_told_however_its_file_is_called(
     assert all(note in one for note, one in zip(notes, told, strict=True))
 
 
+def test_what_a_known_link_leads_to_is_read_when_it_changes(clone: Path) -> None:
+    (clone / "new.yaml").symlink_to("docs/new.txt")
+    commit(clone, {})
+    git(clone, "branch", "--force", "main")
+    commit(clone, {"docs/new.txt": NEW_APP})
+    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    assert made.notes == (RENDERED_BY_NOBODY,)
+
+
+def test_manifests_that_are_not_in_the_repository_are_not_passed(clone: Path) -> None:
+    git(clone, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},part")
+    (clone / "new.yaml").symlink_to("part/new.yaml")
+    (clone / "kept.yaml").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    git(clone, "add", "new.yaml", "kept.yaml")
+    git(clone, "commit", "--message", "elsewhere")
+    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    assert [f.error.partition(", ")[0] for f in made.failures] == [
+        "kept.yaml is kept in Git LFS",
+        "new.yaml leads into a submodule",
+        "part is another version of a submodule",
+    ]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_two_manifests_of_one_application_do_not_pass(clone: Path, order: int) -> None:
+    one, other = NEW_APP.replace("new", "web"), NEW_APP.replace("name: new", "name: web, labels: {a: b}")
+    commit(clone, {"web.yaml": "---\n".join((one, other)[::order])})
+    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    assert [f.error for f in made.failures] == [
+        "Application argocd/web: the change holds several manifests of it that differ, and only one of them is judged"
+    ]
+
+
 def test_a_change_with_too_many_manifests_is_not_passed(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "_MAX_CHARACTERS", 2 * len(NEW_APP))
     commit(clone, {f"apps/{n}.yaml": NEW_APP.replace("new", f"new{n}") for n in range(4)})
     made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     (failure,) = made.failures
     assert len(made.notes) == 1
-    assert "3 files were not read" in failure.error
+    assert "apps/1.yaml and 2 more files were not read" in failure.error
 
 
 def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(
@@ -389,9 +438,12 @@ def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(
     assert changed_paths(clone) == ["part"]
     assert set(Git(clone).all_changed_lines("main", "feature")) == {"part"}
     below = Candidate(app("part", source("part/web")), (1,))
-    assert by_files(below, changed_paths(clone), Git(clone), "feature") == ("part",)
+    assert read(below, changed_paths(clone), clone) == ("part",)
     made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
-    assert made.notes == ("part: another version of a submodule, whose own Application manifests are not looked at",)
+    (failure,) = made.failures
+    assert failure.error == (
+        "part is another version of a submodule, whose files are not read, so Applications in it are not judged"
+    )
 
 
 def test_a_link_that_leads_elsewhere_changes_what_lies_behind_it(clone: Path) -> None:
@@ -402,7 +454,7 @@ def test_a_link_that_leads_elsewhere_changes_what_lies_behind_it(clone: Path) ->
     (clone / "current").symlink_to("web")
     commit(clone, {})
     below = Candidate(app("below", source("current/part")), (1,))
-    assert by_files(below, changed_paths(clone), Git(clone), "feature") == ("current",)
+    assert read(below, changed_paths(clone), clone) == ("current",)
 
 
 def test_a_folder_that_is_no_clone(tmp_path: Path) -> None:
@@ -422,3 +474,47 @@ def test_a_shared_warning_ends_only_when_one_of_its_two_parties_lets_the_object_
 
     assert (left(web), left(api)) == (0, 0)
     assert (left(we), left(api, "Secret")) == (1, 1), "a name that is part of another's is no party"
+
+
+@pytest.mark.parametrize(
+    ("generator", "counts"),
+    [
+        ({"git": {"files": [{"path": "envs/**/config.json"}]}}, True),
+        ({"git": {"files": [{"path": "envs/*/config.json"}]}}, True),
+        (
+            {"matrix": {"generators": [{"clusters": {}}, {"git": {"files": [{"path": "/envs/{prod,dev}/*.json"}]}}]}},
+            True,
+        ),
+        ({"git": {"files": [{"path": "other/*/config.json"}]}}, False),
+        ({"git": {"files": [{"path": "envs/**/config.json", "exclude": True}]}}, False),
+        ({"git": {"directories": [{"path": "envs/*"}]}}, False),
+    ],
+)
+def test_files_that_an_application_set_makes_applications_of_are_named(generator: Any, counts: bool) -> None:
+    for git_generator in (
+        generator.get("git"),
+        *(g.get("git") for g in generator.get("matrix", {}).get("generators", ())),
+    ):
+        if git_generator:
+            git_generator["repoURL"] = REPO
+    made = {"metadata": {"name": "envs", "namespace": "argocd"}, "spec": {"generators": [generator]}}
+    found = list(generated(replace(fleet(WEB), application_sets=(made,)), ["envs/prod/config.json"], REPO))
+    assert [f.error for f in found] == [
+        "ApplicationSet argocd/envs makes its Applications of envs/prod/config.json, "
+        "and what becomes of them is not known before the merge"
+    ][: int(counts)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "https://git.example.com/team/%61pps.git",
+        "https://git.example.com./team/x/../apps",
+        "https://git.example.com/team//apps.git/",
+        "git@ssh.git.example.com:team/apps.git",
+        "https://git/team/apps",
+    ],
+)
+def test_other_spellings_of_the_address_are_looked_at(other: str) -> None:
+    found, _ = candidates(fleet(app("web", source("web", repo=other))), REPO, "main")
+    assert [c.app.name for c in found] == ["web"]

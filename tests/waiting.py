@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-PATIENCE_S = 120.0
-"""Ends a test that hangs; far more than anything takes on a machine where everything is slow."""
+PATIENCE_S = 900.0
+"""Ends what hangs; far more than anything takes on a machine where everything is slow. No test is decided by it."""
 
 
 def until(what: Callable[[], object], explain: Callable[[], object] = lambda: "") -> None:

@@ -55,7 +55,8 @@ class Owner(msgspec.Struct, frozen=True, gc=False):
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """One object of the resource tree. `info` are the lines that Argo CD shows of it, such as a pod's `Status Reason`."""
+    """One object of the resource tree. `info` are the lines that Argo CD shows of it, such as a pod's `Status Reason`, `labels` those
+    of a pod: of no other kind does the tree tell them."""
 
     id: ResourceId
     uid: str
@@ -65,11 +66,16 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     images: tuple[str, ...]
     info: Mapping[str, str]
     orphaned: bool = False
+    labels: Mapping[str, str] = {}
 
 
 class _Info(msgspec.Struct, frozen=True, gc=False):
     name: str = ""
     value: str = ""
+
+
+class _Networking(msgspec.Struct, frozen=True, gc=False):
+    labels: dict[str, str] | None = None
 
 
 class _TreeNode(msgspec.Struct, rename="camel", frozen=True, gc=False):
@@ -86,6 +92,7 @@ class _TreeNode(msgspec.Struct, rename="camel", frozen=True, gc=False):
     created_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     images: tuple[str, ...] | None = None
     info: tuple[_Info, ...] | None = None
+    networking_info: _Networking | None = None
 
 
 class Tree(msgspec.Struct, rename="camel", frozen=True):
@@ -376,6 +383,7 @@ def tree_node(raw: _TreeNode, cluster: str, *, orphaned: bool) -> Node:
         raw.images or (),
         {line.name: line.value for line in raw.info or ()},
         orphaned,
+        (raw.networking_info and raw.networking_info.labels) or {},
     )
 
 

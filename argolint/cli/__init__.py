@@ -8,6 +8,12 @@ import sys
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     try:
+        from argolint.host.strangers import leave_out
+
+        for folder in leave_out():
+            sys.stderr.write(
+                f"argolint: no code is loaded from {folder!a} of PYTHONPATH: a change may put code there\n"
+            )
         from argolint.cli.process import run
 
         run()

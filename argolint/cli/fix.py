@@ -224,7 +224,12 @@ def _held_back(outcome: Outcome) -> told.Told:
     """An unverified fix that would have a place; another alternative of it may be proven. One without a place is done by hand anyway."""
     if outcome.why:
         return told.Told("by_hand", outcome)
-    fixes = outcome.choice.finding.fixes
+    fixes, mark = outcome.choice.finding.fixes, outcome.choice.finding.fingerprint[:12]
+    if outcome.choice.fix.before:
+        todo = f"do that step, then pass --unverified {mark}"
+        return told.Told(
+            "unverified", Outcome(outcome.choice, why="it needs a first step, which is a command", todo=todo)
+        )
     proven = [str(n) for n, fix in enumerate(fixes, 1) if fix.verified or fix.safe]
     todo = f"--alternative {' or '.join(proven)} is verified or safe" if proven else ""
     return told.Told("unverified", Outcome(outcome.choice, why="it is not verified", todo=todo))

@@ -55,6 +55,7 @@ def command(wanted: str, output: str, **options: Any) -> int:
     if "" not in servers:
         common, _ = clusters([Member(one.source.name, one.fleet, one.source.aliases) for one in read])
         held = fleet.joined(parts, common)
+    held = fleet.printed(held)
     if wanted and not held:
         raise UsageError(
             f"no Application of {places(name or url for name, url in servers.items())} lists {wanted}, or the account may not see it"

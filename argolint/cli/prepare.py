@@ -124,7 +124,7 @@ def _checkouts(given: Given) -> tuple[Checkout, ...]:
     if given.helm_render:
         if not given.checkouts:
             raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
-        helm.find()
+        helm.find(*map(Path, given.checkouts))
     return open_checkouts(given.checkouts, "--checkout")
 
 
@@ -132,4 +132,8 @@ def local_renders(given: Given, checkouts: tuple[Checkout, ...]) -> LocalRenders
     """What --helm-render asks for. Its folder lives as long as the command."""
     if not given.helm_render:
         return None
-    return LocalRenders(helm.find(), checkouts, click.get_current_context().with_resource(temporary_folder()))
+    return LocalRenders(
+        helm.find(*(c.root for c in checkouts)),
+        checkouts,
+        click.get_current_context().with_resource(temporary_folder()),
+    )

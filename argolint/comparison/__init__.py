@@ -13,6 +13,8 @@ if TYPE_CHECKING:
         Rules,
         Strategy,
         apply,
+        caused,
+        compared_by,
         has_sync_option,
         hidden,
         last_applied,
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
         strategy_of,
         syncs_server_side,
     )
-    from argolint.comparison.diff import change, differences
+    from argolint.comparison.diff import change, differences, reordered
     from argolint.comparison.ignore import (
         IgnoreRule,
         application_rules,
@@ -41,6 +43,8 @@ _HOME = {
         "Rules",
         "Strategy",
         "apply",
+        "caused",
+        "compared_by",
         "has_sync_option",
         "hidden",
         "last_applied",
@@ -48,7 +52,7 @@ _HOME = {
         "strategy_of",
         "syncs_server_side",
     ),
-    "diff": ("change", "differences"),
+    "diff": ("change", "differences", "reordered"),
     "ignore": (
         "IgnoreRule",
         "application_rules",
@@ -81,7 +85,9 @@ __all__ = [
     "application_rules",
     "apply",
     "builtin",
+    "caused",
     "change",
+    "compared_by",
     "differences",
     "duration",
     "has_sync_option",
@@ -91,6 +97,7 @@ __all__ = [
     "matches",
     "matches_object",
     "removed",
+    "reordered",
     "rules_of",
     "server_rules",
     "strategy_of",

@@ -8,7 +8,7 @@ answered, its own normalised and predicted states are better: this module is for
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -31,7 +31,7 @@ from argolint.comparison.scheme import builtin, canonical, defaulted, merge_key
 from argolint.comparison.server_side import server_side_apply, with_owner
 from argolint.comparison.three_way import Place, completed, interleave, numbered, three_way
 from argolint.model import MISSING, Json, Object
-from argolint.values import annotations_of, comma_list, items, json_in, labels_of, mapping, parse_version
+from argolint.values import annotations_of, at_and_above, comma_list, items, json_in, labels_of, mapping, parse_version
 from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, group_of, is_secret
 from argolint.values.memo import by_identity, one
 
@@ -45,6 +45,7 @@ class Strategy(StrEnum):
     THREE_WAY = "three-way"
     """Default; two-way where live holds no last-applied configuration."""
     STRUCTURED = "structured-merge"
+    """Of servers up to 3.5."""
     SERVER_SIDE = "server-side"
 
 
@@ -115,21 +116,27 @@ _KEEPS_IDS = (3, 4, 6)
 """The first release whose Normalize leaves a live tracking id alone (util/argo/resource_tracking.go; 3.5.0 has it too)."""
 
 
-def strategy_of(application: Object, desired: Object | None, *, server_side: bool = False) -> Strategy:
+def strategy_of(application: Object, desired: Object | None, version: str, *, server_side: bool = False) -> Strategy:
     """The strategy for this object: annotations of the resource and the Application, syncOptions, the controller's flag.
 
-    `server_side` is the controller's `controller.diff.server.side`, which no API tells. Sources: controller/state.go
-    CompareAppState, gitops-engine pkg/diff/diff.go Diff.
+    `version` is the server's; an unknown one compares as the newest. `server_side` is the controller's
+    `controller.diff.server.side`, which no API gives. Sources: controller/state.go CompareAppState and (3.6)
+    shouldUseServerSideDiff, gitops-engine pkg/diff/diff.go Diff, docs/operator-manual/upgrading/3.5-3.6.md.
     """
     compare_options = comma_list(annotations_of(application).get(COMPARE_OPTIONS))
-    asked = server_side or "ServerSideDiff=true" in compare_options
+    newer = (parse_version(version) or _NO_STRUCTURED_MERGE) >= _NO_STRUCTURED_MERGE
+    applied = "ServerSideApply=true" in items(application, "spec", "syncPolicy", "syncOptions")
+    asked = server_side or "ServerSideDiff=true" in compare_options or (newer and applied)
     if asked and "ServerSideDiff=false" not in compare_options:
         return Strategy.SERVER_SIDE
-    if has_sync_option(
-        application, desired, "ServerSideApply=true"
-    ):  # a resource's ServerSideApply=false changes its sync alone
-        return Strategy.STRUCTURED
+    if not newer and has_sync_option(application, desired, "ServerSideApply=true"):
+        return Strategy.STRUCTURED  # a resource's ServerSideApply=false changes its sync alone
     return Strategy.THREE_WAY
+
+
+_NO_STRUCTURED_MERGE = (3, 6)
+"""The first release without structured merge: an Application's ServerSideApply=true asks for server-side diff there. A resource's
+own annotation no longer changes how the controller compares, because only the Application's options give it a dry run."""
 
 
 def syncs_server_side(application: Object, desired: Object | None) -> bool:
@@ -186,6 +193,30 @@ def hidden(
     others = one(replace(rules, ignore=tuple(other for other in rules.ignore if other != rule)))
     shown = set(compare(live, desired, rules, strategy).pointers)
     return tuple(pointer for pointer in compare(live, desired, others, strategy).pointers if pointer not in shown)
+
+
+@by_identity(16)
+def caused(
+    rule: IgnoreRule, live: Object, desired: Object, rules: Rules, strategy: Strategy = Strategy.THREE_WAY
+) -> tuple[str, ...]:
+    """The differences that are there because of this one rule: without it Argo CD would show none there; sorted pointers."""
+    others = one(replace(rules, ignore=tuple(other for other in rules.ignore if other != rule)))
+    without = compare(live, desired, others, strategy).pointers
+    return _only(compare(live, desired, rules, strategy).pointers, without)
+
+
+def compared_by(
+    live: Object, desired: Object, rules: Rules, strategy: Strategy, other: Strategy = Strategy.THREE_WAY
+) -> tuple[str, ...]:
+    """The differences that one strategy of comparing shows and the other does not; sorted pointers."""
+    return _only(compare(live, desired, rules, strategy).pointers, compare(live, desired, rules, other).pointers)
+
+
+def _only(shown: Iterable[str], otherwise: Sequence[str]) -> tuple[str, ...]:
+    """The pointers at which, above which and below which the other list has none."""
+    there = {place for pointer in otherwise for place in at_and_above(pointer)}
+    places = frozenset(otherwise)
+    return tuple(p for p in shown if p not in there and not any(place in places for place in at_and_above(p)))
 
 
 @by_identity(16)

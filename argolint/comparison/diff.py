@@ -5,12 +5,15 @@ Argo CD's own normalised and predicted states are compared, so a Change is a dif
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from argolint.comparison import managed_fields
 from argolint.model import MISSING, Change, Json, Object, Writer
-from argolint.redaction import is_hidden, of_secret
+from argolint.redaction import HIDDEN, in_places, is_hidden, of_secret
 from argolint.values import join_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
@@ -32,8 +35,9 @@ def change(
 ) -> Change:
     """One difference of two states, with what may be printed of it."""
     masked = of_secret(live, pointer)
-    secret = masked or is_hidden(have, live, pointer) or is_hidden(want, desired, pointer)
-    return Change(pointer, want, have, writer, secret or is_hidden(want, live, pointer), masked)
+    shown = in_places(pointer, (want, desired), (have, live))
+    secret = masked or HIDDEN in shown or is_hidden(want, live, pointer)
+    return Change(pointer, want, have, writer, secret, masked, None if shown == [want, have] else tuple(shown))
 
 
 def differences(desired: Json, live: Json, pointer: str = "") -> Iterator[Pair]:
@@ -50,13 +54,25 @@ def _unequal(desired: Json, live: Json, pointer: str) -> Iterator[Pair]:
             if want != have or type(want) is not type(have):
                 yield from _unequal(want, have, pointer + join_pointer(key))
     elif isinstance(desired, list) and isinstance(live, list):
-        if len(desired) == len(live):
+        if reordered(desired, live):
+            yield pointer, desired, live
+        elif len(desired) == len(live):
             for index, (want, have) in enumerate(zip(desired, live, strict=True)):
                 yield from differences(want, have, f"{pointer}/{index}")
         else:
             yield from _unequal_lists(desired, live, pointer)
     elif desired is not live and not _same_number(desired, live):
         yield pointer, desired, live
+
+
+def reordered(desired: Json, live: Json) -> bool:
+    """True for two lists that hold the very same items in another order; linear in their size."""
+    if not (isinstance(desired, list) and isinstance(live, list)) or len(desired) != len(live) or desired == live:
+        return False
+    wanted, held = (
+        Counter(msgspec.json.encode(item, order="deterministic") for item in side) for side in (desired, live)
+    )
+    return wanted == held
 
 
 def _same_number(desired: Json, live: Json) -> bool:
@@ -69,6 +85,10 @@ def _same_number(desired: Json, live: Json) -> bool:
         and not isinstance(live, bool)
         and desired == live
     )
+
+
+_ALIGNED = 250_000
+"""Pairs of items that are aligned at most, which takes quadratic time; beyond it the list differs as a whole."""
 
 
 def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterator[Pair]:
@@ -86,6 +106,9 @@ def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterato
         for index, have in enumerate(live):
             if have[key] not in want_names:
                 yield f"{pointer}/{index}", MISSING, have
+        return
+    if len(desired) * len(live) > _ALIGNED:
+        yield pointer, desired, live
         return
     from deepdiff import DeepDiff  # costs 145 ms to import and is seldom needed
 

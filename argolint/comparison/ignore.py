@@ -283,9 +283,9 @@ def _key(item: Object, field: str) -> Json:
     return item.get(field, "TCP" if field == "protocol" else None)
 
 
-def removed(rule: IgnoreRule, obj: Object) -> tuple[str, ...]:
-    """The pointers into `obj` of what the rule's pointers and jq paths take out of it, topmost only; sorted."""
-    return tuple(sorted(_missing(obj, normalize(obj, (rule,)))))
+def removed(obj: Object, *rules: IgnoreRule) -> tuple[str, ...]:
+    """The pointers into `obj` of what the rules' pointers and jq paths take out of it, topmost only; sorted."""
+    return tuple(sorted(_missing(obj, normalize(obj, rules)))) if rules else ()
 
 
 def _missing(before: Json, after: Json, at: str = "") -> Iterator[str]:
@@ -299,7 +299,7 @@ def _missing(before: Json, after: Json, at: str = "") -> Iterator[str]:
         remaining = iter(after)
         candidate = next(remaining, None)
         for index, item in enumerate(before):
-            if candidate is not None and not list(_changed(item, candidate)):
+            if candidate is not None and not any(True for _ in _changed(item, candidate)):
                 yield from _missing(item, candidate, f"{at}/{index}")
                 candidate = next(remaining, None)
             else:

@@ -11,7 +11,7 @@ from typing import Any
 
 from argolint.application.app import App
 from argolint.comparison.ignore import application_rules, matches
-from argolint.model import Json, Object
+from argolint.model import MISSING, Json, Object
 from argolint.values import (
     annotations_of,
     below,
@@ -42,8 +42,9 @@ def application_place(app: App) -> str:
 
 
 def set_field(obj: Object | None, pointer: str, value: Json) -> list[Operation]:
-    """Sets a field of the object, the maps above it included where they are missing."""
-    if get(obj, pointer) == value:
+    """Sets a field of the object, the maps above it included where they are missing; a value that is there is replaced."""
+    held = get(obj, pointer)
+    if held == value:
         return []
     tokens = split_pointer(pointer)
     for depth in range(1, len(tokens)):
@@ -51,7 +52,7 @@ def set_field(obj: Object | None, pointer: str, value: Json) -> list[Operation]:
             for token in reversed(tokens[depth:]):
                 value = {token: value}
             return [{"op": "add", "path": join_pointer(*tokens[:depth]), "value": value}]
-    return [{"op": "add", "path": pointer, "value": value}]
+    return [{"op": "add" if held is MISSING else "replace", "path": pointer, "value": value}]
 
 
 def removals(obj: Object | None, pointers: Iterable[str]) -> list[Operation]:
@@ -92,7 +93,7 @@ def annotate(obj: Object | None, pairs: Mapping[str, str]) -> list[Operation]:
         return set_field(obj, "/metadata/annotations", dict(pairs))
     return [
         {
-            "op": "add",
+            "op": "replace" if name in held else "add",
             "path": join_pointer("metadata", "annotations", name),
             "value": value,
         }
@@ -170,6 +171,30 @@ def _unnamed(app: App, entry: Mapping[str, Json], field: str) -> list[Json]:
         for value in {_FIELDS[0]: rule.json_pointers, _FIELDS[1]: rule.jq_paths, _FIELDS[2]: rule.managers}[field]
     }
     return [value for value in entry.get(field) or () if value not in known]
+
+
+def ignore_less(app: App, pointers: Iterable[str]) -> list[Operation]:
+    """Takes expressions, or whole lists of them, out of the Application's spec.ignoreDifferences.
+
+    A list goes with its last expression, and an entry with its last list: one that selects objects and no field ignores nothing.
+    """
+    gone: set[str] = set()
+    taken = set(pointers)
+    for at, entry in enumerate(items(app.spec, "ignoreDifferences")):
+        origin = f"/spec/ignoreDifferences/{at}"
+        lists = {f"{origin}/{field}": len(items(entry, field)) for field in _FIELDS if items(entry, field)}
+        left = {
+            place: [f"{place}/{n}" for n in range(size) if not {place, f"{place}/{n}"} & taken]
+            for place, size in lists.items()
+        }
+        touched = [place for place, size in lists.items() if len(left[place]) < size]
+        if touched and not any(left.values()):
+            gone.add(origin)
+            continue
+        for place in touched:
+            every = {f"{place}/{n}" for n in range(lists[place])}
+            gone |= every - {*left[place]} if left[place] else {place}
+    return removals(app.raw, gone)
 
 
 def _appended(pointer: str, held: Json, values: Sequence[Json]) -> list[Operation]:

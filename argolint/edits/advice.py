@@ -3,6 +3,7 @@
 An entry holds `title`, `target`, `where`, `kind` and `content`, perhaps `caveat`, `safe`, and::
 
     when, unless   a fact, or several: the entry counts when all of them hold something (are not empty), or none of them does
+    needs          versions that the fix asks for next to what its content says by itself: {argocd: '2.13'}
     of_object      true for a patch of the manifest that `advice` is given, rather than the finding's own
 
 `$name` (or `${name}`) stands for a fact. In a command it is quoted for the shell: names come from manifests and servers that no one has
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from string import Template
 from typing import Any
 
-from argolint.model import Edit, Fix, Json, ResourceId
+from argolint.model import Edit, Fix, Json, Need, ResourceId
 from argolint.values import plain, sh
 from argolint.values.knowledge import load
 
@@ -55,6 +56,7 @@ def _fix(entry: Facts, facts: Facts, resource: ResourceId | None) -> Fix:
         _filled(entry.get("caveat", ""), facts),
         safe=entry.get("safe", False),
         resource=resource if entry.get("of_object") else None,
+        needs=tuple(Need(of, at_least) for of, at_least in (entry.get("needs") or {}).items()),
     )
 
 

@@ -18,7 +18,7 @@ from argolint.comparison import compare, managed_fields
 from argolint.comparison.ignore import IgnoreRule, application_rules, locate
 from argolint.comparison.scheme import GROUPS
 from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
-from argolint.model import MISSING, Edit, Fix, Json, Object
+from argolint.model import MISSING, Change, Edit, Fix, Json, Object
 from argolint.values import get, index_of, join_pointer, mapping, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
@@ -88,14 +88,13 @@ def _fields(resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]
     manager = _sole_manager(resource.live or {}, pointers)
     if manager is not None and _hides_exactly(resource, manager, pointers):
         return {"managedFieldsManagers": [manager]}
-    found: dict[str, list[str]] = {}
+    changes = {change.pointer: change for change in reversed(resource.changes)}
+    items = _Items()
+    found: dict[str, dict[str, None]] = {}
     for pointer in pointers:
-        path = _jq_path(resource, pointer)
-        if path is None:
-            found.setdefault("jsonPointers", []).append(pointer)
-        elif path not in found.setdefault("jqPathExpressions", []):
-            found["jqPathExpressions"].append(path)
-    return found
+        path = _jq_path(resource, pointer, changes.get(pointer), items)
+        found.setdefault("jsonPointers" if path is None else "jqPathExpressions", {})[path or pointer] = None
+    return {key: list(paths) for key, paths in found.items()}
 
 
 def _sole_manager(live: Object, pointers: Sequence[str]) -> str | None:
@@ -129,12 +128,30 @@ def _hides_exactly(resource: Resource, manager: str, pointers: Sequence[str]) ->
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def _jq_path(resource: Resource, pointer: str) -> str | None:
+class _Items:
+    """The items of lists by what names them. Each list is gone through once, however many of its items are asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str], dict[Json, list[Object]]] = {}
+
+    def called(self, found: Sequence[Json], key: str, value: Json) -> list[Object]:
+        """Those of a list that lives as long as this, whose `key` is this text or number."""
+        if not isinstance(value, str | int):
+            return []
+        known = self._known.get((id(found), key))
+        if known is None:
+            known = self._known[id(found), key] = {}
+            for item in found:
+                if isinstance(item, Mapping) and isinstance(name := item.get(key), str | int):
+                    known.setdefault(name, []).append(item)
+        return known.get(value, [])
+
+
+def _jq_path(resource: Resource, pointer: str, change: Change | None, items: _Items) -> str | None:
     """The jq path of a field inside a list, its items chosen by what names them; None when no list is passed.
 
     An item that nothing names is chosen by its index, or, where it is plain text that one side lacks, by its value.
     """
-    change = next((c for c in resource.changes if c.pointer == pointer), None)
     nodes: list[Json] = [resource.normalized or {}, resource.predicted or {}]
     one_sided = change is not None and MISSING in (change.live, change.desired)
     tokens = split_pointer(pointer)
@@ -146,33 +163,32 @@ def _jq_path(resource: Resource, pointer: str) -> str | None:
         if lists:
             index = index_of(token)
             item = next((node[index] for node in lists if index is not None and index < len(node)), None)
-            choice = _choice(item, lists) if one_sided or isinstance(item, Mapping) else None
+            choice = _choice(item, lists, items) if one_sided or isinstance(item, Mapping) else None
             path += f"[] | select({choice})" if choice else f"[{token}]"
             listed, chosen = True, bool(choice)
         else:
             dot = " | ." if chosen else "." if not path or _IDENTIFIER.fullmatch(token) else ""
             path += dot + (token if _IDENTIFIER.fullmatch(token) else f"[{json.dumps(token)}]")
             chosen = False
-        nodes = [found for node in nodes if (found := _at(node, token, item if lists else None)) is not MISSING]
+        nodes = [found for node in nodes if (found := _at(node, token, item if lists else None, items)) is not MISSING]
     return path if listed else None
 
 
-def _at(node: Json, token: str, item: Json) -> Json:
+def _at(node: Json, token: str, item: Json, items: _Items) -> Json:
     """What stands at the token, or, in a list, the item of the same name, or else of the same index."""
     name = next((key for key in ITEM_NAMES if isinstance(item, Mapping) and key in item), None)
-    if not isinstance(node, list) or name is None:
+    if not isinstance(node, list) or name is None or not isinstance(item[name], str | int):
         return get(node, join_pointer(token))
-    return next((i for i in node if isinstance(i, Mapping) and i.get(name) == item[name]), MISSING)
+    return next(iter(items.called(node, name, item[name])), MISSING)
 
 
-def _choice(item: Json, lists: Iterable[Sequence[Json]]) -> str | None:
+def _choice(item: Json, lists: Iterable[Sequence[Json]], items: _Items) -> str | None:
     """The jq condition that holds for this item alone, on every side that has it."""
     if isinstance(item, str):
         return f". == {json.dumps(item)}"
     for key in ITEM_NAMES if isinstance(item, Mapping) else ():
         value = item.get(key)
-        same = [[other for other in found if isinstance(other, Mapping) and other.get(key) == value] for found in lists]
-        if isinstance(value, str | int) and all(len(others) <= 1 for others in same):
+        if isinstance(value, str | int) and all(len(items.called(found, key, value)) <= 1 for found in lists):
             return f".{key} == {json.dumps(value)}"
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -22,6 +22,7 @@ from argolint.host.timing import charged
 from argolint.model import Fact, Failure, Finding, Note, ResourceId, ResourceKey, Symptom
 from argolint.model.fingerprint import subject
 from argolint.model.results import AppResult
+from argolint.proof import needs
 from argolint.proof.clashes import told_of_each_other
 from argolint.proof.handover import tried
 from argolint.proof.replay import same_fault
@@ -56,7 +57,13 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
     others = _Others(findings, fleet, rules, failures)
     facts = list(_tried(facts, app, fleet, by_id, others, failures, render))
     verified: list[Finding] = []
+    proofs: Counter[ResourceId | None] = Counter()
     for finding in kept:
+        proofs[finding.at.resource] += bool(finding.fixes)
+        if proofs[finding.at.resource] > _PROOFS:
+            fixes = (replace(fix, verified=None, unverified=_LATER, proof=None) for fix in finding.fixes)
+            verified.append(replace(finding, fixes=tuple(fixes)))
+            continue
         with charged("verify", finding.rule):
             verified.append(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today, own, others))
     with charged("redact"):
@@ -76,7 +83,13 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
         unused,
         sync=shown[0],
         health=shown[1],
+        version=fleet.version,
     )
+
+
+_PROOFS = 30
+"""Findings of one object, or of the Application, whose fixes are replayed: each goes through the whole object."""
+_LATER = f"only the fixes of the first {_PROOFS} findings of an object are replayed"
 
 
 @by_identity(4)
@@ -201,7 +214,16 @@ def _proven(
         if fix.verified is False and _LOG.isEnabledFor(logging.DEBUG):
             why = without_secrets(f"{fix.title!r} of {app.ref}: {fix.unverified}")
             _LOG.debug("%s: dropped the fix %s", finding.rule, why)
-    return replace(finding, fixes=tuple(fix for fix in fixes if fix.verified is not False))
+    return replace(finding, fixes=needs.ordered(fix for fix in fixes if fix.verified is not False))
+
+
+def _weight(finding: Finding, after: App) -> int:
+    """What a look at an application costs: its objects, and the many differences of the one that the finding is about."""
+    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    return len(after.resources) + (len(resource.changes) // _FEW if resource else 0)
+
+
+_FEW = 10
 
 
 class _Own:
@@ -228,7 +250,7 @@ class _Own:
             spent, speaks = self._seen.get(kind, (0, False))
             if spent < self._LOOKS:
                 speaks = any(same_fault(other, finding) for other in check(after, self._fleet, chosen.options))
-                self._seen[kind] = spent + len(after.resources), speaks
+                self._seen[kind] = spent + _weight(finding, after), speaks
             if speaks:
                 yield finding
 
@@ -259,7 +281,7 @@ class _Others:
         def look(after: App) -> Iterator[Finding]:
             allowed = self._LOOKS if kind in self._seen else 4 * self._LOOKS
             if self._spent < allowed:
-                self._spent += len(after.resources)
+                self._spent += _weight(finding, after)
                 self._seen[kind] = tuple(self(after))
             yield from self._seen.get(kind, ())
 

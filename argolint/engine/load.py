@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from typing import Any
 
 from argolint.application.app import App, app_from_list
@@ -21,7 +21,7 @@ from argolint.server import application_list
 from argolint.server.transport import Transport
 from argolint.sources.export import ExportError
 from argolint.sources.helm import HelmError
-from argolint.values import mapping, text_at
+from argolint.values import mapping, owner_references, text_at
 
 ReadFleet = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
 """How the fleet is read: `load_fleet`, or what knows an earlier one."""
@@ -53,6 +53,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     server = in_name(text_at(settings, "url") or t.server).rstrip("/")  # everything that is reported names it
     control_plane = control_plane_of(settings, ())
     observed_at = t.now()
+    sets = optional("applicationsets", argocd.application_sets, ())
     apps = sorted(
         (
             app_from_list(
@@ -68,8 +69,13 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     )
     if project := getattr(t, "project", ""):
         remarks.append(
-            f"The token is of project {project} alone: applications of other projects, and what they own, are not seen."
+            f"The token is of project {project} alone: applications of other projects, what they own, and the settings of "
+            "projects are not seen."
         )
+    if not project:  # its role can hold no right to see projects
+        failed = {failure.stage for failure in failures}
+        listed = {"projects": projects, "clusters": clusters, "applicationsets": sets}
+        failures += [_hidden(stage) for stage in _hidden_lists(apps, listed) if stage not in failed]
     if not apps:
         what = "the server shows this account no application at all"
         failures.append(Failure("applications", what, "`argolint explain --setup` prints the rights that it needs"))
@@ -81,10 +87,29 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
         {text_at(p, "metadata", "name"): p for p in projects},
         clusters,
         optional("repositories", argocd.repositories, ()),
-        optional("applicationsets", argocd.application_sets, ()),
+        sets,
         tuple(remarks),
     )
     return fleet, tuple(failures)
+
+
+def _hidden_lists(apps: Sequence[App], listed: Mapping[str, Sized]) -> Iterator[str]:
+    """The empty lists that cannot be empty: to an account without `get` the server answers 200 with `items: null`.
+
+    Every application has a project and a cluster. One that an ApplicationSet owns had that too, which may be deleted since: its
+    list counts as hidden where projects are.
+    """
+    made = any(owner.get("kind") == "ApplicationSet" for app in apps for owner in owner_references(app.raw))
+    certain = {"projects": apps, "clusters": apps, "applicationsets": made and not listed["projects"]}
+    return (stage for stage, found in listed.items() if certain[stage] and not found)
+
+
+def _hidden(stage: str) -> Failure:
+    """What an account that lacks the right is shown, in place of a refusal."""
+    what = f"the server shows this account none of its {stage}, and its applications are of some"
+    return Failure(
+        stage, what, f"the account lacks `{stage}, get`; `argolint explain --setup` prints the policy lines it needs"
+    )
 
 
 def load(t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool) -> tuple[App, tuple[Failure, ...]]:
@@ -163,7 +188,7 @@ def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fail
                 if not (
                     isinstance(error, ApiError)
                     and error.status in (400, 404, 500)
-                    and want.kind in ("manifests", "render", "peer", "revision")
+                    and want.kind in ("manifests", "render", "peer", "revision", "sync-windows")
                 ):
                     failures.append(Failure(want.kind, error.message, error.hint, app.ref, wanted[want]))
         app = app.with_evidence(found)

@@ -22,8 +22,11 @@ def split(choices: Sequence[Choice], unverified: Sequence[str]) -> tuple[list[Ch
 
 
 def _is_allowed(choice: Choice, unverified: Sequence[str]) -> bool:
+    """A fix that needs a step first does harm without it: who names that very finding is taken to have done it."""
     finding, fix = choice.finding, choice.fix
-    named = any(w in ("all", finding.rule) or _is_mark(w, finding.fingerprint) for w in unverified)
+    if any(_is_mark(word, finding.fingerprint) for word in unverified):
+        return True
+    named = not fix.before and any(word in ("all", finding.rule) for word in unverified)
     return fix.verified is True or fix.safe or named
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
+from argolint.gate.reads import before_pattern, covered, joined, reach
 from argolint.model import Object
 from argolint.sources.git import Git
-from argolint.values import annotations_of, dig, items, same_repository
-from argolint.values.manifests import ManifestError, mapping_of
+from argolint.values import annotations_of, bare_address
 
 GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
 DEFAULT_REVISIONS = ("", "HEAD")
@@ -64,8 +60,17 @@ def _positions(app: App, repo: str) -> tuple[int, ...]:
     return tuple(
         number
         for number, source in enumerate(app.sources, 1)
-        if not source.get("chart") and same_repository(repo, str(source.get("repoURL") or ""))
+        if not source.get("chart") and _may_be(repo, str(source.get("repoURL") or ""))
     )
+
+
+def _may_be(repo: str, other: str) -> bool:
+    """True for one repository, also where a host is named in full and in short (`git`, `git.example.com`, `ssh.git.example.com`)."""
+    if not repo or not other:
+        return False
+    (host, _, path), (second, _, same) = (bare_address(url).partition("/") for url in (repo, other))
+    short, long = sorted((host, second), key=len)
+    return path == same and (short == long or long.startswith(f"{short}.") or long.endswith(f".{short}"))
 
 
 def revision_of(source: Object) -> str:
@@ -85,186 +90,36 @@ def _commit(revision: str) -> bool:
     return bool(re.fullmatch(r"[0-9a-f]{40}", revision))
 
 
-def by_files(candidate: Candidate, changed: Sequence[str], git: Git, revision: str) -> tuple[str, ...]:
-    """Those of the changed files that can change what this application renders."""
-    paths = annotations_of(candidate.app.raw).get(GENERATE_PATHS)
-    if paths:
-        roots: Iterable[str] = tuple(_generate_roots(candidate, paths))
-    else:
-        named = {root for source in candidate.sources for root in _roots(candidate.app, source, git, revision)}
-        roots = _with_targets(named, git.links(revision))
-    ordered = sorted(changed)
-    return tuple(sorted({file for root in roots for file in _among(ordered, root)}))
+@dataclass(frozen=True)
+class Read:
+    """Changed files that an application may read; of them those that it fetches by address, past the revision that is rendered."""
+
+    files: tuple[str, ...] = ()
+    fetched: tuple[str, ...] = ()
 
 
-def _among(ordered: Sequence[str], root: str) -> Iterable[str]:
-    """The files that a root covers, of sorted ones: a change may touch thousands, and as many applications read some.
+def by_files(
+    candidate: Candidate, changed: Sequence[str], git: Git, revisions: Iterable[str], repo: str = "", base: str = ""
+) -> Read:
+    """Those of the changed files that are not proven unread at any of the revisions: as it is, and as it will be.
 
-    Also what the root lies in and what is no folder to Git: a submodule, or a link on the way.
+    The paths that Argo CD refreshes an application for (`manifest-generate-paths`) add to what its tool reads and take nothing away:
+    the next render past the cache reads what it reads.
     """
-    if not root:
-        return ordered
-    if any(c in root for c in "*?["):
-        return (file for file in ordered if _below(file, root))
-    below = ordered[bisect_left(ordered, f"{root}/") : bisect_left(ordered, f"{root}0")]
-    parts = root.split("/")
-    above = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
-    return (*(file for file in above if ordered[(at := bisect_left(ordered, file)) : at + 1] == [file]), *below)
-
-
-def _with_targets(roots: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """The roots and where links lead that lie below them or that they lead through: files are read there too."""
-    found = set[str]()
-    waiting = list(roots)
-    ordered = sorted(links)
-    while waiting:
-        root = waiting.pop()
-        if root in found:
-            continue
-        found.add(root)
-        below = ordered[bisect_left(ordered, f"{root}/") : bisect_left(ordered, f"{root}0")] if root else []
-        waiting += [_normal(posixpath.join(posixpath.dirname(link), links[link])) for link in below]
-        parts = root.split("/")
-        for count in range(1, len(parts) + 1):
-            link = "/".join(parts[:count])
-            if link in links:
-                waiting.append(_normal(posixpath.join(posixpath.dirname(link), links[link], *parts[count:])))
-    return found
+    ordered = sorted(changed)
+    reaches = [reach(candidate.app, candidate.sources, git, r, repo, base) for r in revisions]
+    refreshing = set(_generate_roots(candidate, str(annotations_of(candidate.app.raw).get(GENERATE_PATHS) or "")))
+    files = covered(refreshing, ordered).union(*(r.among(ordered) for r in reaches))
+    return Read(tuple(sorted(files)), tuple(sorted(set().union(*(r.fetches(ordered) for r in reaches)))))
 
 
 def _generate_roots(candidate: Candidate, paths: str) -> Iterator[str]:
-    """manifest-generate-paths: `;` between them, `/` from the repository's root, else from each source's path."""
+    """manifest-generate-paths: `;` between them, `/` from the repository's root, else from each source's path.
+
+    Of a pattern the folder that it stands in counts.
+    """
     for part in filter(None, (p.strip() for p in paths.split(";"))):
-        if part.startswith("/"):
-            yield _normal(part)
-            continue
         for source in candidate.sources:
-            yield _normal(posixpath.join(str(source.get("path") or ""), part))
-
-
-def _roots(app: App, source: Object, git: Git, revision: str) -> Iterator[str]:
-    """Folders and files that a source reads: its path, its values, what its kustomizations and charts name."""
-    if source.get("ref"):
-        yield from _referenced(app, str(source["ref"]))
-    path = source.get("path")
-    if path is None:
-        return
-    root = _normal(str(path))
-    yield root
-    texts = git.named(revision, _NAMING_FILES)
-    if (
-        source.get("plugin") is not None
-        or dig(source, "directory", "jsonnet")
-        or root in _jsonnet_folders(git, revision)
-    ):
-        yield ""  # a plugin and Jsonnet's imports read what they please of the repository
-        return
-    refs = tuple(f"${other['ref']}/" for other in app.sources if other.get("ref"))
-    for file in (
-        *items(source, "helm", "valueFiles"),
-        *(p.get("path") for p in items(source, "helm", "fileParameters")),
-    ):
-        if isinstance(file, str) and not file.startswith(refs) and "://" not in file:
-            name = _VARIABLE.sub("*", file)
-            yield _normal(name if name.startswith("/") else posixpath.join(root, name))
-    yield from _linked(root, texts, set())
-
-
-_VARIABLE = re.compile(r"\$(?:\{[^}]*\}|\w+)")
-"""What Argo CD puts in for such as `$ARGOCD_APP_NAME` (util/argo/env) is not asked: any text may stand there."""
-
-
-def _jsonnet_folders(git: Git, revision: str) -> frozenset[str]:
-    """Folders with Jsonnet among their own files, which Argo CD evaluates in a plain directory."""
-
-    def found() -> frozenset[str]:
-        return frozenset(posixpath.dirname(path) for path in git.tree(revision) if path.endswith(".jsonnet"))
-
-    return git.derived("jsonnet folders", (revision,), found)
-
-
-def _referenced(app: App, ref: str) -> Iterator[str]:
-    """The files that other sources read as `$ref/...`."""
-    for other in app.sources:
-        files = (*items(other, "helm", "valueFiles"), *(p.get("path") for p in items(other, "helm", "fileParameters")))
-        for file in files:
-            if isinstance(file, str) and file.startswith(f"${ref}/"):
-                yield _normal(_VARIABLE.sub("*", file.removeprefix(f"${ref}/")))
-
-
-_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-_CHARTS = ("Chart.yaml", "requirements.yaml")
-_NAMING_FILES = frozenset((*_KUSTOMIZATIONS, *_CHARTS))
-
-
-_KUSTOMIZE_LISTS = (
-    *("resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators"),
-    *("patchesStrategicMerge",),
-)
-
-
-def _linked(root: str, texts: Mapping[str, str], seen: set[str]) -> Iterator[str]:
-    """What lies outside a folder and is read all the same: Kustomize bases and files, local chart dependencies."""
-    if root in seen:
-        return
-    seen.add(root)
-    for name in _KUSTOMIZATIONS:
-        text = texts.get(posixpath.join(root, name))
-        for entry in _kustomize_entries(_mapping(text)):
-            target = _normal(posixpath.join(root, entry))
-            yield target
-            yield from _linked(target, texts, seen)
-    charts = [items(_mapping(texts.get(posixpath.join(root, name))), "dependencies") for name in _CHARTS]
-    for dependency in chain.from_iterable(charts):
-        repository = str(dig(dependency, "repository") or "")
-        if repository.startswith("file://"):
-            target = _normal(posixpath.join(root, repository.removeprefix("file://")))
-            yield target
-            yield from _linked(target, texts, seen)
-
-
-def kustomize_files(git: Git, revision: str) -> frozenset[str]:
-    """The files that any kustomization of a revision names: what they are called says nothing of what they hold."""
-
-    def found() -> frozenset[str]:
-        return frozenset(
-            _normal(posixpath.join(posixpath.dirname(file), entry))
-            for file, text in git.named(revision, _NAMING_FILES).items()
-            if file.rpartition("/")[2] in _KUSTOMIZATIONS
-            for entry in _kustomize_entries(_mapping(text))
-        )
-
-    return git.derived("kustomize files", (revision,), found)
-
-
-def _mapping(text: str | None) -> Mapping[str, Any]:
-    try:
-        return mapping_of(text)
-    except ManifestError:
-        return {}
-
-
-def _kustomize_entries(data: Mapping[str, Any]) -> Iterator[str]:
-    names: list[Any] = [name for key in _KUSTOMIZE_LISTS for name in items(data, key)]
-    names += [dig(data, "openapi", "path")]
-    names += [
-        dig(patch, "path") for key in ("patches", "patchesJson6902", "replacements") for patch in items(data, key)
-    ]
-    for generator in (*items(data, "configMapGenerator"), *items(data, "secretGenerator")):
-        names += [str(f).rpartition("=")[2] for f in (*items(generator, "files"), *items(generator, "envs"))]
-    for chart in items(data, "helmCharts"):
-        names += [dig(chart, "valuesFile"), *items(chart, "additionalValuesFiles")]
-    return (name for name in names if isinstance(name, str) and "://" not in name and "\n" not in name)
-
-
-def _normal(path: str) -> str:
-    """Relative to the repository's root; empty for the root itself and for whatever tries to leave it."""
-    found = posixpath.normpath(path.lstrip("/") or ".")
-    return "" if found in (".", "..") or found.startswith("../") else found
-
-
-def _below(file: str, root: str) -> bool:
-    """A glob, as `manifest-generate-paths` allows: the file itself, or a folder that it lies in."""
-    from fnmatch import fnmatchcase
-
-    return fnmatchcase(file, root) or fnmatchcase(file, f"{root}/*")
+            found = joined("" if part.startswith("/") else str(source.get("path") or ""), part.lstrip("/"))
+            if found is not None:
+                yield before_pattern(found)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from argolint.model import Object
-from argolint.values import dig
-from argolint.values.manifests import ManifestError, documents, objects
+from argolint.values.manifests import ManifestError, NoYamlError, objects, stream
 
 OTHER_KINDS = ("ApplicationSet", "AppProject")
 """What makes Applications, and what permits them."""
@@ -16,11 +17,14 @@ OTHER_KINDS = ("ApplicationSet", "AppProject")
 _NAMED = re.compile(r"Application|AppProject")
 _DISGUISED = re.compile(r"\\[xuU\r\n\x85\u2028\u2029]|(?:^|[\s\[{,])!\S|^%TAG", re.MULTILINE)
 """`"\\x41pplication"` and `!!binary QXBwbGljYXRpb24=` are the same word."""
-_ENCODED = re.compile(r"(?<!\S)[^\s!]*+!\S*(?:binary|%)|^%TAG", re.MULTILINE)
 
 
-class UnreadableError(ValueError):
-    """A text that names Applications, is no template, and is no YAML for us: another reader may well read it."""
+@dataclass(frozen=True)
+class Declared:
+    """Argo CD's own objects in a text, each once, and why there may be more that another reader finds."""
+
+    objects: tuple[Object, ...] = ()
+    unread: str = ""
 
 
 def is_application(manifest: Object) -> bool:
@@ -42,25 +46,24 @@ def may_declare(text: str) -> bool:
     return bool(_NAMED.search(text) or _DISGUISED.search(text))
 
 
-def declared(text: str) -> tuple[Object, ...]:
-    """Applications, ApplicationSets and AppProjects of a YAML text. A template holds none: what renders it will say so.
+def declared(text: str) -> Declared:
+    """Applications, ApplicationSets and AppProjects of a YAML text.
 
-    Raises UnreadableError.
+    A template that is no YAML holds none, for Go's readers refuse it as well: what renders it will say what is in it. What is YAML and
+    is not read here (too deep, too large, characters that another reader takes) may hold any.
     """
     if not may_declare(text):
-        return ()
-    try:
-        found = documents(text)
-    except ManifestError:
-        if ("argoproj.io/" in text or _ENCODED.search(text)) and "{{" not in text:
-            raise UnreadableError from None
-        return ()
-    return tuple(m for m in flat(objects(found)) if is_application(m) or is_other(m))
+        return Declared()
+    found = stream(text)
+    why = next((str(error) for part, error in found.unread if may_declare(part) and not _is_template(part, error)), "")
+    ours = (m for m in flat(objects(found.documents)) if is_application(m) or is_other(m))
+    return Declared(tuple({json.dumps(m, sort_keys=True): m for m in ours}.values()), why)
 
 
-def applications_of(text: str) -> tuple[Object, ...]:
-    """The Applications of a YAML text that have a name. Raises UnreadableError."""
-    return tuple(m for m in declared(text) if is_application(m) and dig(m, "metadata", "name"))
+def _is_template(part: str, error: ManifestError) -> bool:
+    if not isinstance(error, NoYamlError):
+        return False
+    return "{{" in part or not ("argoproj.io/" in part or (_NAMED.search(part) and _DISGUISED.search(part)))
 
 
 def flat(manifests: Iterable[Any]) -> Iterator[Object]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from argolint.errors import UsageError
 from argolint.gate.change import Written
-from argolint.gate.declared import UnreadableError, declared, flat, is_application, is_other
+from argolint.gate.declared import declared, flat, is_application, is_other, may_declare
 from argolint.gate.written import Placed, paired
 from argolint.host.folder import FileError
 from argolint.model import Failure, Object
@@ -18,7 +18,7 @@ from argolint.sources.checkout import Named
 from argolint.sources.files import own_path, read_text
 from argolint.sources.git import MAX_TEXT_BYTES, Git, has_repository
 from argolint.values import dig, plain
-from argolint.values.manifests import ManifestError, documents, objects
+from argolint.values.manifests import ManifestError, NoYamlError, documents, objects, stream
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,12 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
         text = _text(file)
         clone = clones.setdefault(root, _clone(root))
         clone.texts[name] = text
-        found = _objects(file, name, text)
+        found, left = _objects(file, text)
         held = tuple(_before(clone.git, name, text, revision))
         was = [m for m in held if is_application(m) and dig(m, "metadata", "name")]
-        if found is None:
-            if "argoproj.io/" in text or held:
-                why = f"{plain(name)} is a template of Applications, which nothing has rendered"
-                unread.append(
-                    Failure("not judged", why, "judge what it renders: `argolint gate --repo URL --head REV`")
-                )
-            continue
+        if left and (held or "argoproj.io/" in text or may_declare(text)):
+            why = f"{plain(name)} {left}"
+            unread.append(Failure("not judged", why, "judge what it renders: `argolint gate --repo URL --head REV`"))
         projects |= {str(dig(m, "metadata", "name")) for m in found if m.get("kind") == "AppProject"}
         mine = [m for m in found if is_application(m)]
         if any(_hides_its_kind(m) for m in found):
@@ -120,16 +116,30 @@ def _text(file: Path) -> str:
         raise UsageError(f"cannot read {file}: {reason}", "pass YAML files") from None
 
 
-def _objects(file: Path, name: str, text: str) -> tuple[Object, ...] | None:
-    """The manifests of a file; None for a template, which is no YAML yet."""
+def _objects(file: Path, text: str) -> tuple[tuple[Object, ...], str]:
+    """The manifests of a file, and why there may be more. UsageError names file and line of what is no YAML and no template."""
+    found = stream(text)
+    left = ""
+    for part, error in found.unread:
+        if "{{" not in part:
+            raise _no_yaml(file, text, error)
+        is_template = isinstance(error, NoYamlError)
+        left = left or (
+            "is a template of Applications, which nothing has rendered" if is_template else f"cannot be read: {error}"
+        )
+    made = {json.dumps(m, sort_keys=True, default=str): m for m in flat(objects(found.documents))}
+    return tuple(made.values()), left
+
+
+def _no_yaml(file: Path, text: str, error: ManifestError) -> UsageError:
+    """With the line of the file, which a part of it does not know."""
     try:
-        return tuple(flat(objects(documents(text))))
-    except ManifestError as error:
-        if "{{" in text:
-            return None
-        placed = re.fullmatch(r"(.*) \(line (\d+)\)", str(error))
-        where, why = (f"{file}:{placed[2]}", placed[1]) if placed else (str(file), str(error))
-        raise UsageError(f"{plain(where)}: no YAML that can be read: {plain(why)}", "correct the file") from None
+        documents(text)
+    except ManifestError as whole:
+        error = whole
+    placed = re.fullmatch(r"(.*) \(line (\d+)\)", str(error))
+    where, why = (f"{file}:{placed[2]}", placed[1]) if placed else (str(file), str(error))
+    return UsageError(f"{plain(where)}: no YAML that can be read: {plain(why)}", "correct the file")
 
 
 def _place(file: Path) -> tuple[Path, str]:
@@ -161,6 +171,5 @@ def _before(git: Git | None, name: str, text: str, revision: str | None) -> Iter
             continue
         if base == "HEAD" and was == text:
             continue
-        with suppress(UnreadableError):
-            yield from declared(was or "")
+        yield from declared(was or "").objects
         return

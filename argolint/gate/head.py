@@ -97,7 +97,7 @@ def _recompared(resource: Resource, before: App, after: App, fleet: Fleet) -> Re
     if rules[0] == rules[1]:
         return resource
     made = [
-        compare.compare(resource.live, resource.desired, r, compare.strategy_of(a.raw, resource.desired))
+        compare.compare(resource.live, resource.desired, r, compare.strategy_of(a.raw, resource.desired, fleet.version))
         for r, a in zip(rules, (before, after), strict=True)
     ]
     old, new = (set(m.pointers) for m in made)
@@ -165,7 +165,9 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
         return changed
     after = _after(live, desired, app, fleet)
     always = set(_after(live, resource.desired, app, fleet).pointers) if resource.desired else set()
-    otherwise = compare.strategy_of(app.raw, edit.base) != compare.strategy_of(app.raw, desired)
+    otherwise = compare.strategy_of(app.raw, edit.base, fleet.version) != compare.strategy_of(
+        app.raw, desired, fleet.version
+    )
     new = [
         diff.change(pointer, want, have, after.predicted, after.normalized)
         for pointer, want, have in diff.differences(after.predicted, after.normalized)
@@ -181,7 +183,7 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
 def _before(live: Object, desired: Object, app: App, fleet: Fleet) -> tuple[Change, ...]:
     """What Argo CD shows between the merge and the sync."""
     rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
-    made = compare.compare(live, desired, rules, compare.strategy_of(app.raw, desired))
+    made = compare.compare(live, desired, rules, compare.strategy_of(app.raw, desired, fleet.version))
     return diff.changes(made.predicted or {}, made.normalized or {}, live) if made.modified else ()
 
 
@@ -195,7 +197,7 @@ def _after(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Com
         server_side=compare.syncs_server_side(app.raw, desired),
         respect_ignored="RespectIgnoreDifferences=true" in app.sync_options,
     )
-    return compare.compare(applied, desired, rules, compare.strategy_of(app.raw, desired))
+    return compare.compare(applied, desired, rules, compare.strategy_of(app.raw, desired, fleet.version))
 
 
 def _showing(resource: Resource, predicted: Object | None, shown: Iterable[Change]) -> Resource:

@@ -6,7 +6,7 @@ candidates → renders of base and head → App and head App → the fleet ahead
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
@@ -17,15 +17,20 @@ from argolint.errors import UsageError
 from argolint.gate import candidates as touched
 from argolint.gate.change import Change, Written
 from argolint.gate.children import with_children
+from argolint.gate.generated import generated
+from argolint.gate.reads import of_all
 from argolint.gate.renders import render
 from argolint.gate.touched import Touched, compared
 from argolint.gate.written import edits_of, written
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
-from argolint.values import enumerated
+from argolint.sources.git import Git
+from argolint.values import enumerated, plain
 
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
+_NOT_GIVEN = "changed files may touch it, and --rendered holds nothing of that name"
+_GIVE_IT = "render it, too; --allow-incomplete leaves it out"
 _RENDERS_IN_FLIGHT = 4
 """A render costs the repo-server a Helm or Kustomize run; several gates may run at once."""
 
@@ -83,8 +88,11 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
     files: dict[AppRef, tuple[str, ...]] = {}
     if change.git is not None:
         try:
-            changed = [c.path for c in change.git.changes(base_name, change.head)]
-            files = {c.app.ref: touched.by_files(c, changed, change.git, change.head) for c in found}
+            reads = _reads(found, change, base_name, change.git)
+            files = {c.app.ref: reads[c.app.ref].files for c in found}
+            paths = [c.path for c in change.git.changes(base_name, change.head)]
+            failures = (*failures, *generated(fleet, paths, change.repo))
+            failures = (*failures, *(_fetching(c.app, reads[c.app.ref]) for c in found if reads[c.app.ref].fetched))
         except UsageError:
             if not change.everything:
                 raise
@@ -93,9 +101,13 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
     failures = (*failures, *(f for r in renders for f in guarded_failures(r.candidate.app, r.failures)))
     judged, more = compared(t, renders, fleet, plan)
     failures = (*failures, *more)
-    given = change.rendered is not None and change.git is not None and not change.everything
-    if given and (lacking := [r.candidate.app.ref for r in renders if r.unread]):
-        unlisted.append(f"{_listed(lacking)}: changed files touch it, and --rendered holds nothing of that name")
+    lacking = [r.candidate.app.ref for r in renders if r.unread]
+    if change.git is not None:
+        failures = (*failures, *(Failure("rendered", _NOT_GIVEN, _GIVE_IT, ref) for ref in lacking))
+    elif lacking:
+        unlisted.append(
+            f"{_listed(lacking)}: --rendered holds nothing of that name, and no clone tells what the change touches"
+        )
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
     judged = with_children(judged, fleet, t, plan, edits, change)
@@ -109,6 +121,25 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
     judged = tuple(j for j in judged if not j.drawn_only)
     ahead = _head_fleet(fleet, judged)
     return Sides(t, fleet, ahead, judged, base_name, failures, (*unlisted, *edits.notes), files)
+
+
+def _reads(found: Sequence[touched.Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, touched.Read]:
+    """The changed files that each application may read, as its branch has them and as the change will leave them."""
+    changes = git.changes(base, change.head)
+    revisions = (base, change.head)
+    changed = [c.path for c in changes]
+    everywhere = tuple(of_all(changes, git, revisions))
+    reads = {c.app.ref: touched.by_files(c, changed, git, revisions, change.repo, base) for c in found}
+    return {
+        ref: replace(r, files=tuple(sorted({*r.files, *everywhere}))) if everywhere else r for ref, r in reads.items()
+    }
+
+
+def _fetching(app: App, read: touched.Read) -> Failure:
+    one, *more = map(plain, read.fetched)
+    files = f"{one} and {len(more)} more" if more else one
+    why = f"it fetches {files} from the repository's address, so no render shows what the change makes of it"
+    return Failure("not judged", why, "name the folder by its path in place of its address", app.ref)
 
 
 def _listed(refs: Iterable[AppRef]) -> str:

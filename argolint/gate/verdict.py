@@ -14,7 +14,7 @@ from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
 from argolint.model.fingerprint import identity
 from argolint.model.results import Outcome
-from argolint.redaction import in_name, show, without_secrets
+from argolint.redaction import in_name, show_sides, without_secrets
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.suppression import suppress
@@ -144,8 +144,7 @@ def _id(key: ResourceKey, judged: Touched) -> ResourceId:
 
 def _fields(edit: Edited) -> Iterator[report.GateField]:
     for pointer, after, before in sorted(differences(edit.head, edit.base), key=lambda pair: pair[0]):
-        base, head = (
-            None if side is MISSING else show(side, pointer, 200, within)
-            for side, within in ((before, edit.base), (after, edit.head))
+        base, head = show_sides(pointer, (before, edit.base), (after, edit.head), limit=200)
+        yield report.GateField(
+            in_name(pointer), None if before is MISSING else base, None if after is MISSING else head
         )
-        yield report.GateField(in_name(pointer), base, head)

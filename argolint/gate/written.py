@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.gate.candidates import kustomize_files
 from argolint.gate.change import Change, Pair, Written
-from argolint.gate.declared import UnreadableError, declared, is_application, is_other, may_declare
+from argolint.gate.declared import declared, is_application, is_other, may_declare
+from argolint.gate.reads import LFS_POINTER, is_manifest, links_of, manifest_files
 from argolint.model import AppRef, Failure, Json, Object
 from argolint.sources.git import LINK, SUBMODULE, Entry, Git
 from argolint.values import dig, mapping, plain
@@ -75,7 +75,8 @@ def edits_of(found: Written, fleet: Fleet) -> Edits:
     """What the manifests of one Argo CD's Applications change there."""
     known = {(app.ref.namespace, app.ref.name): app.ref for app in fleet.apps}
     before = {ref_of(p.before, fleet): p.before for p in found.applications if p.before is not None}
-    after, notes = _one_each((p.after for p in found.applications if p.after is not None), before, fleet)
+    after, twice = _one_each((p.after for p in found.applications if p.after is not None), before, fleet)
+    failures = (*found.failures, *twice)
     if found.by_files:
         after = {
             k: m
@@ -86,40 +87,46 @@ def edits_of(found: Written, fleet: Fleet) -> Edits:
         return Edits(
             {known[k]: (before.get(k), m) for k, m in after.items() if k in known},
             tuple(m for k, m in after.items() if k not in known),
-            (*notes, *(of_other(p, fleet) for p in found.others if p not in sets)),
-            (*found.failures, *unrendered(sets, fleet)),
+            tuple(of_other(p, fleet) for p in found.others if p not in sets),
+            (*failures, *unrendered(sets, fleet)),
         )
-    notes += [f"{k[0]}/{k[1]}: {NEW}" for k in after.keys() - known.keys()]
+    notes = [f"{k[0]}/{k[1]}: {NEW}" for k in after.keys() - known.keys()]
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
-    notes += [*found.notes, *(of_other(p, fleet) for p in found.others)]
+    live = {ref_of(m, fleet) for m in fleet.application_sets}
+    sets = [p for p in found.others if p.manifest["kind"] == "ApplicationSet" and ref_of(p.manifest, fleet) in live]
+    notes += [*found.notes, *(of_other(p, fleet) for p in found.others if p not in sets)]
     edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
-    return Edits(edited, notes=tuple(sorted(notes)), failures=found.failures)
+    return Edits(edited, notes=tuple(sorted(notes)), failures=(*failures, *unrendered(sets, fleet)))
 
 
 NEW = "a new Application manifest, rendered by nobody yet"
 
 
 def _read(git: Git, base: str, head: str) -> Written:
-    also = {rev: kustomize_files(git, rev) for rev in (base, head)}
+    also = manifest_files(git, base) | manifest_files(git, head)
     changed = git.changes(base, head)
-    files = [c for c in changed if _may_hold(c.path) or any(c.path in a for a in also.values())]
+    files = [c for c in changed if is_manifest(c.path) or c.path in also]
     was = {c.path: c.before for c in files if c.before is not None}
     will = {c.path: c.after for c in files if c.after is not None}
-    earlier, _, _ = _declared(zip(was, _texts(git, base, was), strict=True))
-    later, broken, left = _declared(zip(will, _texts(git, head, will), strict=True))
-    notes = (
-        f"{plain(c.path)}: another version of a submodule, whose own Application manifests are not looked at"
+    earlier, _ = _declared(zip(was, _texts(git, base, was), strict=True), _Room(_MAX_CHARACTERS))
+    room = _Room(_MAX_CHARACTERS)
+    later, unread = _declared(zip(will, _texts(git, head, will), strict=True), room)
+    ends = {path: entry for path, _, entry in _ends(git, head, will) if entry is not None}
+    unread |= dict.fromkeys(git.too_large(ends), "is too large to be read")
+    unread |= dict.fromkeys(_into_submodules(git, head, will), "leads into a submodule, whose files are not read")
+    unread |= {
+        c.path: "is another version of a submodule, whose files are not read"
         for c in changed
-        if c.after is not None and c.after.mode == SUBMODULE
-    )
-    unread = dict.fromkeys(git.too_large(will), "too large to be read")
-    unread |= dict.fromkeys(broken, "no YAML that can be read")
+        if SUBMODULE in {entry.mode for entry in (c.before, c.after) if entry is not None}
+    }
     failures = [
-        Failure("change", f"{plain(path)} is {why}, so Applications in it are not judged", "correct or split the file")
+        Failure("change", f"{plain(path)} {why}, so Applications in it are not judged", "correct or split the file")
         for path, why in sorted(unread.items())
     ]
-    if left:
-        why = f"the change has so many manifests that {left:,} files were not read, and Applications in them are not judged"
+    if room.left:
+        one, more = plain(room.left[0]), len(room.left) - 1
+        which = f"{one} and {more:,} more files were" if more else f"{one} was"
+        why = f"the change has so many manifests that {which} not read, and Applications in them are not judged"
         failures.append(Failure("change", why, "make several changes of it"))
     nameless = _nameless(later) - _nameless(earlier)
     if nameless > 0:
@@ -129,24 +136,31 @@ def _read(git: Git, base: str, head: str) -> Written:
         paired([one for one in earlier if kind(one[1])], [one for one in later if kind(one[1])])
         for kind in (_is_named, is_other)
     )
-    return Written(applications, tuple(p for p in others if p.before != p.after), tuple(notes), tuple(failures))
+    return Written(applications, tuple(p for p in others if p.before != p.after), failures=tuple(failures))
 
 
-def _may_hold(path: str) -> bool:
-    """What Argo CD and kubectl read of a folder; Kustomize reads whatever it names."""
-    return path.lower().endswith((".yaml", ".yml", ".json"))
+def _ends(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[tuple[str, str | None, Entry | None]]:
+    """Each file, and where its links lead; None where that is nothing of the commit."""
+    links, tree = links_of(git, revision), git.tree(revision)
+    for path, entry in files.items():
+        end = links.real(path).path if entry.mode == LINK else path
+        yield path, end, entry if end == path else tree.get(end or "")
 
 
-_MAX_LINKS = 200
-"""Links of one change that are followed, each by a process. A change that makes more of them is not one of manifests."""
+def _into_submodules(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[str]:
+    tree = git.tree(revision)
+    for path, end, entry in _ends(git, revision, files):
+        parts = (end or "").split("/")
+        above = (tree.get("/".join(parts[:count])) for count in range(1, len(parts)))
+        if entry is None and any(one is not None and one.mode == SUBMODULE for one in above):
+            yield path
 
 
 def _texts(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[str | None]:
     """The files' texts in their order; of a link, that of the file of the same commit that it leads to."""
-    links = [path for path, entry in files.items() if entry.mode == LINK][:_MAX_LINKS]
-    linked = {path: git.linked(revision, path) for path in links}
-    for path, text in zip(files, git.texts(files.values()), strict=True):
-        yield linked.get(path, text)
+    entries = [entry for _, _, entry in _ends(git, revision, files)]
+    texts = iter(git.texts([entry for entry in entries if entry is not None]))
+    return (next(texts) if entry is not None else None for entry in entries)
 
 
 def of_other(pair: Pair, fleet: Fleet) -> str:
@@ -204,23 +218,32 @@ def _nameless(found: Iterable[Placed]) -> int:
     return sum(is_application(m) and not _is_named(m) for _, m in found)
 
 
-def _declared(texts: Iterable[tuple[str, str | None]]) -> tuple[list[Placed], list[str], int]:
-    """Argo CD's objects in these files, the paths of those that cannot be read, and how many were left since there is too much."""
+@dataclass
+class _Room:
+    """What may still be read, and the files that were left."""
+
+    characters: int
+    left: list[str] = field(default_factory=list)
+
+
+def _declared(texts: Iterable[tuple[str, str | None]], room: _Room) -> tuple[list[Placed], dict[str, str]]:
+    """Argo CD's objects in these files, and the files of which not all can be read, with the reason."""
     found: list[Placed] = []
-    broken = []
-    left, room = 0, _MAX_CHARACTERS
+    unread = {}
     for path, text in texts:
+        if text is not None and text.startswith(LFS_POINTER):
+            unread[path] = "is kept in Git LFS, which is not read"
         if text is None or not may_declare(text):
             continue
-        room -= len(text)
-        if room < 0:
-            left += 1
+        room.characters -= len(text)
+        if room.characters < 0:
+            room.left.append(path)
             continue
-        try:
-            found += ((path, manifest) for manifest in declared(text))
-        except UnreadableError:
-            broken.append(path)
-    return found, broken, left
+        held = declared(text)
+        found += ((path, manifest) for manifest in held.objects)
+        if held.unread:
+            unread[path] = f"is no YAML that can be read ({held.unread})"
+    return found, unread
 
 
 def _is_named(manifest: Object) -> bool:
@@ -229,18 +252,24 @@ def _is_named(manifest: Object) -> bool:
 
 def _one_each(
     manifests: Iterable[Object], before: Mapping[tuple[str, str], Object], fleet: Fleet
-) -> tuple[dict[tuple[str, str], Object], list[str]]:
-    """One manifest of each Application, and what to know of the others. A copy of what was there hides no edit."""
+) -> tuple[dict[tuple[str, str], Object], tuple[Failure, ...]]:
+    """One manifest of each Application, and a failure where there are several that differ: which one will run is not known.
+
+    A copy of what was there hides no edit.
+    """
     found: dict[tuple[str, str], Object] = {}
     several = set()
     for manifest in manifests:
         key = ref_of(manifest, fleet)
-        if key in found and before.get(key) not in (found[key], manifest) and found[key] != manifest:
+        if key in found and found[key] != manifest:
             several.add(key)
         if key not in found or found[key] == before.get(key):
             found[key] = manifest
-    remark = "the change holds several manifests of it that differ, of which the first is judged"
-    return found, [f"{key[0]}/{key[1]}: {remark}" for key in sorted(several)]
+    who = (plain(f"Application {namespace}/{name}") for namespace, name in sorted(several))
+    return found, tuple(Failure("not judged", f"{one}: {_SEVERAL}", "keep one of them") for one in who)
+
+
+_SEVERAL = "the change holds several manifests of it that differ, and only one of them is judged"
 
 
 def ref_of(manifest: Object, fleet: Fleet) -> tuple[str, str]:

@@ -1,28 +1,45 @@
-"""Runs a program with limits of time, output and memory, and with no more of the environment than it is given.
+"""The one module that starts processes: programs of this machine, this Python, and copies of this process.
 
-git and helm read what a stranger wrote, so either may take long, print much or want all memory there is.
+No program, module or library comes from the checkout (`strangers`). git and helm read what a stranger wrote, so either may take long,
+print much or want all memory there is: a program runs within limits, and sees no more of the environment than it is given.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
+import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from argolint.errors import ArgolintError
 from argolint.host import temporary
+from argolint.host.strangers import is_strangers, others, python_path
 
 _CHUNK_BYTES = 1 << 20
-_INHERITED = ("PATH", "SYSTEMROOT", "WINDIR", "TMPDIR", "TEMP", "TMP", "LD_LIBRARY_PATH", "DEVELOPER_DIR")
-"""What a program needs to start and to find its own files. No token, proxy, home or setting is among it."""
+_SEARCHED = ("PATH", "LD_LIBRARY_PATH")
+_INHERITED = ("SYSTEMROOT", "WINDIR", "TMPDIR", "TEMP", "TMP", "DEVELOPER_DIR")
+"""What a program needs to start and to find its own files, next to _SEARCHED. No token, proxy, home or setting is among it."""
+_ARGOLINT = """\
+import json, site, sys
+folders, users = json.loads(sys.argv[1])
+if users:
+    site.addsitedir(users)
+sys.path[:] = folders
+sys.argv[:2] = ["argolint"]
+from argolint.cli import main
+main()
+"""
+"""Begins with the Python path of the process that starts it: `-I` reads neither PYTHONPATH nor the user's packages."""
 
 
 class LimitError(ArgolintError):
@@ -47,16 +64,66 @@ class Ended:
     err: bytes
 
 
-def find(program: str) -> str | None:
-    """The program on PATH, for whose sake no folder counts that is relative: the working directory may be a stranger's."""
-    folders = [f for f in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(f).is_absolute()]
-    found = shutil.which(program, path=os.pathsep.join(folders)) if folders else None
-    return found if found is not None and Path(found).parent in map(Path, folders) else None
+def find(program: str, *checkouts: Path) -> str | None:
+    """The program on PATH. A folder of PATH that is relative, or lies in the checkout that one stands in or in one of these, does not
+    count: a change may have put a program there.
+    """
+    for folder in _searched("PATH", os.defpath, checkouts):
+        found = shutil.which(program, path=folder)
+        if found is not None and Path(found).parent == Path(folder) and not is_strangers(found, *checkouts):
+            return found
+    return None
 
 
 def inherited() -> dict[str, str]:
-    """The few variables of this process that any program may see."""
-    return {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    """The few variables of this process that any program may see. What they search holds no folder of the checkout."""
+    searched = {name: os.pathsep.join(_searched(name)) for name in _SEARCHED if name in os.environ}
+    return {**searched, **{name: os.environ[name] for name in _INHERITED if name in os.environ}}
+
+
+def _searched(variable: str, default: str = "", checkouts: Sequence[Path] = ()) -> list[str]:
+    return others(os.environ.get(variable, default).split(os.pathsep), *checkouts)
+
+
+def run_argolint(words: Sequence[str], limits: Limits) -> Ended:
+    """Run a command of argolint in a process of its own, which imports from where this one does. Raises as `run` does."""
+    import site
+
+    folders = python_path()
+    users = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
+    begins = json.dumps((folders, users if users in folders else ""))
+    command = (sys.executable, "-I", "-c", _ARGOLINT, begins, *words)
+    return run(command, name=f"argolint {words[0]}", env=os.environ, limits=limits)
+
+
+def start_script(script: Path, *words: str) -> subprocess.Popen[bytes]:
+    """Start this Python on a file of argolint, without packages, environment or folder, with pipes for input and output.
+
+    Raises OSError when it cannot be started.
+    """
+    kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}  # Windows starts nothing without
+    return _start(
+        (sys.executable, "-I", "-S", str(script), *words),
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(sys.executable).anchor,
+        env=kept,
+    )
+
+
+def fork(target: Callable[..., Any], *arguments: Any, name: str) -> BaseProcess:
+    """Start a copy of this process that calls the target and ends. It ends with this one, too. Raises OSError when it cannot be started."""
+    process = multiprocessing.get_context("fork").Process(target=target, args=arguments, name=name, daemon=True)
+    process.start()
+    return process
+
+
+def _start(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    if not os.path.isabs(command[0]):  # noqa: PTH117  # or it would be looked for in `cwd`
+        raise FileNotFoundError(2, "is not an absolute path", command[0])
+    return subprocess.Popen(command, **how)  # noqa: S603  # programs that `find` found, arguments are passed as such
 
 
 def run(
@@ -71,14 +138,17 @@ def run(
 ) -> Ended:
     """Run to the end, in a process group of its own that does not outlive this call. `out` takes the standard output.
 
-    Raises LimitError, which calls the program `name`, and OSError or ValueError when it cannot be started.
+    Raises LimitError, which calls the program `name`, and OSError or ValueError when it cannot be started: PermissionError
+    for one that lies in the checkout where it would run.
     """
+    if cwd is not None and command[0] != sys.executable and is_strangers(command[0], cwd):
+        raise PermissionError(1, "lies in the checkout, where a change may put programs", command[0])
     with tempfile.TemporaryFile() as given:
         given.write(stdin)
         given.seek(0)
 
         def start() -> subprocess.Popen[bytes]:
-            return subprocess.Popen(  # noqa: S603  # programs of ours, arguments are passed as such
+            return _start(
                 command,
                 cwd=cwd,
                 env=dict(env),

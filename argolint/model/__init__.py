@@ -100,7 +100,8 @@ class Change:
 
     `pointer` is an RFC 6901 pointer into the normalised live object. A side without the field is MISSING.
     `secret` says that neither value may be printed (`redaction` decides when the difference is made), `masked` that Argo CD
-    itself shows masks in place of both, so that whether they equal anything else is not known.
+    itself shows masks in place of both, so that whether they equal anything else is not known. `printed` is what may be printed
+    of desired and live, where that is not all of them.
     """
 
     pointer: str
@@ -109,6 +110,12 @@ class Change:
     writer: Writer | None = None
     secret: bool = False
     masked: bool = False
+    printed: tuple[Json, Json] | None = None
+
+    @property
+    def sides(self) -> tuple[Json, Json]:
+        """Desired and live as they may be printed, unless the difference is `secret`."""
+        return self.printed or (self.desired, self.live)
 
 
 SymptomKind = Literal["change", "missing", "extra", "sync", "health", "operation", "condition"]
@@ -258,6 +265,14 @@ Part = Literal["keep", "release"]
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """What a fix needs: an Argo CD or a cluster (`of`) of this version at least, such as `2.10`."""
+
+    of: Literal["argocd", "kubernetes"]
+    at_least: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fix:
     """One of the ranked ways to end a fault: the root cause first, mitigation after.
 
@@ -267,7 +282,8 @@ class Fix:
     `resource` is the manifest that a json-patch of target `manifest` edits, when it is not the finding's own.
     `trials` are the parts that applications have in a fix of several: it is verified when each of them has played its own.
     `proof` says how a verified fix was proven; `effects` what else it does, which the engine adds to. `before` are commands
-    that come before the edit reaches the cluster: the proof counts on them.
+    that come before the edit reaches the cluster: the proof counts on them. `needs` are versions that the fix asks for in addition to what its
+    edit says by itself; the engine drops it where the fleet contradicts one.
     """
 
     title: str
@@ -283,6 +299,7 @@ class Fix:
     effects: tuple[Effect, ...] = ()
     before: tuple[str, ...] = ()
     trials: tuple[tuple[AppRef, Part], ...] = ()
+    needs: tuple[Need, ...] = ()
 
 
 RelationKind = Literal[

@@ -60,6 +60,8 @@ class AppResult:
     spent: tuple[Cost, ...] = ()
     unread: bool = False
     labels: tuple[tuple[str, str], ...] = ()
+    version: str = ""
+    """Of the Argo CD that has it."""
 
 
 @dataclass(frozen=True)

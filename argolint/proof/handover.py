@@ -59,6 +59,8 @@ def _tried(
 ) -> Trial:
     key = trial.resource.key
     try:
+        if (owners := len(fleet.owners(key))) > _MOST_OWNERS:
+            raise CannotReplay(f"{owners:,} Applications list the object, and at most {_MOST_OWNERS} are replayed")
         resource = _known(app, key)
         moment, found = _synced_under_guard(resource, app, fleet)
         if trial.part == "release":
@@ -77,6 +79,10 @@ def _tried(
     except CannotReplay as reason:
         return replace(trial, why=str(reason))
     return replace(trial, why="", effects=effects.ordered(found))
+
+
+_MOST_OWNERS = 50
+"""Each of them is tried with all others."""
 
 
 def _known(app: App, key: ResourceKey) -> Resource:

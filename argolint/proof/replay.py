@@ -271,11 +271,11 @@ def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: Terms, b
     """The fields whose live value a sync keeps from now on: also those of rules that stood there without the option."""
     if not terms.respect_ignored:
         return frozenset()
-    known = before.rules.ignore if before.respect_ignored else ()
+    known = frozenset(before.rules.ignore if before.respect_ignored else ())
     rules = [
         rule for rule in terms.rules.ignore if rule not in known and _effective(rule) and matches_object(rule, desired)
     ]
-    kept = {pointer for rule in rules for side in (live, desired) for pointer in removed(rule, side)}
+    kept = {pointer for side in (live, desired) for pointer in removed(side, *rules)}
     return frozenset({*kept, *disputed(live, desired, rules), *(pair.claimed if rules else ())})
 
 
@@ -356,7 +356,10 @@ def _spoken_of(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
     touches = _touching(app.raw, after, ignored)
     for resource in app.resources:
         if touches(resource) and resource.live and resource.desired:
-            ways = [_way(raw, rules, resource.desired) for raw, rules in zip((app.raw, after), ignored, strict=True)]
+            ways = [
+                _way(raw, rules, resource.desired, fleet.version)
+                for raw, rules in zip((app.raw, after), ignored, strict=True)
+            ]
             if ways[0] != ways[1]:
                 yield resource
 
@@ -399,13 +402,13 @@ def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, today: T
     return _Pair(resource, live, desired, found, claimed)
 
 
-def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object) -> tuple[object, ...]:
+def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object, version: str) -> tuple[object, ...]:
     """All that the Application says about comparing and syncing this object. To respect `/status` alone means nothing."""
     own = {rule for rule in rules if matches_object(rule, desired)}
     effective = any(_effective(rule) for rule in own)
     return (
         own,
-        compare.strategy_of(raw, desired),
+        compare.strategy_of(raw, desired, version),
         compare.syncs_server_side(raw, desired),
         effective and compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
     )
@@ -456,7 +459,8 @@ def _redrawn(desired: Object, pair: _Pair, drawn: frozenset[Place]) -> Object:
 def _rewritten(synced: Object, pair: _Pair) -> Object:
     """The synced object after the writer of live's differing values has written them again.
 
-    What live holds exactly as it was applied last was written by Argo CD itself, and no one writes it again.
+    What live holds exactly as it was applied last was written by Argo CD itself, and no one writes it again. What live holds and
+    only the comparison leaves out (an ignore rule), no one has taken out.
     """
     before = compare.last_applied(pair.live)
     result = synced
@@ -467,7 +471,7 @@ def _rewritten(synced: Object, pair: _Pair) -> Object:
             continue
         if change.live is not MISSING:
             result = _put(result, split_pointer(change.pointer), change.live, insert=change.desired is MISSING)
-        elif get(result, change.pointer) == change.desired:
+        elif get(pair.live, change.pointer) is MISSING and get(result, change.pointer) == change.desired:
             result = without(result, change.pointer)
     return result
 

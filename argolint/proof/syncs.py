@@ -75,7 +75,7 @@ def terms_of(raw: Object, desired: Object, server_side_diff: bool, fleet: Fleet)
     """The terms that this version of the Application gives the object; `server_side_diff` is inferred, see OfToday."""
     return Terms(
         compare.rules_of(raw, fleet.settings, fleet.version),
-        compare.strategy_of(raw, desired, server_side=server_side_diff),
+        compare.strategy_of(raw, desired, fleet.version, server_side=server_side_diff),
         compare.syncs_server_side(raw, desired),
         compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
         compare.has_sync_option(raw, desired, "Replace=true"),
@@ -88,7 +88,7 @@ def compared(resource: Resource, live: Object, desired: Object, app: App, fleet:
     shown = tuple(sorted({*lasting, *(change.pointer for change in resource.pending)}))
     rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
     for server_side in (False, True):
-        strategy = compare.strategy_of(app.raw, desired, server_side=server_side)
+        strategy = compare.strategy_of(app.raw, desired, fleet.version, server_side=server_side)
         if resource.compared and compare.compare(live, desired, rules, strategy).pointers == shown:
             return OfToday(frozenset(shown), server_side)
     return None

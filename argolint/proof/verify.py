@@ -12,7 +12,7 @@ from dataclasses import replace
 from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
-from argolint.proof import effects, handover, losses
+from argolint.proof import effects, handover, losses, needs
 from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.proof.renders import Render, render_again
 from argolint.proof.replay import NOT_REPLAYED, Check, Looks, replay
@@ -38,6 +38,11 @@ def verify(
     fixes of it passes the same `today`. `check` is the finding's own rule, `others` what any rule finds that is not there
     today. Helm values are proven with `render`: what two renders drew differently must then come out equal.
     """
+    fix, works = needs.fitted(fix, (fleet.version,), app, fleet)
+    if not works:
+        return fix
+    if unserved := needs.not_served(fix, finding, app, fleet):
+        return replace(fix, verified=False, unverified=unserved)
     fix = _with(replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.of_edit(fix, finding, app))
     known = Today() if today is None else today
     looks = Looks(check, others)
@@ -76,7 +81,9 @@ def verify(
     return _with(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
 
 
-_AFTER_ITS_STEP = "it was replayed and works after its first step, which is a command; without it the next sync takes the live value away"
+_AFTER_ITS_STEP = (
+    "it was replayed and works after its first step, which is a command; without that step the next sync does harm"
+)
 
 
 def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
@@ -107,8 +114,17 @@ def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
     return f"the first sync takes more away than the edit does ({twice.pointer}), and the second one brings it back: sync again at once (`{again}`)"
 
 
-def verify_together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[Fact]], Iterable[Finding]]) -> Fix:
-    """A fleet finding's fix with its verdict: by the parts that its applications have tried, else by none."""
+def verify_together(
+    fix: Fix,
+    facts: Sequence[Fact],
+    rejoin: Callable[[Sequence[Fact]], Iterable[Finding]],
+    versions: Sequence[str] = (),
+) -> Fix:
+    """A fleet finding's fix with its verdict: by the parts that its applications have tried, else by none. `versions` are those of
+    their Argo CDs."""
+    fix, works = needs.fitted(fix, versions)
+    if not works:
+        return fix
     if not fix.trials:
         return unreplayed(fix)
     found = {*effects.told_by(fix), *handover.effects_of(fix, facts)}

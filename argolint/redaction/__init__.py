@@ -5,6 +5,7 @@
     documents   JSON and YAML inside a text; `lines`: files that are neither
     drawn       words that look drawn, where nothing else tells
     redactor    objects, their places, and the texts in them
+    sides       values of one place: hidden in one, hidden in all
     findings    the net below all rules
 
 What is hidden stands as `(masked)` in all that is printed, and under a keyed hash in a snapshot.
@@ -21,6 +22,7 @@ from argolint.redaction import commands, words
 from argolint.redaction.masks import MASK, agrees, stand_in
 from argolint.redaction.names import is_secret
 from argolint.redaction.redactor import HIDDEN, Redactor, Scope, is_core_secret
+from argolint.redaction.sides import alike
 from argolint.values import index_of, plain, shorten, split_pointer
 
 __all__ = [
@@ -31,9 +33,11 @@ __all__ = [
     "excerpt",
     "in_name",
     "in_place",
+    "in_places",
     "is_hidden",
     "of_secret",
     "show",
+    "show_sides",
     "stand_in",
     "without_secrets",
 ]
@@ -88,6 +92,24 @@ def in_place(value: Json, within: Json, pointer: str) -> Json:
     return PRINTED.value(value, name, everything=everything)
 
 
+Side = tuple[Json, Json]
+"""A value, MISSING where there is none, and the object in which it stands."""
+
+
+def in_places(pointer: str, *sides: Side) -> list[Json]:
+    """The values of one place in several objects as they may be printed: what is hidden in one is hidden in all."""
+    values = [value for value, _ in sides]
+    printed = [value if value is MISSING else in_place(value, within, pointer) for value, within in sides]
+    return alike(values, printed)
+
+
+def show_sides(pointer: str, *sides: Side, limit: int = 60) -> list[str]:
+    """The values of one place in several objects for a message, as `show` writes one."""
+    found = in_places(pointer, *sides)
+    secret = any(of_secret(within, pointer) or value == HIDDEN for value, (_, within) in zip(found, sides, strict=True))
+    return [show(value, pointer, limit, secret=secret) for value in found]
+
+
 def _command(node: Json, token: str) -> list[Json]:
     """What stands before the arguments of a container."""
     command = node.get("command") if isinstance(node, dict) and token == "args" else None  # noqa: S105  # a part of a pointer
@@ -108,9 +130,9 @@ def _called(node: Json, name: str, token: str, child: Json, everything: bool) ->
     return (name, everything) if isinstance(node, list) else (token, everything)
 
 
-def of_secret(obj: Object | None, pointer: str) -> bool:
+def of_secret(obj: Json, pointer: str) -> bool:
     """Whether this place is among the data of a core Secret, which Argo CD masks."""
-    return obj is not None and is_core_secret(obj) and split_pointer(pointer)[:1] in (("data",), ("stringData",))
+    return isinstance(obj, dict) and is_core_secret(obj) and split_pointer(pointer)[:1] in (("data",), ("stringData",))
 
 
 def is_hidden(value: Json, within: Json, pointer: str) -> bool:
@@ -138,11 +160,11 @@ def show(value: Json, pointer: str = "", limit: int = 60, within: Object | None 
 
 # JSON, or Go's own syntax where the API server is older than 1.32: core.PodTemplateSpec{...}, []string{...}, map[...].
 _REFUSED_VALUES = (
-    ("}", re.compile(r"Invalid value: [\w.*&()\[\]]*\{.*\}", re.DOTALL)),
-    ("]", re.compile(r"Invalid value: (?:map)?\[.*\]", re.DOTALL)),
+    ("}", re.compile(r"Invalid value: [\w.*&()\[\]]*\{.*", re.DOTALL)),
+    ("]", re.compile(r"Invalid value: (?:map)?\[.*", re.DOTALL)),
     ('"', re.compile(r"Invalid value: \"(?:[^\"\\]|\\.){40,}\"", re.DOTALL)),
 )
-"""Each with the sign that it ends in: after the last of these nothing is looked for, or every beginning would be read to the end."""
+"""Each with the sign that it ends in. The text is cut after the last of these, so a list or a map ends with the text."""
 
 
 def _without_refused(text: str) -> str:

@@ -53,6 +53,9 @@ _COMMANDS = (
     _after(r"((?i:pass|token|secret|key)[\w-]{0,40}[= ]<\(\s*(?:echo|printf)\s+(?:-\w+\s+){0,9}[\"']?)([^\s\"'$)]+)", "<("),
     _after(r"((?<![\w-])(?:-u|--user|--auth|--creds)[ =]?[\"']?[A-Za-z][\w.@-]{0,63}:)(?=[^\s\"':/]*[0-9!$%^])([^\s\"':/]{6,200})(?=[\s\"']|$)", "-u", "--user", "--auth", "--creds"),
     _after(r"(\bsend (?:-- )?\\{0,3}\")([^\s\"\\]{6,200})(?=\\{1,4}r)", "send "),
+    _after(r"((?i:login|token|pass|auth|secret|stdin)[^|;&\n]{0,60}?<<<\s*[\"']?)([^\s\"'$]+)", "<<<"),
+    _after(r"((?<![\w/:.])/(?i:pass(?:word|wd)?|pwd)[:=][\"']?)([^\s\"'/]+)", "/p", "/P"),
+    _after(r"((?<![\w/:.])/(?i:token|secret|api-?key)[:=][\"']?)(?=[^\s\"'/]*[0-9])([^\s\"'/]+)", "/t", "/T", "/s", "/S", "/a", "/A"),
     _after(r"(\b(?:trap2?sink|informsink)\s+\S{1,100}\s+)(\S+)", "sink"),
     _after(r"(:\s(?:PSK|RSA|XAUTH|EAP|ECDSA|PIN)\s+(?:\S{1,200}\s+)?\")([^\"\n]{1,400})(?=\")", ": PSK", ": RSA", ": XAUTH", ": EAP", ": ECDSA", ": PIN"),
     _after(r"(\bmessage-digest-key \d{1,3} md5 (?:\d )?)(\S+)", "message-digest-key"),
@@ -121,7 +124,8 @@ def start_of_secret(before: list[str], item: str) -> int | None:
     start = len(line) - len(item)
     for command in _named_in(line):
         for found in command.pattern.finditer(line):
-            if found.start(2) >= start and is_secret("secret", found[2]) and not found[2].startswith("$"):
+            said = is_secret("secret", found[2]) and not found[2].startswith("$")
+            if found.start(2) >= start and said and not _NEXT_PROGRAM.search(found[0]):
                 return found.start(2) - start
     return None
 
@@ -133,7 +137,13 @@ def _named_in(text: str) -> list[_Command]:
     return [_COMMANDS[number] for number in sorted(found) if flag or not _COMMANDS[number].flagged]
 
 
+_NEXT_PROGRAM = re.compile(r"(?:^|\s)(?:\|\|?|&&|;)(?:\s|$)")
+"""What stands behind it is no argument of the command: `htpasswd -niB | jq .`"""
+
+
 def _without(found: re.Match[str], hide: Hide) -> str:
     """What a well-known command takes after a flag of one letter."""
     value = found[2]
+    if _NEXT_PROGRAM.search(found[0]):
+        return found[0]
     return found[1] + (hide(value) if is_secret("secret", value) and not value.startswith("$") else value)

@@ -10,6 +10,7 @@ As in `forms`, no regular expression here takes more time than the text is long.
 from __future__ import annotations
 
 import re
+import string
 from functools import lru_cache
 
 from argolint.redaction.forms import Hide
@@ -42,7 +43,7 @@ _PUBLIC = re.compile(
 """Certificates and public keys, and the base64 of such; `MII…gIBAz` is a PKCS #12 keystore."""
 _MAY_BE_PUBLIC = re.compile("-----BEGIN|LS0tLS1C|MII|AAAA")
 _COUNTED = re.compile(
-    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?<![0-9A-Za-z])(?:19|20)\d{6}[Tt]\d{4,9}[Zz]?(?![0-9A-Za-z])"
+    r"(?<![0-9A-Za-z])(?:01[0-9A-HJKMNP-TV-Z]{24}|01[0-9a-hjkmnp-tv-z]{24})(?![0-9A-Za-z])|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?<![0-9A-Za-z])(?:19|20)\d{6}[Tt]\d{4,9}[Zz]?(?![0-9A-Za-z])"
 )
 _CODE, _DATE = re.compile(r"[A-Z]{1,7}[0-9]+|[0-9A-F]+"), re.compile(r"(?:19|20)\d\d(?:\d\d){0,5}|\d{1,2}(?:0{3,})?")
 _SIZES = frozenset(
@@ -55,6 +56,8 @@ _OPEN = word_set(
     " host hosts hostname domain path paths file branch chart repo"
 )
 """At the end of its name: an identifier, a name, what is public."""
+_PLACES = word_set("host hosts hostname domain path paths file branch chart repo")
+"""Of these, what is called so because it leads somewhere: one long word of letters and digits does not."""
 _DIGESTS = word_set("checksum checksums digest digests hash fingerprint fingerprints")
 _CALLED = re.compile(
     r"(?<![A-Za-z])(?P<name>[A-Za-z][\w./~-]{0,80})(?:[\"'\\]{0,4}\s{0,8}[:=]\s{0,8}|@)[\"'\\]{0,4}\Z|\b(?:item|record|vault|project|folder|uid|id) [\"']?\Z|(?:\barn:|\bsha\d{1,3}[-:])[^\s\"']{0,200}\Z|(?:\A|[\s\"'=(,\[])(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,20}\Z"
@@ -68,6 +71,11 @@ def is_open(name: str) -> bool:
     """Whether what has this name may look drawn and is no secret: an identifier, a digest, a version, something public."""
     found = [part for part in parts(name[-_BEFORE:]) if not part.isdigit()]
     return bool(found) and (found[-1] in _OPEN or not _DIGESTS.isdisjoint(found))
+
+
+def is_place(name: str) -> bool:
+    """Whether what has this name leads somewhere."""
+    return parts(name[-_BEFORE:])[-1:] in {(word,) for word in _PLACES}
 
 
 def may_stand_in(text: str) -> bool:
@@ -96,8 +104,8 @@ def _each(pattern: re.Pattern[str], text: str, hide: Hide) -> str:
 
 
 def _is_drawn(found: re.Match[str]) -> bool:
-    """Whether letters and digits of this word take turns as chance makes them; UUIDs and times in it count for nothing."""
-    word = _COUNTED.sub("", found[0])
+    """Whether letters and digits of this word take turns as chance makes them; UUIDs, ULIDs, KSUIDs and times in it count for nothing."""
+    word = _KSUID.sub(lambda one: "" if _has_time(one[0]) else one[0], _COUNTED.sub("", found[0]))
     match found.lastgroup:
         case "hex":
             return len(set(word)) >= _VARIED
@@ -114,9 +122,25 @@ def _is_drawn(found: re.Match[str]) -> bool:
     return bool(re.search("[a-z]", word) and re.search("[A-Z]", word)) and _length_of_parts(word) < _SHORT
 
 
+_KSUID = re.compile(r"(?<![0-9A-Za-z])[0-9A-Za-z]{27}(?![0-9A-Za-z])")
+_SINCE, _UNTIL = 96_000_000, 461_920_000
+"""From June 2017, when KSUIDs came, to the end of 2028, in the seconds of a KSUID, which counts from 1,400,000,000."""
+_BASE_62 = {
+    letter: place for place, letter in enumerate(string.digits + string.ascii_uppercase + string.ascii_lowercase)
+}
+
+
+def _has_time(word: str) -> bool:
+    """Whether the first 4 of the 20 bytes that this word of base 62 writes are a time of these years (segmentio/ksuid)."""
+    number = 0
+    for letter in word:
+        number = number * 62 + _BASE_62[letter]
+    return _SINCE <= number >> 128 < _UNTIL
+
+
 _SHORTEST, _SHORT, _MIXED, _LONG = 2.2, 2.5, 2.7, 12
 """Letters and digits that a part of a drawn word has at most on average, from 8, 10 and 12 letters on: the longer a word, the more is known."""
-_SHORTEST_WORD, _VARIED, _LONGEST_CODE, _FEW, _SMALL = 8, 10, 15, 4, 3.2
+_SHORTEST_WORD, _VARIED, _LONGEST_CODE, _FEW, _SMALL, _LONGEST_WORD = 8, 10, 15, 4, 3.2, 20
 
 
 def _is_mixed(run: str) -> bool:
@@ -124,7 +148,16 @@ def _is_mixed(run: str) -> bool:
         return len(run) > 30 and bool(re.search("[A-Z]", run)) and _length_of_parts(run) < 2
     if _CODE.fullmatch(run) and len(run) <= _LONGEST_CODE:
         return False
-    if _length_of_parts(run) < (_MIXED if len(run) >= _LONG else _SHORT if len(run) >= _VARIED else _SHORTEST):
+    most = (
+        _SMALL
+        if len(run) >= _LONGEST_WORD
+        else _MIXED
+        if len(run) >= _LONG
+        else _SHORT
+        if len(run) >= _VARIED
+        else _SHORTEST
+    )
+    if _length_of_parts(run) < most:
         return not re.fullmatch("[0-9A-F]+", run)
     numbers = [one for one in re.findall("[0-9]+", run) if one not in _SIZES and not _DATE.fullmatch(one)]
     return len(run) >= _LONG and not re.search("[a-z]", run) and not re.fullmatch("[0-9A-F]+", run) and bool(numbers)

@@ -81,7 +81,19 @@ def _is_posted(rest: str) -> bool:
     return any(looks_typed(part) for part in rest.split("/"))
 
 
+def _is_called(rest: str) -> bool:
+    """Whether a part of a path is a long word with digits, as only a key is: no `v1beta1`, no name of an object."""
+    return any(len(part) >= _LONG_PART and looks_typed(part) for part in rest.split("/"))
+
+
+_LONG_PART, _BEFORE_PASSWORD = 12, 3
 _SHARED_ACCESS = re.compile(r"((?<![\w])sig=)([\w%+/=-]{8,400})(?=(?:&\w{1,4}=[^&\s]{0,400}){1,12})")
+_HOOK_PATH = re.compile(
+    r"((?<![\w/.:-])/(?:[\w.-]{1,100}/){0,8}?(?:(?:incoming)?(?:web)?hooks?(?:b2)?)/)(?=[\w/-]*?[A-Za-z0-9]{12})([\w/-]{12,400})"
+)
+"""The path alone of such an address, as an Ingress has it."""
+_PGPASS = re.compile(r"(?m)^([ \t]*[\w.*-]{1,253}:(?:\d{2,5}|\*):[\w*$-]{1,64}:[\w.*$@-]{1,64}:)([^\s:]{4,200})$")
+"""A line of .pgpass: host, port, database, user, password."""
 _CRYPT = re.compile(
     r"\$(?:apr1|1|2[abxy]?|5|6|7|y|gy|argon2(?:id|i|d)|pbkdf2(?:-\w+)?|scrypt|bcrypt-sha256)\$[\w./+=,$-]{8,}"
     r"|\{(?:PLAIN|CRAM-MD5|DIGEST-MD5|SSHA(?:\d+)?|SHA(?:\d+)?|CRYPT|PBKDF2\w*)\}[\w./+=$-]{8,}"
@@ -136,6 +148,10 @@ def _by_form(text: str, hide: Hide, userinfo: Hide | None) -> str:
         text = _HOOK.sub(lambda found: found[1] + hide(found[2]), text)
         text = _POSTS.sub(lambda found: found[1] + (hide(found[2]) if _is_posted(found[2]) else found[2]), text)
         text = _URL.sub(lambda found: found[1] + _address(found[1], found[2], hide, userinfo), text)
+    if "hook" in text.lower():
+        text = _HOOK_PATH.sub(lambda found: found[1] + (hide(found[2]) if _is_called(found[2]) else found[2]), text)
+    if text.count(":") > _BEFORE_PASSWORD:
+        text = _PGPASS.sub(lambda found: found[1] + (hide(found[2]) if looks_typed(found[2]) else found[2]), text)
     if "sig=" in text:
         text = _SHARED_ACCESS.sub(lambda found: found[1] + hide(found[2]), text)
     if "2F%" in text or "2f%" in text:

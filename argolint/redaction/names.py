@@ -57,7 +57,7 @@ def word_set(text: str) -> frozenset[str]:
 _ACCOUNTS = word_set(
     "db database root admin user bind ldap smtp mail my mysql pg postgres redis mongo rabbit ftp sa sudo key store trust auth proxy"
 )
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_WORD = re.compile(r"[bB]64(?![0-9])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _JOINED = {
     **{
         word: (word,)
@@ -70,7 +70,7 @@ _JOINED = {
         f"{word}key": (word, "key")
         for word in (
             *("api", "secret", "access", "private", "master", "signing", "encryption", "app", "auth", "account"),
-            *("shared", "session", "storage", "license", "routing", "deploy", "psk", "preshared"),
+            *("shared", "session", "storage", "license", "routing", "deploy", "psk", "preshared", "priv", "enc"),
         )
     },
     **{f"{word}{end}": (word, "password") for word in _ACCOUNTS for end in ("pass", "pw", "pwd")},
@@ -87,7 +87,7 @@ _ENDS_IN_PASS = re.compile(r"(?!by|com|encom|sur|tres|under|over|multi|proxy|im|
 _TAILS = word_set(
     "value val plain plaintext clear cleartext raw text string str literal base64 b64 encoded encrypted pem data"
     " prod production staging stage dev development test testing qa uat live local default main primary secondary backup"
-    " base old new current previous prev next last first env environment override txt asc"
+    " b64 hs rs es base old new current previous prev next last first env environment override txt asc"
 )
 """Words at the end that tell which one of several, or how it is written, and not what."""
 
@@ -98,7 +98,7 @@ _PASSWORDS = word_set(
 _FOREIGN = word_set("пароль 密码 密碼 口令 パスワード 暗証番号 비밀번호 סיסמה סיסמא رمز")
 _LOOKALIKES = str.maketrans("аеіјкорсхуԁѕһԛԝαοερτκιν", "aeijkopcxydshqwaoeptkiv")
 """Letters of other alphabets that look like Latin ones: `pаssword`."""
-_ABBREVIATED = word_set("pass pwd pw")
+_ABBREVIATED = word_set("pass pwd pw pword pwrd passw psw psswd")
 """Passwords where they end a name: `DB_PASS`; `passThrough` is none."""
 _TOLD = word_set(
     "file files path paths dir directory folder name names policy policies length size min max minimum maximum ttl timeout"
@@ -111,12 +111,12 @@ _TOLD = word_set(
     " setting options option rule rules check checker characters chars special retries attempts lockout interval cron schedule"
     " hashing rounds iterations cost page form screen namespace create created expose email audience issuer scope scopes role"
     " provider subject server realm service account title description status reason message class engine backend group kind"
-    " lifetime alg mtime ctime time timestamp date at since until validity duration period leeway limit limits refresh request requests review usage via path in"
+    " lifetime alg mtime ctime time timestamp date at since until validity duration period leeway limit limits refresh request requests review usage via path in stdin"
 )
 """What may be said of secrets openly: `passwordPolicy`, `PASSWORD_FILE`, `tokens: {issuer: …}`."""
 
 _KEYS = word_set(
-    "api app application account secret private access signing sign encryption enc encrypt sso service decryption crypto cipher fernet master session storage auth ssh"
+    "api app application account secret private priv access signing sign encryption enc encrypt sso service decryption crypto cipher fernet master session storage auth ssh"
     " license licence deploy hmac shared root admin jwt cookie rsa dsa ecdsa ed25519 aes consumer write ingest ingestion"
     " integration routing instrumentation subscription function security bot webhook unseal recovery seal wrapping sealing"
     " csrf xsrf preshared personal wireguard gpg pgp psk registration enrollment erlang salt vault transit kms gossip"
@@ -144,10 +144,13 @@ _TYPED_PAIRS = frozenset(
             ("registration", "code"),
             ("invite", "code"),
         ),
+        *(("secret", "code"), ("secrete", "code"), ("secret", "word")),
         *(("serial", "number"), ("product", "key"), ("wifi", "key"), ("shared", "access"), ("secure", "cookie")),
     )
 )
 _SEVERAL = word_set("tokens jwts salts")
+_SHOUTED_TAILS = word_set("json yaml xml")
+"""Likewise at the end of the name of an environment variable alone: a file `secret.yaml` is read."""
 _SHORT = word_set("pat sk pin otp totp hotp sas")
 """Secrets where an environment variable is called so (`GITHUB_PAT`); elsewhere too common as words."""
 
@@ -165,6 +168,8 @@ _SURE = word_set(
 _NEAR = word_set("token tokens secret secrets credential credentials password passwords auth jwt bearer")
 _DIGEST = word_set("checksum checksums sha sha1 sha256 sha512 md5 digest hash fingerprint etag")
 _DIGESTS = frozenset((word,) for word in _DIGEST)
+_UNSAID = frozenset((word,) for word in ("key", "value", "data"))
+"""Words that leave it to what stands before them: `secrets.example.com/key`."""
 
 
 _AFTER_PASS = word_set("word words phrase phrases code codes")
@@ -219,9 +224,10 @@ def sort_of(name: str) -> Sort:
     if found[-2:] in _LISTS or found[-3:] == ("secure", "json", "data"):
         return "several"
     kept = found
-    while len(kept) > 1 and (kept[-1] in _TAILS or kept[-1].isdigit()):
+    tails = _TAILS | _SHOUTED_TAILS if name.isupper() else _TAILS
+    while len(kept) > 1 and (kept[-1] in tails or kept[-1].isdigit()):
         kept = kept[:-1]
-    if kept[-2:] in _TYPED_PAIRS:
+    if kept[-2:] in _TYPED_PAIRS or (found in _UNSAID and not _NEAR.isdisjoint(parts(prefix))):
         return "typed"
     if sort := _by_head(kept, shouted=name.isupper()):
         return sort

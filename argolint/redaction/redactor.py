@@ -17,6 +17,7 @@ from argolint.redaction.names import (
     is_mask,
     is_secret,
     is_secret_number,
+    looks_drawn,
     looks_typed,
     parts,
     sort_of,
@@ -82,7 +83,7 @@ _CODE = tuple(
 )
 _NAME = re.compile(r"[A-Za-z_][\w.-]{1,80}")
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
-_MAY_HOLD = re.compile(r"[=:]|-[-paAuUw]|\A-\w|://|(?i:\b(?:bearer|basic|apikey|token|pass\w*|auth)[ (<\[])")
+_MAY_HOLD = re.compile(r"[=:]|hooks?/|-[-paAuUw]|\A-\w|://|(?i:\b(?:bearer|basic|apikey|token|pass\w*|auth)[ (<\[])")
 _SHORTEST = 20
 """A shorter text without such a sign is no token, no address and no command line."""
 _LIKE_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
@@ -199,11 +200,10 @@ class Redactor:
                 return self._hide(item)  # `[DB_PASSWORD, x]`
             if len(items) == _PAIR and looks_typed(item) and sort_of(name) in _LOGGED_IN and is_secret("mode", item):
                 return self._hide(item)  # `basicAuth: [admin, x]`
-            if before.startswith("-") or item.startswith("-"):
-                earlier = [i for i in items[max(0, index - commands.ARGUMENTS) : index] if isinstance(i, str)]
-                start = commands.start_of_secret(earlier, item)
-                if start is not None:
-                    return item[:start] + self._hide(item[start:])
+            earlier = [i for i in items[max(0, index - commands.ARGUMENTS) : index] if isinstance(i, str)]
+            start = commands.start_of_secret(earlier, item)
+            if start is not None:
+                return item[:start] + self._hide(item[start:])
         found: str = self._node(item, name, everything=False)
         return found
 
@@ -264,7 +264,8 @@ def _manner(name: str, text: str) -> str:
         return "shell"
     if name.endswith(_CODE) or text.startswith("#!"):
         return "code"
-    return "named" if drawn.is_open(name) and not _SPACE.search(text) else tables.lists_of(name)
+    open_ = drawn.is_open(name) and not _SPACE.search(text) and not (drawn.is_place(name) and looks_drawn(text))
+    return "named" if open_ else tables.lists_of(name)
 
 
 _SPACE = re.compile(r"\s")
@@ -281,7 +282,7 @@ _SURE, _LOGGED_IN = ("password", "secret"), ("login", "object", "method", "mode"
 _CUT_SECRET = re.compile(r"\"kind\"\s*:\s*\"Secret(?:List)?\"")
 
 
-_LISTED, _METADATA, _ANNOTATIONS = "\0items", "\0metadata", "\0annotations"
+_LISTED, _METADATA, _ANNOTATIONS, _TEMPLATE = "\0items", "\0metadata", "\0annotations", "\0template"
 """Places within Secrets; names of fields hold no NUL."""
 _KEYED = {
     (word,)
@@ -300,7 +301,7 @@ _COPIES = {(word,) for word in word_set("data content contents value values back
 
 def _is_special(node: Object, name: str) -> bool:
     """A cheap look: False for a map in which every child is called what its key says."""
-    if _says_more(name):
+    if _says_more(name) or _makes_secret(node, name):
         return True
     if _has_none(node, _TELLING):
         return False
@@ -313,6 +314,11 @@ def _is_special(node: Object, name: str) -> bool:
         or ("key" in node and parts(name)[-1:] in _KEYED)
         or ("p" in node and not _USERS.isdisjoint(node))
     )
+
+
+def _makes_secret(node: Object, name: str) -> bool:
+    """Whether this is the template of a Secret, as External Secrets and Sealed Secrets have it; one of pods has a `spec`."""
+    return name == "template" and isinstance(node.get("data"), dict) and "spec" not in node
 
 
 def _has_none(node: Object, keys: frozenset[str]) -> bool:
@@ -368,6 +374,10 @@ class Scope:
             return _ANNOTATIONS, False
         if self._annotations:
             return key, parts(key)[-1:] in _COPIES
+        if self._name == _TEMPLATE:
+            return key, isinstance(child, str) and "{{" not in child
+        if key == "data" and _makes_secret(self._node, self._name):
+            return _TEMPLATE, False
         if self._named and key in _VALUES:
             return self._named, False
         if self._heir and sort_of(key) == "":

@@ -17,7 +17,7 @@ from argolint.redaction.tables import in_table
 _SCHEME = re.compile(
     r"(?i)(?<![\w-])((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)?\b(bearer|basic|digest|negotiate|apikey|token)(\\?[ ]+)([\w.~+/=:-]{4,})"
 )
-_NAME = r"[A-Za-z_][\w.~/\[\]\u00ad\u200b-\u200f\u2060\ufeff-]{0,120}"
+_NAME = r"[^\W\d][\w.~/\[\]\u00ad\u200b-\u200f\u2060\ufeff-]{0,120}"
 _QUOTE = r"\\{0,3}[\"']"
 _LOOKED_AT = 512
 _PAIR = re.compile(
@@ -55,9 +55,10 @@ _LISTED_PAIR = re.compile(
 _POINTED = re.compile(r"([\"'](?P<name>/[\w/.~-]{1,200})[\"']: ?[\"'])(?P<value>[^\"'\n]{1,400})(?=[\"'])")
 """`'/db/password': 'x' does not match`"""
 _LOGGED_IN = re.compile(
-    r"(?i)(\b(?:credentials?|log(?:ged )?in(?: with| as)?|auth) [\"'`(]?[\w.@-]{1,64} ?[:/] ?)([^\s\"'`,;:/()]{6,200})"
+    r"(?i)(\b(?:credentials?(?: are| is| were| used)?|log(?:ged )?in(?: with| as| failed for)?|auth\w{0,12}(?: failed)?(?: for| as)?)"
+    r":? (?:user )?[\"'`(]?[\w.@-]{1,64} ?[:/] ?)([^\s\"'`,;:/()@]{6,200})"
 )
-"""`credentials admin:x rejected`, `login admin/x failed`: only what looks like one."""
+"""`credentials admin:x rejected`, `login failed for admin:x@db`: only what looks like one."""
 _CELL = re.compile(
     r"(^[ \t]*+\|[ \t]*+[*`]{0,2}(?P<name>[A-Za-z][\w .-]{0,60}?)[*`]{0,2}[ \t]*\|[ \t]*`?)(?P<value>[^\s|`]{4,200})(?=`?[ \t]*\|)",
     re.MULTILINE,
@@ -115,7 +116,9 @@ _QUOTED_PAIR = re.compile(
     r"(%(?:25)?22(?P<name>[\w.-]{1,120})%(?:25)?22%(?:25)?3A%(?:25)?22)(?P<value>(?:(?!%(?:25)?22)[^\s\"'<>]){1,4096})"
 )
 """`%22password%22%3A%22x%22`: JSON in an address."""
-_FLAG = re.compile(r"(?<![^\s\"'(\[,=;|&])(--?[A-Za-z][\w.-]{1,80})[ \t]+(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'-][^\s\"']*)")
+_FLAG = re.compile(
+    r"(?<![^\s\"'(\[,=;|&])(--?[A-Za-z][\w.-]{1,80})[ \t]+(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'<>|&;-][^\s\"']*)"
+)
 _NAMED = re.compile(
     rf"(?i)(\b(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}(?P<q>{_QUOTE})?(?P<name>[\w.-]{{1,120}})(?(q)(?P=q))[,\s+-]{{1,60}}{_QUOTE}?(?:value|content){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}})"
     rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n])*?(?P=open)|'[^'\n]*'|\{{\{{[^{{}}\n]{{0,400}}\}}\}}|[^\s\"',;}}\]>]+)"
@@ -134,7 +137,7 @@ _DEFAULT = re.compile(
 )
 """`SECRET_KEY = os.environ.get("X", "x")`"""
 _ELEMENT = re.compile(
-    r"(<(?P<name>[A-Za-z][\w.:-]{0,80})(?:\s[^<>]{0,400})?>(?:\s{0,80}<(?i:value|string|!\[CDATA\[)>?\s{0,80})?)(?P<value>[^<>\]]{1,4096})(?=</|\]\]>)"
+    r"(<(?P<name>[A-Za-z][\w.:-]{0,80})(?:\s[^<>]{0,400})?>(?:\s{0,80}<(?i:value|string|!\[CDATA\[)>?\s{0,80}+)?)(?P<value>[^<>\]]{1,4096})(?=</|\]\]>)"
 )
 _NAMED_ELEMENT = re.compile(
     r"(<(?:[\w-]{1,40}-)?(?:name|key)>\s{0,80}(?P<name>[\w.-]{1,120})\s{0,80}</(?:[\w-]{1,40}-)?(?:name|key)>\s{0,80}(?:<[\w-]{1,40}-type>[^<>]{0,200}</[\w-]{1,40}-type>\s{0,80})?<(?:[\w-]{1,40}-)?(?:value|string)>)(?P<value>[^<>]{1,4096})(?=</)"
@@ -160,7 +163,7 @@ _STEMS = re.compile(
     r"pass|secret|token|key|auth|cred|pwd|dsn|jwt|salt|pepper|bearer|basic|cookie|webhook|connection|htpasswd|netrc|keytab|mnemonic"
     r"|psk|hmac|otp|sas|_pat|_sk|_pin|pw[=: ]|[-_]pw|community|login|connect\(|pdo\(|crypt\(|securejson|users\]|admins\]|user ?="
     r"|licen[cs]e|serial|commun|seed|unseal|enrol|encrypt|activation|_hec|sak\b|signing|shared.?access|createaccount|pfx"
-    r"|wort|senha|clave|geheim|heslo|haslo|jelszo|parol|sifre|losenord|adgangskode|salasana|slaptaz|lozink"
+    r"|contrase|пароль|密码|密碼|口令|パスワード|暗証|비밀번호|סיסמ|<<<|wort|senha|clave|geheim|heslo|haslo|jelszo|parol|sifre|losenord|adgangskode|salasana|slaptaz|lozink"
 )
 _JQ_LITERAL = re.compile(
     r"(\.(?:value|data|stringData|\w{0,60}(?i:password|passwd|secret|token|apikey))(?:\[[^\]\n]{0,80}\]|\.[\w-]{1,80})?\s*[!=]=\s*\")([^\"\\\n]{1,400})(?=\")"

@@ -41,11 +41,12 @@ def namespaced() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Field:
-    """An entry of references.yaml: where the field stands, and what it may name, the default first."""
+    """An entry of references.yaml: where the field stands, and what it may name, the default first, or none where it must say the kind."""
 
     at: tuple[str, ...]
     group: str
     kinds: Mapping[str, str]
+    says: bool
 
 
 @cache
@@ -55,7 +56,10 @@ def _fields() -> Mapping[tuple[str, str], Sequence[_Field]]:
     for entry in load(__package__, "references.yaml"):
         for holder in entry["by"]:
             group, _, kind = holder.partition("/")
-            fields = [_Field(split_pointer(at), entry["group"], entry["kinds"]) for at in entry["at"]]
+            fields = [
+                _Field(split_pointer(at), entry["group"], entry["kinds"], entry.get("says", False))
+                for at in entry["at"]
+            ]
             found.setdefault((group, kind), []).extend(fields)
     return found
 
@@ -130,8 +134,9 @@ def _storage_class(spec: Object, at: str) -> Iterator[Reference]:
 def _of_field(field: _Field, node: Json, at: str, namespace: str) -> Iterator[Reference]:
     """What the field of an entry of references.yaml names."""
     reference: Object = node if isinstance(node, Mapping) else {"name": node}
-    kind = reference.get("kind") or next(iter(field.kinds))
-    if kind in field.kinds and (reference.get("group") or field.group) == field.group:
+    kind = reference.get("kind") or ("" if field.says else next(iter(field.kinds)))
+    group = reference.get("group") or group_of(reference) or field.group
+    if isinstance(kind, str) and kind in field.kinds and group == field.group:
         where = (reference.get("namespace") or namespace) if field.kinds[kind] == "namespaced" else ""
         yield from _named(field.group, kind, where, reference.get("name"), f"{at}/name" if reference is node else at)
 

@@ -16,6 +16,7 @@ from argolint.redaction.findings import guarded, guarded_failure
 from argolint.reports import causes
 from argolint.reports.document import (
     SCHEMA_VERSION,
+    STALE,
     Application,
     Counts,
     Report,
@@ -29,6 +30,7 @@ from argolint.reports.document import (
     ReportedResource,
     ReportedSource,
     Server,
+    Stale,
     Summary,
     Tool,
     counted,
@@ -75,7 +77,15 @@ def build(
         tuple(map(without_secrets, remarks)),
         causes=causes.causes(findings, titles),
         applications=tuple(_applications(outcome, findings)),
+        stale=tuple(_stale(findings)) or msgspec.UNSET,
     )
+
+
+def _stale(findings: Iterable[ReportedFinding]) -> Iterator[Stale]:
+    """What the report says first: Argo CD's own verdicts are old."""
+    for found in findings:
+        if found.rule == STALE and found.suppressed is None:
+            yield Stale(found.app.server, found.cause or "", found.message, found.fingerprint)
 
 
 def _shown(mark: Identity) -> Identity:

@@ -18,8 +18,8 @@ from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.comparison import managed_fields
 from argolint.errors import UsageError
-from argolint.model import AppRef, Change, Finding, Json, Object, ResourceId, Symptom, Writer
-from argolint.redaction import HIDDEN, excerpt, in_name, show, without_secrets
+from argolint.model import AppRef, Change, Finding, Object, ResourceId, Symptom, Writer
+from argolint.redaction import HIDDEN, excerpt, in_name, show, show_sides, without_secrets
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.values import get, split_pointer
@@ -308,7 +308,7 @@ def _comments(finding: Finding, resource: Resource, group: Sequence[Change]) -> 
 
 
 def _changed(resource: Resource, change: Change) -> FieldState:
-    sides = (change.desired, resource.predicted), (change.live, resource.normalized)
+    sides = zip(change.sides, (resource.predicted, resource.normalized), strict=True)
     desired, live = (
         HIDDEN if change.masked else show(value, change.pointer, 80, obj or {}, secret=change.secret)
         for value, obj in sides
@@ -317,17 +317,15 @@ def _changed(resource: Resource, change: Change) -> FieldState:
 
 
 def _asked_field(resource: Resource, pointer: str) -> FieldState:
+    states = resource.desired or {}, resource.live or {}
+    desired, live = show_sides(pointer, *((get(state, pointer), state) for state in states), limit=80)
     return FieldState(
         pointer,
-        _shown(resource.desired, pointer, get(resource.desired or {}, pointer)) if resource.desired_known else None,
-        _shown(resource.live, pointer, get(resource.live or {}, pointer)) if resource.live_known else None,
+        desired if resource.desired_known else None,
+        live if resource.live_known else None,
         True,
         _writers(resource, pointer),
     )
-
-
-def _shown(obj: Object | None, pointer: str, value: Json) -> str:
-    return show(value, pointer, limit=80, within=obj or {})
 
 
 def _writers(resource: Resource, pointer: str) -> tuple[Wrote, ...]:

@@ -262,6 +262,19 @@ class Point(msgspec.Struct, frozen=True):
     gone: Number = 0
 
 
+class Stale(msgspec.Struct, frozen=True):
+    """Verdicts of Argo CD that are old, on which every other finding of these applications rests. `fingerprint` is that of the finding."""
+
+    server: str
+    cause: str
+    message: str
+    fingerprint: str
+
+
+STALE = "verdict-stale"
+"""The rule whose findings a report repeats as `stale`, at its top."""
+
+
 class Report(msgspec.Struct, frozen=True):
     schema_version: str
     tool: Tool
@@ -278,6 +291,7 @@ class Report(msgspec.Struct, frozen=True):
     rules: tuple[RanRule, ...] = ()
     trend: tuple[Point, ...] = ()
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
+    stale: tuple[Stale, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 _ADDRESS = re.compile(r"https?://[\w.:/~-]+")

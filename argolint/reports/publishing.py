@@ -10,6 +10,7 @@ import contextlib
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -55,6 +56,7 @@ class Cluster:
         self._url = url.rstrip("/")
         self._session = requests.Session()
         self._session.trust_env = False
+        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
         self._session.verify = str(ca) if ca else True
         self._session.headers.update({"Authorization": f"Bearer {token}", "Accept": "application/json"})
 
@@ -65,6 +67,8 @@ class Cluster:
         for _ in range(_MOST_PAGES):
             answer = self._call("GET", f"/apis/{API_VERSION}/reports", query, accept=_METADATA)
             for item in items(answer, "items"):
+                if dig(item, "metadata", "labels", LABEL) != "true":
+                    continue  # whatever the server makes of the selector
                 place = f"{text_at(item, 'metadata', 'namespace')}/{text_at(item, 'metadata', 'name')}"
                 found[place] = text_at(item, "metadata", "resourceVersion")
             token = text_at(answer, "metadata", "continue")

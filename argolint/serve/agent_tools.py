@@ -9,8 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import os
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from argolint import __version__
 from argolint.errors import ArgolintError
-from argolint.host import programs
-from argolint.host.programs import Limits
+from argolint.host.programs import Limits, run_argolint
 from argolint.plugins import load_rules
 from argolint.reports.document import Report, from_json
 from argolint.reports.formats import link_of, with_server_names
 from argolint.serve import agent_answers
+from argolint.serve.agent_wire import standard_streams
 
 if TYPE_CHECKING:
     import anyio
@@ -102,12 +100,7 @@ class Tools:
 
     def _run(self, command: str, *arguments: str) -> bytes:
         try:
-            ended = programs.run(
-                (sys.executable, "-m", "argolint", command, *arguments),
-                name=f"argolint {command}",
-                env=os.environ,
-                limits=_LIMITS,
-            )
+            ended = run_argolint((command, *arguments), _LIMITS)
         except (OSError, ValueError) as error:  # a word that no command line takes: it holds a NUL, or is too long
             reason = getattr(error, "strerror", None) or error
             raise ArgolintError(
@@ -131,7 +124,18 @@ def serve(source: Sequence[str]) -> None:
     turns = anyio.CapacityLimiter(_AT_ONCE)
     for tool in (tools.list_findings, tools.get_finding, tools.why, tools.owners, tools.explain_rule):
         server.tool(annotations=reads, structured_output=False)(_answering(tool, turns))
-    server.run("stdio")
+    with standard_streams(_is_message):
+        server.run("stdio")
+
+
+def _is_message(line: str) -> bool:
+    from mcp.types import jsonrpc_message_adapter
+
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _answering(tool: Callable[..., str], turns: anyio.CapacityLimiter) -> Callable[..., Awaitable[str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import re
 import socket
 import threading
 import time
@@ -143,10 +144,13 @@ def _end(sock: Any) -> None:
         sock.shutdown(socket.SHUT_RDWR)  # its thread reads the end and is done
 
 
+_HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:]+))(?::\d*)?", re.ASCII)
+
+
 def _name(host: str) -> str:
-    """The host of a `Host` header without its port."""
-    name = host.strip().lower()
-    return name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
+    """The host of a `Host` header without its port; empty for what is none, as `[::1].example.com`."""
+    found = _HOST.fullmatch(host.strip().lower())
+    return (found["address"] or found["name"]) if found else ""
 
 
 class _Handler(BaseHTTPRequestHandler):

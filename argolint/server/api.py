@@ -1,7 +1,7 @@
 """The Argo CD REST API: one function per endpoint over any Transport. All of them are reads.
 
 Field names and shapes: pkg/apis/application/v1alpha1/types.go and server/application/application.proto of Argo CD.
-Lists may be `null`; numbers are numbers whatever swagger.json says; every field is optional (2.8 to 3.5 differ).
+Lists may be `null`; numbers are numbers whatever swagger.json says; every field is optional (2.8 to 3.6 differ).
 """
 
 from __future__ import annotations

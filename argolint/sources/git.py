@@ -43,6 +43,7 @@ _OVERRULED = (
     "core.attributesFile=/dev/null",
     "core.excludesFile=/dev/null",
     "core.untrackedCache=false",
+    "core.commitGraph=false",
     "credential.helper=",
     "submodule.recurse=false",
     "diff.ignoreSubmodules=all",
@@ -56,6 +57,7 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "",  # no transport at all
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": "/dev/null",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_TERMINAL_PROMPT": "0",

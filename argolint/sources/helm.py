@@ -108,11 +108,14 @@ def _without_commas(value: str) -> str:
     return value if value.startswith("{") and value.endswith("}") else re.sub(r"(?<!\\),", r"\\,", value)
 
 
-def find() -> str:
-    """The helm on PATH. UsageError when there is none."""
-    found = bounded.find("helm")
+def find(*checkouts: Path) -> str:
+    """The helm on PATH that lies in no checkout. UsageError when there is none."""
+    found = bounded.find("helm", *checkouts)
     if found is None:
-        raise UsageError("--helm-render needs helm, and there is none on PATH", "install Helm 3 or 4")
+        raise UsageError(
+            "--helm-render needs helm, and there is none on PATH",
+            "install Helm 3 or 4; a folder of PATH that is relative or inside the checkout does not count",
+        )
     return found
 
 

@@ -6,12 +6,14 @@ Decoded JSON holds dicts and lists and nothing else; asking for those, and not f
 from __future__ import annotations
 
 import math
+import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -285,16 +287,31 @@ def enumerated(words: Sequence[str], noun: str = "", limit: int | None = 3) -> s
 
 def same_repository(one: str, other: str) -> bool:
     """Whatever the protocol, user, port or `.git` (util/git/git.go, NormalizeGitURL)."""
-    return bool(one) and _bare_address(one) == _bare_address(other)
+    return bool(one) and bare_address(one) == bare_address(other)
 
 
-def _bare_address(url: str) -> str:
-    text = url.strip().lower()
+_HOSTS = {
+    "ssh.github.com": "github.com",
+    "altssh.gitlab.com": "gitlab.com",
+    "altssh.bitbucket.org": "bitbucket.org",
+}
+"""Other names of forges, for SSH past a firewall (their documentation)."""
+
+
+def bare_address(url: str) -> str:
+    """Host and path of a repository's address, as far as they tell which repository it is."""
+    text = unquote(url.strip()).lower().removeprefix("git::").partition("#")[0]
     if "://" in text:
         text = re.sub(r"^[a-z+]+://(?:[^/@]*@)?([^/:]*)(?::\d+)?", r"\1", text)
     else:
         text = re.sub(r"^(?:[^/@]*@)?([^/:]+):", r"\1/", text)
-    return re.sub(r"/+", "/", text).strip("/").removesuffix(".git").strip("/")
+    host, _, path = re.sub(r"/+", "/", text).strip("/").partition("/")
+    path = posixpath.normpath(f"/{path}").strip("/").removesuffix(".git").strip("/")  # as curl asks for it
+    if host == "ssh.dev.azure.com" and path.count("/") == 3:
+        _, organization, project, name = path.split("/")
+        return f"dev.azure.com/{organization}/{project}/_git/{name}"
+    host = host.rstrip(".").removeprefix("www.")
+    return f"{_HOSTS.get(host, host)}/{path}".rstrip("/")
 
 
 def shorten(text: str, limit: int) -> str:

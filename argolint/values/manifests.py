@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +36,10 @@ class ManifestError(ValueError):
     """Why a text cannot be read: what and where, on one line, with none of its values."""
 
 
+class NoYamlError(ManifestError):
+    """What YAML forbids. Go's readers have the same grammar (go-yaml is libyaml in Go), so they refuse the text as well."""
+
+
 def documents(text: str, *, for_editing: bool = False) -> tuple[Json, ...]:
     """The documents of a stream, empty ones as None. Raises ManifestError.
 
@@ -42,12 +48,132 @@ def documents(text: str, *, for_editing: bool = False) -> tuple[Json, ...]:
     """
     if len(text) > MAX_LENGTH:
         raise ManifestError(f"it has {len(text):,} characters, more than {MAX_LENGTH:,}")
-    try:
+    with _told():
         return tuple(_Reader(text, for_editing=for_editing).documents())
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What libyaml says as a ManifestError."""
+    try:
+        yield
     except yaml.MarkedYAMLError as error:
-        raise ManifestError(f"{error.problem or error.context}{_place(error.problem_mark)}") from None
+        raise NoYamlError(f"{error.problem or error.context}{_place(error.problem_mark)}") from None
     except (yaml.YAMLError, UnicodeError):
         raise ManifestError("it holds characters that YAML does not allow") from None
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The documents of a text as far as they can be read, and what of it cannot: the part and why."""
+
+    documents: tuple[Json, ...]
+    unread: tuple[tuple[str, ManifestError], ...] = ()
+
+
+def stream(text: str) -> Stream:
+    """Every document that any reader of Kubernetes may find in a text.
+
+    kubectl and Argo CD cut it at lines of `---` before they read it, and stop at the end of a part's first document; they take what begins
+    with a brace for JSON, one object after the other, and what follows for YAML (apimachinery util/yaml, YAMLOrJSONDecoder; gitops-engine
+    SplitYAML). So a part may be read where the whole cannot.
+    """
+    return _stream(text, _MAX_TURNS)
+
+
+_MAX_TURNS = 20
+"""How often a text may turn from JSON to YAML."""
+
+
+def _stream(text: str, turns: int) -> Stream:
+    whole = _part(text, turns)
+    if not whole.unread and _BOM not in text[1:]:
+        return whole
+    parts = [p.removeprefix(_BOM) for p in _SEPARATOR.split(text)]
+    if parts == [text]:
+        return whole
+    found = [_part(part, turns) for part in parts]
+    return Stream(
+        (*whole.documents, *(d for one in found for d in one.documents)), tuple(u for one in found for u in one.unread)
+    )
+
+
+_BOM = "\ufeff"
+_SEPARATOR = re.compile(r"^---[ \t\r\f\v]*(?:#[^\n]*)?(?:\n|\Z)", re.MULTILINE)
+
+
+def _part(text: str, turns: int) -> Stream:
+    found: list[Json] = []
+    unread: tuple[tuple[str, ManifestError], ...] = ()
+    try:
+        if text.lstrip(_BLANK)[:1] == "{" and (end := _take_json(text, found)):
+            if not turns:
+                raise ManifestError("it turns from JSON to YAML too often")
+            after = _stream(text[end:], turns - 1)
+            found += after.documents
+            unread = after.unread
+            if not unread and not _FOLDED.search(text):
+                return Stream(tuple(found))
+        if len(text) > MAX_LENGTH:
+            raise ManifestError(f"it has {len(text):,} characters, more than {MAX_LENGTH:,}")
+        with _told():
+            for document in _Reader(text, for_editing=False).documents():
+                found.append(document)
+    except ManifestError as error:
+        return Stream(tuple(found), unread or ((text, error),))
+    return Stream(tuple(found))
+
+
+_FOLDED = re.compile("[\x85\u2028\u2029]")
+"""Ends of lines to YAML, and none to JSON: in a text they are not the same to both."""
+_BLANK = " \t\r\n\ufeff"
+
+
+def _take_json(text: str, found: list[Json]) -> int:
+    """Add the JSON objects that a text begins with; where they end. ManifestError for what is nested too deeply."""
+    at, end = 0, len(text)
+    try:
+        while True:
+            while at < end and text[at] in _BLANK:
+                at += 1
+            if text[at : at + 1] != "{":
+                return at if found else 0
+            value, at = _JSON.raw_decode(text, at)
+            found.append(_whole(value))
+    except RecursionError:
+        raise ManifestError(f"it is nested more than {MAX_DEPTH} levels deep") from None
+    except ManifestError:
+        raise
+    except ValueError:
+        return at if found else 0
+
+
+_JSON = json.JSONDecoder()
+
+
+def _whole(value: Json, depth: int = 0) -> Json:
+    """The value with halves of characters replaced, as Go does."""
+    if depth > MAX_DEPTH:
+        raise ManifestError(f"it is nested more than {MAX_DEPTH} levels deep")
+    if isinstance(value, dict):
+        return {_HALVES.sub("\ufffd", key): _whole(child, depth + 1) for key, child in value.items()}
+    if isinstance(value, list):
+        return [_whole(child, depth + 1) for child in value]
+    return _HALVES.sub("\ufffd", value) if isinstance(value, str) else value
+
+
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def scalars(text: str) -> Iterator[str]:
+    """Every scalar of every document as it is written, also what is in base64. Raises ManifestError where they cannot all be had."""
+    with _told():
+        events: Any = knowledge.LOADER(text)
+        while not isinstance(event := events.get_event(), yaml.StreamEndEvent | None):
+            if isinstance(event, yaml.ScalarEvent):
+                yield event.value
+                if event.tag and not event.tag.endswith((":str", ":int", ":bool")):
+                    yield str(scalar(event.value, event.tag, plain=False))
 
 
 def objects(found: Iterable[Json]) -> Iterator[Object]:
@@ -227,10 +353,10 @@ class _Reader:
 
     def _alias(self, event: Any) -> _Anchored:
         if event.anchor not in self._anchors:
-            raise _refused("it uses an alias that names nothing", event)
+            raise _forbidden("it uses an alias that names nothing", event)
         found = self._anchors[event.anchor]
         if found is None:
-            raise _refused("it uses an alias within what the alias names", event)
+            raise _forbidden("it uses an alias within what the alias names", event)
         if len(self._frames) + found.depth > MAX_DEPTH:
             raise _refused(f"it is nested more than {MAX_DEPTH} levels deep", event)
         self._count(found.values, event)
@@ -257,8 +383,10 @@ class _Reader:
 
     def _key(self, value: Json, present: dict[str, Any], event: Any) -> str:
         """As JSON spells it: `1: a` and `true: b` are the keys "1" and "true"."""
-        if isinstance(value, list | dict) or value is None:
-            raise _refused("a key is neither text nor a number", event)
+        if isinstance(value, list | dict):
+            raise _forbidden("a key is neither text nor a number", event)
+        if value is None:
+            raise _refused("a key is null", event)
         key = str(value).lower() if isinstance(value, bool) else str(value)
         if self._for_editing and key in present:
             raise _refused(f"the key {key[:80]!r} stands twice", event)
@@ -268,7 +396,7 @@ class _Reader:
         """`<<`: what the map itself says counts most, then the maps of a list in their order."""
         maps = value if isinstance(value, list) else [value]
         if not all(isinstance(one, dict) for one in maps):
-            raise _refused("what << merges is no map", event)
+            raise _forbidden("what << merges is no map", event)
         for one in maps:
             frame.merged = {**one, **frame.merged}
 
@@ -282,6 +410,11 @@ def _copied(value: Json) -> Json:
 
 def _refused(why: str, event: Any) -> ManifestError:
     return ManifestError(f"{why}{_place(event.start_mark)}")
+
+
+def _forbidden(why: str, event: Any) -> ManifestError:
+    """What Go's readers refuse, too (go-yaml decode.go; sigs.k8s.io/yaml, convertToJSONableObject)."""
+    return NoYamlError(f"{why}{_place(event.start_mark)}")
 
 
 def _place(mark: Any) -> str:

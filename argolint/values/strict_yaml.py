@@ -107,7 +107,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 _AT = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]|\[\.\.\.\]")
-_UNKNOWN = re.compile(r"unknown field `(.+?)`")
+_UNKNOWN = re.compile(r"\AObject contains unknown field `(.+?)`")
 
 
 def _steps(text: str) -> Iterable[str | int]:

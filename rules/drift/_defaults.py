@@ -1,13 +1,15 @@
-"""Defaults that a manifest may leave out: bundled ones (defaults.yaml) and those of a CRD's own schema."""
+"""Defaults that a manifest may leave out: Kubernetes' own (kubernetes_defaults.yaml, generated), other bundled ones (defaults.yaml) and
+those of a CRD's own schema."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 
 from argolint import MISSING, App, Change, Fleet, Json, Object, Resource, Want
-from argolint.values import fits, mapping, split_pointer
+from argolint.values import fits, index_of, join_pointer, mapping, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import api_of
 
@@ -20,10 +22,44 @@ def is_default(rule: str, resource: Resource, change: Change) -> bool:
     return change.desired is MISSING and _is_known(rule, resource, change)
 
 
+def of_kubernetes(resource: Resource, change: Change) -> bool:
+    """True when live's value is what the Go code of the API server makes of a field that the manifest leaves out."""
+    return change.desired is MISSING and change.live in _of_kind(resource, change.pointer).get("values", ())
+
+
 def replaces_zero(resource: Resource, change: Change) -> bool:
     """True when live's value is what the API server puts in the place of the manifest's zero, which says nothing to it."""
-    zero = change.desired in (None, "", 0) and not isinstance(change.desired, bool)
-    return zero and _is_known("zero-default", resource, change)
+    if change.desired not in (None, "", 0) or isinstance(change.desired, bool):
+        return False
+    row = _of_kind(resource, change.pointer)
+    given = change.desired is None or row.get(
+        "zero", False
+    )  # a null is nothing said, also where the field is a pointer
+    return (given and change.live in row.get("values", ())) or _is_known("zero-default", resource, change)
+
+
+def _of_kind(resource: Resource, pointer: str) -> Mapping[str, Json]:
+    """`values` and `zero` of a field of a built-in kind; empty for a field without a default."""
+    tokens = ("*" if index_of(token) is not None else token for token in split_pointer(pointer))
+    return _kubernetes().get(f"{resource.group}/{resource.kind}", {}).get(join_pointer(*tokens), {})
+
+
+@cache
+def _kubernetes() -> Mapping[str, Mapping[str, Mapping[str, Json]]]:
+    """kubernetes_defaults.yaml as "group/Kind" -> pointer -> values and zero; the lists of a pod's containers are alike."""
+    table = load(__package__, "kubernetes_defaults.yaml")
+
+    def rows(values: Mapping[str, Json], zeros: Sequence[str]) -> dict[str, dict[str, Json]]:
+        return {pointer: {"values": found, "zero": pointer in zeros} for pointer, found in values.items()}
+
+    zeros = table["zero"]
+    found = {kind: rows(values, zeros.get(kind, ())) for kind, values in table["kinds"].items()}
+    pod = rows(table["pod"], zeros["pod"])
+    for kind, place in table["pods"].items():
+        for pointer, row in pod.items():
+            for containers in ("containers", "initContainers", "ephemeralContainers"):
+                found.setdefault(kind, {})[place + pointer.replace("/containers/", f"/{containers}/", 1)] = row
+    return found
 
 
 def _is_known(rule: str, resource: Resource, change: Change) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
 from argolint.edits import RESPECT, annotation_option, application_place, removals, sync_option
-from argolint.values import get, index_of, join_pointer, split_pointer
+from argolint.values import get, index_of, join_pointer, leaves, split_pointer
 from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
 
 
@@ -68,9 +68,10 @@ def _partner(live: list[Any], want: list[Any], index: int) -> int | None:
 def write_live(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
     """The manifest edit that says what live says: its values written, what it lacks taken out.
 
-    None when one of them cannot be placed, or is masked by Argo CD.
+    None when one of them cannot be placed, is masked by Argo CD, or is not what the live object itself holds: an ignore entry may
+    take something out of what is compared, and Git shall not lose what runs.
     """
-    if resource.desired is None:
+    if resource.desired is None or not all(true_of_live(resource, change) for change in changes):
         return None
     manifest = copy.deepcopy(dict(resource.desired))
     operations: list[dict[str, Json]] = []
@@ -89,6 +90,30 @@ def write_live(app: App, resource: Resource, changes: Sequence[Change], title: s
         return None
     operations += removal.edit.content
     return Fix(title, "manifest", place(app), Edit("json-patch", operations), caveat)
+
+
+def true_of_live(resource: Resource, change: Change) -> bool:
+    """True when the live object itself, not only what Argo CD compares of it, lacks what the change says it lacks."""
+    held = get(resource.live, change.pointer)
+    if change.live is MISSING:
+        return held is MISSING or held is None
+    return not isinstance(change.live, Mapping | list) or _size(held) <= _size(change.live)
+
+
+def _size(node: Json) -> int:
+    return sum(1 for _ in leaves(node))
+
+
+def in_live_order(app: App, resource: Resource, changes: Sequence[Change]) -> Fix | None:
+    """The manifest edit that puts lists of the same items into the order that the cluster keeps."""
+    plural = "s" if len(changes) > 1 else ""
+    return write_live(
+        app,
+        resource,
+        changes,
+        f"Write the list{plural} in Git in the live order",
+        "where the order has a meaning, as of arguments, Git's may be the right one",
+    )
 
 
 def _write(
@@ -144,7 +169,7 @@ def server_side_diff(app: App) -> Fix | None:
         "application",
         application_place(app),
         Edit("json-patch", operations),
-        "each comparison costs a dry-run apply; needs Argo CD 2.10 or later",
+        "each comparison costs a dry-run apply",
     )
 
 

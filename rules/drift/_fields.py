@@ -8,7 +8,9 @@ from typing import Any
 from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, Symptom
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
-from argolint.values import below, enumerated, join_pointer, split_pointer
+from argolint.values import below, enumerated, get, join_pointer, split_pointer
+
+from ._grammar import in_another_order
 
 
 def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
@@ -37,7 +39,7 @@ def finding(
     return Finding(
         message=message,
         at=Location(app.ref, resource.id, pointer or common_pointer(changes)),
-        evidence=(*(described(change) for change in changes), *evidence),
+        evidence=(*(described(change, resource) for change in changes), *evidence),
         explains=tuple(Symptom.change(resource.id, change.pointer) for change in changes),
         fixes=tuple(fix for fix in fixes if fix is not None),
         **more,
@@ -77,13 +79,19 @@ def value(change: Change, side: Json) -> str:
     """One side of a change for a sentence; never a Secret's content."""
     if change.masked and side is not MISSING:
         return HIDDEN
-    return show(side, change.pointer, secret=change.secret)
+    printed = change.sides[0 if side is change.desired else 1]
+    return show(printed, change.pointer, secret=change.secret)
 
 
-def described(change: Change) -> str:
-    """A change as a line of evidence: place, both values, writer and time."""
+def described(change: Change, resource: Resource) -> str:
+    """A change of this object as a line of evidence: place, both values, writer and time."""
     by = f"; live was written by {writer(change)}" if change.writer else ""
-    return f"{change.pointer}: {value(change, change.desired)} desired, {value(change, change.live)} live{by}"
+    if in_another_order(change):
+        return f"{change.pointer}: {len(change.live)} items, the same on both sides, in another order{by}"
+    live = f"{value(change, change.live)} live"
+    if left_out(resource, change):
+        live = "left out of the comparison on the live side, which holds it"
+    return f"{change.pointer}: {value(change, change.desired)} desired, {live}{by}"
 
 
 def writer(change: Change) -> str:
@@ -103,3 +111,25 @@ def pointers(changes: Iterable[Change]) -> tuple[str, ...]:
 def listing(changes: Sequence[Change]) -> str:
     """The pointers of some changes for a sentence: `/spec/a and 4 more fields`."""
     return enumerated(pointers(changes), "field")
+
+
+def where(changes: Sequence[Change]) -> str:
+    """The pointers next to the values of the first change: all that share both values, else the first and how many have others."""
+    first, others = changes[0], len(changes) - 1
+    if all(
+        (value(c, c.live), value(c, c.desired)) == (value(first, first.live), value(first, first.desired))
+        for c in changes
+    ):
+        return listing(changes)
+    return f"{first.pointer} ({others} more field{'s differ' if others > 1 else ' differs'} too)"
+
+
+def lists(changes: Sequence[Change]) -> str:
+    """Lists in another order for a sentence: `the 3 items of /spec/tags`; how many, only where that is one number."""
+    number = f"{len(changes[0].live)} " if len(changes) == 1 else ""
+    return f"the {number}items of {enumerated(pointers(changes), 'list')}"
+
+
+def left_out(resource: Resource, change: Change) -> bool:
+    """True for a field that live holds and Argo CD compares as absent: an ignore rule or its own normalisation takes it out."""
+    return change.live is MISSING and get(resource.live, change.pointer) not in (MISSING, None)

@@ -1,10 +1,11 @@
-"""When two spellings mean one value: Kubernetes quantities, Go durations, and values that say nothing."""
+"""When two sides mean one value: Kubernetes quantities, Go durations, values that say nothing, the same items in another order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from argolint import MISSING, Json
+from argolint import MISSING, Change, Json
+from argolint.comparison import reordered
 from argolint.values import parse_duration
 from argolint.values.quantities import amount
 
@@ -36,3 +37,8 @@ def hollow(value: Json) -> bool:
 def only_hollow(desired: Json, live: Json) -> bool:
     """True when one side says nothing in some way and the other in another way, or not at all."""
     return all(side is MISSING or hollow(side) for side in (desired, live))
+
+
+def in_another_order(change: Change) -> bool:
+    """True for a list that holds Git's own items, each of them and no other, in another order."""
+    return not change.masked and reordered(change.desired, change.live)

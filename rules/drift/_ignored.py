@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from argolint import App, Change, Fleet, Resource
 from argolint.comparison import (
@@ -22,6 +23,9 @@ from argolint.comparison import (
 )
 from argolint.values import below, dig, get
 
+_MOST_PATHS = 200
+"""Entries of an Application, and paths of all of them: an object is gone through for each."""
+
 
 def has_entries(app: App, fleet: Fleet, options: object = None) -> bool:
     """Applications with ignoreDifferences: a rule's `reads`, since such fields show nowhere."""
@@ -38,12 +42,25 @@ def server_entries(app: App, fleet: Fleet) -> tuple[IgnoreRule, ...]:
 
 
 def entries(app: App) -> Iterator[IgnoreRule]:
-    """The Application's own entries, whose `origin` is their pointer in the Application."""
-    return iter(application_rules(app.raw))
+    """The Application's own entries, the first of them, whose `origin` is their pointer in the Application."""
+    return islice(application_rules(app.raw), _MOST_PATHS)
 
 
-def paths(entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
-    """Each pointer and jq path of an entry, with an entry that holds it alone."""
+def paths(app: App, entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
+    """Each pointer and jq path of an entry, with an entry that holds it alone, among the first of the Application."""
+    return islice(_paths(entry), max(0, _MOST_PATHS - app.derive(_before).get(entry.origin, 0)))
+
+
+def _before(app: App) -> dict[str, int]:
+    """How many paths stand before those of each entry."""
+    found, count = {}, 0
+    for entry in entries(app):
+        found[entry.origin] = count
+        count += len(entry.json_pointers) + len(entry.jq_paths)
+    return found
+
+
+def _paths(entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
     bare = replace(entry, json_pointers=(), jq_paths=(), managers=())
     for pointer in entry.json_pointers:
         yield pointer, replace(bare, json_pointers=(pointer,))
@@ -64,16 +81,20 @@ def selects(entry: IgnoreRule, r: Resource) -> bool:
 def taken_out(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:
     """The pointers that the entry's pointers and jq paths take out of the live or the desired object."""
     sides = [side for side in (resource.live, resource.desired) if side is not None]
-    return tuple(dict.fromkeys(pointer for side in sides for pointer in removed(entry, side)))
+    return tuple(dict.fromkeys(pointer for side in sides for pointer in removed(side, entry)))
 
 
 def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> tuple[Change, ...]:
     """The differences that this entry alone keeps Argo CD from showing."""
     live, desired = resource.live, resource.desired
-    if live is None or desired is None:
+    if live is None or desired is None or not (entry.managers or taken_out(entry, resource)):
         return ()
     found = hidden(
-        entry, live, desired, rules_of(app.raw, fleet.settings, fleet.version), strategy_of(app.raw, desired)
+        entry,
+        live,
+        desired,
+        rules_of(app.raw, fleet.settings, fleet.version),
+        strategy_of(app.raw, desired, fleet.version),
     )
     return tuple(
         change(p, get(desired, p), get(live, p), desired, live, writer(live, p))

@@ -23,7 +23,7 @@ class Known:
 @cache
 def _table() -> tuple[tuple[re.Pattern[str], str, str], ...]:
     return tuple(
-        (re.compile(entry["match"], re.IGNORECASE), entry["sort"], entry.get("tool", ""))
+        (re.compile(entry["match"], re.IGNORECASE | re.DOTALL), entry["sort"], entry.get("tool", ""))
         for entry in load(__package__, "writers.yaml")["writers"]
     )
 

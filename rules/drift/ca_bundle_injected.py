@@ -23,7 +23,7 @@ from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Rank
 
 from ._ca_bundles import by_the_patcher, in_configmap, injected, placeholder
 from ._edits import drop, place, write_live
-from ._fields import finding, listing, matching, pointers, value, writer
+from ._fields import finding, listing, matching, pointers, value, where, writer
 from ._writers import is_sort
 
 
@@ -55,7 +55,7 @@ def _set_with_it(app: App, resource: Resource, changes: tuple[Change, ...]) -> F
         app,
         resource,
         changes,
-        f"{resource.id} is {value(first, first.live)} at {listing(changes)} where Git says {value(first, first.desired)}: {writer(first)},"
+        f"{resource.id} is {value(first, first.live)} at {where(changes)} where Git says {value(first, first.desired)}: {writer(first)},"
         f" {who} that also puts its CA bundle in place, sets it again after each sync, so it stays OutOfSync.",
         severity="warning",
         confidence="likely",

@@ -24,7 +24,7 @@ from argolint.values import annotations_of
 from argolint.values.knowledge import load
 
 from ._edits import write_live
-from ._fields import finding, listing, matching, pointers, value
+from ._fields import finding, matching, pointers, value, where
 from ._writers import is_sort
 
 
@@ -43,7 +43,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 app,
                 resource,
                 changes,
-                f"{resource.id} holds {value(first, first.live)} at {listing(changes)} where Git says {value(first, first.desired)}: {provider['name']}"
+                f"{resource.id} holds {value(first, first.live)} at {where(changes)} where Git says {value(first, first.desired)}: {provider['name']}"
                 " rewrites it, so Git's value never stays.",
                 fixes=(
                     write_live(
@@ -62,7 +62,7 @@ def _rewritten(provider: Any, resource: Resource, change: Change) -> bool:
     patterns = (*provider["always"], *(provider["fields"] if marked else ()))
     if change.writer is not None and re.fullmatch(provider.get("managers", ""), change.writer.manager):
         return True
-    if not any(re.fullmatch(pattern, change.pointer) for pattern in patterns):
+    if not any(re.fullmatch(pattern, change.pointer, re.DOTALL) for pattern in patterns):
         return False
     text = json.dumps(None if change.live is MISSING else change.live)
     words = provider.get("holds", ())

@@ -21,9 +21,9 @@ from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule,
 from argolint.application.applied import rewritten_on_arrival
 from argolint.values import below
 
-from ._defaults import from_schema, is_custom, is_default, replaces_zero, schema_of, wanted_crds
+from ._defaults import from_schema, is_custom, is_default, of_kubernetes, replaces_zero, schema_of, wanted_crds
 from ._edits import server_side_diff, write_live
-from ._fields import finding, listing, matching, value
+from ._fields import finding, matching, value, where
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -42,11 +42,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         known = tuple(
             c
             for c in changes
-            if is_default("crd-default", resource, c) or (schema is not None and from_schema(schema, c))
+            if of_kubernetes(resource, c)
+            or is_default("crd-default", resource, c)
+            or (schema is not None and from_schema(schema, c))
         )
         guessed = tuple(c for c in changes if schema is None and c not in known and _appeared(app, resource, c))
         if known:
-            yield _finding(app, resource, known, "the default of its schema", "proven")
+            built_in = all(of_kubernetes(resource, change) for change in known)
+            what = "the default that the API server fills in" if built_in else "the default of its schema"
+            yield _finding(app, resource, known, what, "proven")
         if guessed:
             yield _finding(
                 app, resource, guessed, "filled in when Argo CD wrote the object, most likely a default", "likely"
@@ -59,7 +63,7 @@ def _zeros(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding
         app,
         resource,
         changes,
-        f"{resource.id} says {value(first, first.desired)} at {listing(changes)}, which the API server takes for nothing and replaces by its"
+        f"{resource.id} says {value(first, first.desired)} at {where(changes)}, which the API server takes for nothing and replaces by its"
         f" default {value(first, first.live)}, so the object stays OutOfSync.",
         fixes=(write_live(app, resource, changes, "Write the default, or leave the field out"), server_side_diff(app)),
         evidence=(() if len(changes) == 1 else ("each of these zeros has a default of its own",)),
@@ -73,7 +77,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], what: st
         app,
         resource,
         changes,
-        f"{resource.id} holds {value(first, first.live)} at {listing(changes)}, {what}; Git leaves it out, so the object stays OutOfSync.",
+        f"{resource.id} holds {value(first, first.live)} at {where(changes)}, {what}; Git leaves it out, so the object stays OutOfSync.",
         fixes=(write_live(app, resource, changes, "Write the default"), server_side_diff(app)),
         confidence=confidence,
     )

@@ -22,12 +22,12 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.application.applied import git_moved, new_in_git, rewritten_on_arrival
 from argolint.comparison import rules_of
-from argolint.edits import application_place, ignore_entries
+from argolint.edits import application_place, ignore_entries, set_field
 from argolint.values import below, get, index_of, split_pointer
 
 from ._defaults import is_custom
 from ._edits import drop, place, write_live
-from ._fields import finding, listing, matching, pointers, value
+from ._fields import finding, matching, pointers, value, where
 from ._grammar import only_hollow
 from ._ignored import selects, taken_out
 from ._writers import is_sort
@@ -55,7 +55,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} differs at {listing(changes)} only in how it says nothing: {value(first, first.desired)} in Git,"
+            f"{resource.id} differs at {where(changes)} only in how it says nothing: {value(first, first.desired)} in Git,"
             f" {value(first, first.live)} live; no sync ends that.",
             fixes=(_fix(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
         )
@@ -89,16 +89,14 @@ def _emptied(app: App, resource: Resource, change: Change, keys: tuple[str, ...]
         (change,),
         f"{resource.id} differs at {change.pointer} because an ignore rule takes {names} out of it and leaves an empty map behind, where Git"
         " has no such map; no sync ends that.",
-        fixes=(_key_of_its_own(app, change), _while_alone(app, resource, change, keys)),
+        fixes=(_key_of_its_own(app, resource, change), _while_alone(app, resource, change, keys)),
     )
 
 
-def _key_of_its_own(app: App, change: Change) -> Fix:
-    operation = {"op": "add", "path": change.pointer, "value": {"placeholder": "keeps-this-map"}}
+def _key_of_its_own(app: App, resource: Resource, change: Change) -> Fix:
+    operations = set_field(resource.desired, change.pointer, {"placeholder": "keeps-this-map"})
     title = "Give the map a key of its own in Git, so that both sides have it"
-    return Fix(
-        title, "manifest", place(app), Edit("json-patch", [operation]), "pods of a changed template restart once"
-    )
+    return Fix(title, "manifest", place(app), Edit("json-patch", operations), "pods of a changed template restart once")
 
 
 def _while_alone(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Fix | None:

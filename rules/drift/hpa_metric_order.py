@@ -10,48 +10,31 @@ How to fix: write the metrics in the live order (for `autoscaling/v1` and `v2bet
 Sources: docs/user-guide/diffing.md; docs/faq.md (HorizontalPodAutoscaler metrics order).
 """
 
-import json
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
-from argolint.values import below, dig
+from argolint import App, Finding, Fleet, Rank, Rule, narrowest_ignore
 
-from ._edits import place
-from ._fields import finding
+from ._edits import write_live
+from ._fields import finding, pointers
+from ._grammar import in_another_order
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an autoscaler."""
     for resource in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
-        changes = tuple(c for c in resource.changes if below(c.pointer, "/spec/metrics"))
-        live = dig(resource.normalized, "spec", "metrics")
-        if changes and _reordered(resource):
+        changes = tuple(c for c in resource.changes if c.pointer == "/spec/metrics" and in_another_order(c))
+        if changes:
             yield finding(
                 app,
                 resource,
                 changes,
-                f"{resource.id} holds the {len(live)} metrics of Git in another order, so Argo CD compares unlike ones and shows it OutOfSync.",
+                f"{resource.id} holds the {len(changes[0].live)} metrics of Git in another order, so Argo CD compares unlike ones and shows it"
+                " OutOfSync.",
                 fixes=(
-                    Fix(
-                        "Write the metrics in the live order",
-                        "manifest",
-                        place(app),
-                        Edit("json-patch", [{"op": "replace", "path": "/spec/metrics", "value": live}]),
-                    ),
-                    narrowest_ignore(app, resource, ("/spec/metrics",)),
+                    write_live(app, resource, changes, "Write the metrics in the live order"),
+                    narrowest_ignore(app, resource, pointers(changes)),
                 ),
             )
-
-
-def _reordered(resource: Resource) -> bool:
-    desired, live = (dig(side, "spec", "metrics") for side in (resource.predicted, resource.normalized))
-    if not isinstance(desired, list) or not isinstance(live, list):
-        return False
-    return sorted(map(_text, desired)) == sorted(map(_text, live))
-
-
-def _text(metric: object) -> str:
-    return json.dumps(metric, sort_keys=True)
 
 
 RULE = Rule(id="hpa-metric-order", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -24,7 +24,7 @@ from argolint.edits import RESPECT
 from argolint.values import annotations_of, below, get
 
 from ._edits import remove, respect
-from ._fields import described, listing, value, writer
+from ._fields import described, value, where, writer
 from ._ignored import entries, has_entries, hidden_changes, selected, selects, server_entries
 from ._scalers import rests, scaler_of
 from ._writers import is_sort
@@ -63,7 +63,7 @@ def _in_vain(app: App, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding
         (resource, pointer)
         for resource in objects
         if resource.live is not None and resource.desired is not None
-        for pointer in removed(entry, resource.desired)
+        for pointer in removed(resource.desired, entry)
         if not below(pointer, "/status") and get(resource.live, pointer) is not MISSING
     ]
     if not stated:
@@ -113,10 +113,10 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     when = "self-heal or the next commit" if app.automated else "the next sync"
     in_git = [change.pointer for change in changes if get(resource.desired, change.pointer) is not MISSING]
     return Finding(
-        message=f"{resource.id} has {value(first, first.live)} at {listing(changes)}, set by {writer(first)} and ignored in the comparison, but"
+        message=f"{resource.id} has {value(first, first.live)} at {where(changes)}, set by {writer(first)} and ignored in the comparison, but"
         f" {when} writes Git's {value(first, first.desired)} over it: {app.name} lacks {RESPECT}.",
         at=Location(app.ref, resource.id, first.pointer),
-        evidence=tuple(described(change) for change in changes),
+        evidence=tuple(described(change, resource) for change in changes),
         fixes=(
             respect(app),
             *((remove(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),

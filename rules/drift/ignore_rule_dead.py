@@ -22,8 +22,8 @@ from typing import Literal
 
 from argolint import MISSING, App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
-from argolint.edits import RESPECT, application_place, sync_option
-from argolint.values import below, get, index_of, join_pointer, owner_references, split_pointer
+from argolint.edits import RESPECT, application_place, ignore_less, removals, set_field, sync_option
+from argolint.values import at_and_above, get, index_of, join_pointer, owner_references, split_pointer
 from argolint.values.kubernetes import is_secret
 
 from ._ignored import entries, has_entries, paths, selected, taken_out
@@ -65,9 +65,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _hides_nothing(app: App, entry: IgnoreRule, objects: Sequence[Resource]) -> Finding:
     """An entry is a selection and a list of fields; Argo CD takes one without fields, which then ignores none."""
     differs = tuple(dict.fromkeys(change.pointer for r in objects for change in r.changes))[:10]
-    operation = {"op": "add", "path": f"{entry.origin}/jsonPointers", "value": list(differs)}
+    operations = set_field(app.raw, f"{entry.origin}/jsonPointers", list(differs))
     named = replace(entry, json_pointers=differs)
-    repair = (_repair(app, "Name the fields that differ now", [operation], named, objects),) if differs else ()
+    repair = (_repair(app, "Name the fields that differ now", operations, named, objects),) if differs else ()
     return Finding(
         message=f"The ignore rule {_name(entry)} of {app.name} names no fields (jsonPointers, jqPathExpressions, managedFieldsManagers), so it ignores nothing.",
         at=Location(app.ref, objects[0].id, differs[0] if differs else entry.origin),
@@ -162,10 +162,13 @@ def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
 def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resource]) -> Iterator[Fix]:
     if fault.field:
         operations = [
-            {"op": "add", "path": f"{entry.origin}/{field}", "value": value}
-            if value
-            else {"op": "remove", "path": f"{entry.origin}/{field}"}
+            operation
             for field, value in ((fault.field, fault.value), *fault.also)
+            for operation in (
+                set_field(app.raw, f"{entry.origin}/{field}", value)
+                if value
+                else [{"op": "remove", "path": f"{entry.origin}/{field}"}]
+            )
         ]
         fields = " and ".join(field for field, _ in ((fault.field, ""), *fault.also))
         yield _repair(app, f"Repair {fields} of the entry", operations, entry, meant)
@@ -174,25 +177,24 @@ def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resourc
 def _repair(app: App, title: str, operations: list[Json], entry: IgnoreRule, objects: Sequence[Resource]) -> Fix:
     """What differs where the repaired entry looks is hidden then, and a sync would overwrite it unseen."""
     alone = replace(entry, group="*", kind="*", name="", namespace="")
-    differs = any(
-        below(change.pointer, place) for r in objects for place in taken_out(alone, r) for change in r.changes
-    )
-    stated = any(get(r.desired, place) is not MISSING for r in objects for place in taken_out(alone, r))
+    places = [(r, frozenset(taken_out(alone, r))) for r in objects]
+    differs = any(not found.isdisjoint(at_and_above(change.pointer)) for r, found in places for change in r.changes)
+    stated = any(get(r.desired, place) is not MISSING for r, found in places for place in found)
     respect = sync_option(app, RESPECT) if differs or stated or entry.managers else []
     caveat = "each sync keeps the live values of every ignored field then" if respect else ""
     return Fix(title, "application", application_place(app), Edit("json-patch", [*operations, *respect]), caveat)
 
 
 def _deleted(app: App, entry: IgnoreRule) -> Fix:
-    operation = {"op": "remove", "path": entry.origin}
-    return Fix("Delete the entry", "application", application_place(app), Edit("json-patch", [operation]), safe=True)
+    edit = Edit("json-patch", removals(app.raw, [entry.origin]))
+    return Fix("Delete the entry", "application", application_place(app), edit, safe=True)
 
 
 def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Resource]) -> Iterator[Finding]:
     known = tuple(r for r in objects if r.live is not None or r.desired is not None)
     if len(known) < len(objects) or not known:
         return
-    for path, alone in paths(entry):
+    for path, alone in paths(app, entry):
         places = {r.id: taken_out(_stored(alone, r), r) for r in known}
         if not any(places.values()):
             yield _names_nothing(app, entry, path, known, _path_fault(path, known, in_jq=bool(alone.jq_paths)))
@@ -221,13 +223,13 @@ def _repeated(fleet: Fleet, objects: Sequence[Resource], places: Mapping[Resourc
     rules = server_rules(fleet.settings)
 
     def served(resource: Resource) -> bool:
-        theirs = [
+        theirs = {
             pointer
             for rule in rules
             if matches(rule, resource.group, resource.kind, resource.namespace, resource.name)
             for pointer in taken_out(rule, resource)
-        ]
-        return all(any(below(mine, p) for p in theirs) for mine in places[resource.id])
+        }
+        return all(not theirs.isdisjoint(at_and_above(mine)) for mine in places[resource.id])
 
     return all(served(resource) for resource in objects)
 
@@ -262,11 +264,28 @@ def _place(entry: IgnoreRule, path: str) -> str:
 
 def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault, objects: Sequence[Resource]) -> tuple[Fix, ...]:
     if not isinstance(fault.value, str) or path not in entry.json_pointers:
-        return ()
-    place = f"{entry.origin}/jsonPointers/{entry.json_pointers.index(path)}"
+        return (_taken_out(app, entry, path),) if fault.sure or fault.cause == "repeated" else ()
+    place = _expression(entry, path)
     operation = {"op": "replace", "path": place, "value": fault.value}
     meant = replace(entry, json_pointers=(fault.value,), jq_paths=(), managers=())
     return (_repair(app, "Repair the pointer", [operation], meant, objects),)
+
+
+def _expression(entry: IgnoreRule, path: str) -> str:
+    """Where the expression stands in the Application."""
+    fields = (
+        ("jsonPointers", entry.json_pointers),
+        ("jqPathExpressions", entry.jq_paths),
+        ("managedFieldsManagers", entry.managers),
+    )
+    return next(f"{entry.origin}/{field}/{held.index(path)}" for field, held in fields if path in held)
+
+
+def _taken_out(app: App, entry: IgnoreRule, path: str) -> Fix:
+    operations = ignore_less(app, [_expression(entry, path)])
+    whole = operations and operations[0]["path"] in entry.origin
+    title = "Delete the entry, which holds no other expression" if whole else "Take the expression out of the entry"
+    return Fix(title, "application", application_place(app), Edit("json-patch", operations), safe=True)
 
 
 def _path_fault(path: str, objects: Sequence[Resource], *, in_jq: bool) -> Fault:

@@ -15,13 +15,13 @@ Sources: docs/user-guide/diffing.md; argoproj/argo-cd#4326.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Writer
 from argolint.application.applied import by_argocd
 from argolint.comparison import IgnoreRule, managers
 from argolint.edits import application_place
-from argolint.values import below
+from argolint.values import at_and_above
 
 from ._fields import described
 from ._ignored import entries, has_entries, hidden_changes, paths, selected, taken_out
@@ -37,9 +37,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a pointer or jq path that is too wide."""
     for entry in entries(app):
         yield from _trusts_itself(app, entry)
-        for path, alone in paths(entry):
+        hidden = {r.key: hidden_changes(app, fleet, r, entry) for r in selected(app, entry)}
+        for path, alone in paths(app, entry):
             objects = selected(app, alone)
-            found = [(r, c) for r in objects for c in _hidden(app, fleet, r, entry, alone)]
+            found = [(r, c) for r in objects for c in _hidden(r, alone, hidden[r.key])]
             origins = dict.fromkeys(_origin(change) for _, change in found)
             whole = [(r, place) for r in objects for place in taken_out(alone, r) if _WHOLE.fullmatch(place)]
             if len(origins) > 1:
@@ -83,12 +84,10 @@ def _writes(manager: str, live: Object) -> bool:
     return any(found.manager == manager for found in managers(live))
 
 
-def _hidden(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, alone: IgnoreRule) -> Iterator[Change]:
+def _hidden(resource: Resource, alone: IgnoreRule, hidden: Iterable[Change]) -> Iterator[Change]:
     """The entry's hidden differences that stand where this path alone takes something out."""
-    places = taken_out(alone, resource)
-    for change in hidden_changes(app, fleet, resource, entry):
-        if any(below(change.pointer, place) for place in places):
-            yield change
+    places = frozenset(taken_out(alone, resource))
+    return (change for change in hidden if not places.isdisjoint(at_and_above(change.pointer)))
 
 
 def _origin(change: Change) -> str:
@@ -103,7 +102,7 @@ def _finding(
     return Finding(
         message=f"The ignore rule {fact}.",
         at=Location(app.ref, resource.id, pointer),
-        evidence=(f"{entry.origin} of the Application", *(f"{r.id} {described(change)}" for r, change in found)),
+        evidence=(f"{entry.origin} of the Application", *(f"{r.id} {described(change, r)}" for r, change in found)),
         fixes=(
             Fix(
                 "Name the very field, on the very object",

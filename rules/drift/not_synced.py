@@ -45,7 +45,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _changed(app: App, resource: Resource) -> Wait:
     changes = [change for change in resource.changes if not_yet_applied(app, resource, change)]
-    return resource, tuple(Symptom.change(resource.id, c.pointer) for c in changes), tuple(map(described, changes))
+    return (
+        resource,
+        tuple(Symptom.change(resource.id, c.pointer) for c in changes),
+        tuple(described(c, resource) for c in changes),
+    )
 
 
 def _finding(app: App, waits: Sequence[Wait], fact: str) -> Iterator[Finding]:

@@ -72,7 +72,10 @@ def _finding(app: App, resource: Resource, places: tuple[str, ...], who: str) ->
         message=f"{resource.id} has {' and '.join(places)} in its manifest, which {who}: {end}.",
         at=Location(app.ref, resource.id, places[0] if len(places) == 1 and places[0] not in _OWN else "/metadata"),
         severity="error" if refusal else None if changes or resource.missing else "info",
-        evidence=(*(described(change) for change in changes), *((f"the last sync: {refusal}",) if refusal else ())),
+        evidence=(
+            *(described(change, resource) for change in changes),
+            *((f"the last sync: {refusal}",) if refusal else ()),
+        ),
         explains=(
             *(Symptom.change(resource.id, place) for place in places),
             *(consequences(app) if refusal else ()),

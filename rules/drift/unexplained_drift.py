@@ -24,7 +24,7 @@ from argolint.values import dig, sh, text_at
 from argolint.values.kubernetes import argocd_name
 
 from ._edits import write_live
-from ._fields import finding, listing, pointers, tracks, value, writer
+from ._fields import finding, left_out, pointers, tracks, value, where, writer
 from ._writers import is_sort
 
 
@@ -60,13 +60,18 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
     dropped = all(not_stored(resource, change) for change in changes)
     if dropped:
         fact = (
-            f"was applied with {value(first, first.desired)} at {listing(changes)} and does not hold it: the API server dropped what its schema"
+            f"was applied with {value(first, first.desired)} at {where(changes)} and does not hold it: the API server dropped what its schema"
             " does not know, or someone took it out later, which leaves no writer"
+        )
+    elif left_out(resource, first):
+        fact = (
+            f"holds {first.pointer} live, and Argo CD compares it as absent there with {value(first, first.desired)} in the desired state, so"
+            " the object is OutOfSync"
         )
     else:
         by = "" if first.writer is None else f", written by {writer(first)}"
         fact = (
-            f"is {value(first, first.live)} live at {listing(changes)} and {value(first, first.desired)} in the desired state{by}, so the"
+            f"is {value(first, first.live)} live at {where(changes)} and {value(first, first.desired)} in the desired state{by}, so the"
             " object is OutOfSync"
         )
     return finding(

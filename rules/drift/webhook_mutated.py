@@ -23,8 +23,9 @@ from argolint.application.applied import confirmed, not_yet_applied, rewritten_o
 
 from ._ca_bundles import by_the_patcher, injected
 from ._defaults import is_default
-from ._edits import write_live
-from ._fields import finding, listing, matching, of_server, pointers, tracks, value, writer
+from ._edits import in_live_order, write_live
+from ._fields import finding, lists, matching, of_server, pointers, tracks, value, where, writer
+from ._grammar import in_another_order
 from ._writers import is_sort, known, reconciles
 
 
@@ -43,17 +44,29 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource, changes in matching(app, partial(_by_controller, app, fleet)):
         for manager in dict.fromkeys(change.writer.manager for change in changes if change.writer):
             own = tuple(change for change in changes if change.writer and change.writer.manager == manager)
-            yield _of_controller(app, resource, own)
+            moved = tuple(change for change in own if in_another_order(change))
+            other = tuple(change for change in own if change not in moved)
+            yield from (_of_controller(app, resource, part) for part in (other, moved) if part)
 
 
 def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
     end = "self-heal and the controller undo each other without end" if app.self_heal else "does so after each sync"
     who = f"a controller ({writer(first)})"
+    if in_another_order(first):
+        return finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} holds {lists(changes)} in another order than Git: {who} sorted them, and {end}.",
+            fixes=(in_live_order(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
+            severity="warning",
+            confidence="likely",
+        )
     what = (
-        f"{resource.id} does not hold {value(first, first.desired)} at {listing(changes)}, which Git says: {who} took it out"
+        f"{resource.id} does not hold {value(first, first.desired)} at {where(changes)}, which Git says: {who} took it out"
         if first.live is MISSING
-        else f"{resource.id} holds {value(first, first.live)} at {listing(changes)} where Git says {value(first, first.desired)}: {who}"
+        else f"{resource.id} holds {value(first, first.live)} at {where(changes)} where Git says {value(first, first.desired)}: {who}"
         " wrote it"
     )
     return finding(
@@ -72,16 +85,17 @@ def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) ->
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str, confidence: str) -> Finding:
     first = changes[0]
+    who = "the webhook makes" if _by_mutator(resource, first) else "comes out"
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} holds {value(first, first.live)} at {listing(changes)} where Git says {value(first, first.desired)}: {how},"
+        f"{resource.id} holds {value(first, first.live)} at {where(changes)} where Git says {value(first, first.desired)}: {how},"
         " and every sync starts it again.",
         fixes=(
             None
             if _stored(resource, changes)
-            else write_live(app, resource, changes, "Write in Git what the webhook makes of it"),
+            else write_live(app, resource, changes, f"Write in Git what {who} of it"),
             narrowest_ignore(app, resource, pointers(changes)),
         ),
         confidence=confidence,
@@ -91,7 +105,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str
 def _how(resource: Resource, changes: tuple[Change, ...]) -> str:
     if _stored(resource, changes):
         return "the API server stores it for what is left out, and refuses it from a manifest"
-    return "it changed on its way into the cluster, as by an admission webhook"
+    return "the API server or a webhook changed it on its way into the cluster"
 
 
 def _stored(resource: Resource, changes: tuple[Change, ...]) -> bool:

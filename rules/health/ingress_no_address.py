@@ -16,9 +16,10 @@ Sources: gitops-engine/pkg/health/health_ingress.go; argoproj/argo-cd#14607, #28
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, ResourceKey, Rule, Symptom, Want
+from argolint.edits import set_field
 from argolint.values import annotations_of, dig, items, sh
 from argolint.values.knowledge import load
 
@@ -38,7 +39,8 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding an Ingress."""
     for ingress in _waiting(app, options):
         named = _class(ingress)
-        known = sorted(k.name for k in fleet.of_kind(app.cluster, "networking.k8s.io", "IngressClass"))
+        classes = fleet.of_kind(app.cluster, "networking.k8s.io", "IngressClass")
+        known = sorted(k.name for k in classes)
         event = warning(app, ingress)
         of_class = f"of class {named}" if named else "without a class"
         why = (
@@ -61,7 +63,9 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
                 *([f"classes that applications bring to this cluster: {', '.join(known)}"] if known else []),
                 *events_of(app, ingress),
             ),
-            fixes=(_from_status(ingress),) if event else tuple(_fixes(app, ingress, named, known)),
+            fixes=(_from_status(ingress),)
+            if event
+            else tuple(_fixes(ingress, named, known, _served(app, fleet, classes))),
             explains=(Symptom.health(ingress.id),),
             follows=() if event else (_unserved(app, of_class),),
         )
@@ -88,16 +92,14 @@ def _from_status(ingress: Resource) -> Fix:
     )
 
 
-def _name_class(app: App, ingress: Resource, known: list[str]) -> Iterator[Fix]:
+def _name_class(ingress: Resource, known: list[str], served: list[str]) -> Iterator[Fix]:
     """Without a class only a controller that takes such Ingresses, or a default class, serves it."""
-    served = sorted({c for other in app.of_kind("Ingress") if (c := _class(other)) and _addressed(other)})
-    best = (served or known)[0] if len(served or known) == 1 else ""
-    if best:
+    if len(served) == 1:
         yield Fix(
-            f"Set ingressClassName: {best}",
+            f"Set ingressClassName: {served[0]}",
             "manifest",
             str(ingress.id),
-            Edit("json-patch", [{"op": "add", "path": "/spec/ingressClassName", "value": best}]),
+            Edit("json-patch", set_field(ingress.any, "/spec/ingressClassName", served[0])),
             caveat="the controller of that class then serves the hosts",
             resource=ingress.id,
         )
@@ -112,6 +114,23 @@ def _name_class(app: App, ingress: Resource, known: list[str]) -> Iterator[Fix]:
     )
 
 
+def _served(app: App, fleet: Fleet, classes: Iterable[ResourceKey]) -> list[str]:
+    """The classes that a controller serves: it gave another Ingress of the application an address, or it comes with the class.
+
+    A class alone is an object that anyone may leave behind. It counts where its application brings a workload too.
+    """
+    seen = {c for other in app.of_kind("Ingress") if (c := _class(other)) and _addressed(other)}
+    return sorted(seen or {key.name for key in classes if any(map(_runs, _bringing(fleet, key)))})
+
+
+def _bringing(fleet: Fleet, key: ResourceKey) -> Iterator[App]:
+    return (fleet.by_ref[ref] for ref in fleet.owners(key))
+
+
+def _runs(app: App) -> bool:
+    return any(row.kind in ("Deployment", "DaemonSet") and row.group == "apps" for row in app.rows)
+
+
 def _class(ingress: Resource) -> str:
     named = dig(ingress.live, "spec", "ingressClassName") or annotations_of(ingress.live).get(_CLASS)
     return str(named or "")
@@ -121,15 +140,15 @@ def _addressed(ingress: Resource) -> bool:
     return bool(items(ingress.live, "status", "loadBalancer", "ingress"))
 
 
-def _fixes(app: App, ingress: Resource, named: str, known: list[str]) -> Iterator[Fix]:
+def _fixes(ingress: Resource, named: str, known: list[str], served: list[str]) -> Iterator[Fix]:
     if not named:
-        yield from _name_class(app, ingress, known)
-    elif known and named not in known:
+        yield from _name_class(ingress, known, served)
+    elif len(served) == 1 and named not in known and named not in served:
         yield Fix(
-            f"Name a class that is there: {known[0]}",
+            f"Name a class that a controller serves: {served[0]}",
             "manifest",
             str(ingress.id),
-            Edit("json-patch", [{"op": "add", "path": "/spec/ingressClassName", "value": known[0]}]),
+            Edit("json-patch", set_field(ingress.any, "/spec/ingressClassName", served[0])),
             caveat="another controller then serves the hosts",
             resource=ingress.id,
         )
@@ -139,7 +158,7 @@ def _fixes(app: App, ingress: Resource, named: str, known: list[str]) -> Iterato
         if known_one
         else f"Install a controller for {named or 'this Ingress'}, or let the one that serves it publish its address",
         "operator",
-        app.cluster,
+        ingress.id.cluster,
         Edit("command", "kubectl get ingressclass && kubectl get pods -A | grep -i ingress"),
     )
     yield Fix(

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, Rule, Symptom, Want
-from argolint.edits import removals
+from argolint.edits import removals, set_field
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.values import annotations_of, dig, join_pointer
@@ -120,9 +120,7 @@ def _into(claim: Resource, wanted_wave: int) -> list[Json]:
     held = annotations_of(claim.desired)
     if wanted_wave == 0 and SYNC_WAVE in held:
         return list(removals(claim.desired, [_POINTER]))
-    if held:
-        return [{"op": "add", "path": _POINTER, "value": str(wanted_wave)}]
-    return [{"op": "add", "path": "/metadata/annotations", "value": {SYNC_WAVE: str(wanted_wave)}}]
+    return list(set_field(claim.desired, _POINTER, str(wanted_wave)))
 
 
 def _unused(app: App, claim: Resource, consumers: list[Resource]) -> Finding:

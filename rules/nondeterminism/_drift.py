@@ -15,6 +15,7 @@ from argolint.values.kubernetes import containers
 from ..shared import charts
 from ..shared.charts import Release
 from ._items import item_at
+from ._renamed import renamed
 from ._shapes import Kind, alike, classify, drawn, generated, go_time, is_version_label, turns, twins
 from ._sign import Sign, own
 from ._syncs import Synced, by_argocd, only_charts_moved, outlived, rotation, synced, written_here
@@ -50,7 +51,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
             sign = replace(sign, confidence="possible", why=why)
         yield sign
     if at.same and not at.partial:
-        yield from _names(app, at)
+        yield from renamed(app, at)
     elif at.moved and _only_helm(app):
         yield from _names_after_a_move(app, at)
     if _only_helm(app):
@@ -213,23 +214,6 @@ def _shown(resource: Resource, change: Change, kind: Kind, confidence: Confidenc
     masked = "; the server masks both values" if kind == "secret" else ""
     line = f"{resource.id} {change.pointer}: {why}{masked}"
     return Sign(resource.id, change.pointer, kind, confidence, line, (Symptom.change(resource.id, change.pointer),))
-
-
-def _names(app: App, at: Synced) -> Iterator[Sign]:
-    """An object that this revision's sync applied is no longer desired, and a twin with another random end is."""
-    gone = _gone(app, at)
-    for new in (r for r in app.resources if r.missing):
-        old = [r for r in gone if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)]
-        same = [r for r in old if twins(r.name, new.name)]
-        if same and new.key not in at.applied:
-            yield Sign(
-                new.id,
-                "/metadata/name",
-                "name",
-                "proven",
-                f"the sync of this very revision created {same[0].id}, which the revision now renders as {new.name}",
-                (Symptom.missing(new.id), *map(Symptom.extra, (r.id for r in same))),
-            )
 
 
 def _names_after_a_move(app: App, at: Synced) -> Iterator[Sign]:

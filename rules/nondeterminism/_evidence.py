@@ -15,7 +15,7 @@ from dataclasses import replace
 from argolint import App, Fleet, Resource, ResourceKey, Want
 from argolint.comparison import application_rules, has_sync_option, matches_object, removed, server_rules
 from argolint.edits import RESPECT
-from argolint.values import below
+from argolint.values import at_and_above, below
 
 from ..shared import charts
 from ._drift import drift
@@ -75,7 +75,8 @@ def _signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
     merged = _merge([*merged, *hashed_secrets(app, merged, known)])
     seen = {sign.resource.key for sign in merged}
     latent = [s for s in by_knowledge(app, fleet, known) if s.resource.key not in seen]
-    every = [s for s in (*merged, *latent) if s.claims or not _keeps_live(app, fleet, s)]
+    kept: dict[ResourceKey, frozenset[str]] = {}
+    every = [s for s in (*merged, *latent) if s.claims or not _keeps_live(app, fleet, s, kept)]
     return tuple(sorted(every, key=lambda s: (s.resource.key, s.pointer)))
 
 
@@ -99,15 +100,18 @@ def _merge(found: Iterable[Sign]) -> list[Sign]:
     return list(places.values())
 
 
-def _keeps_live(app: App, fleet: Fleet, sign: Sign) -> bool:
+def _keeps_live(app: App, fleet: Fleet, sign: Sign, known: dict[ResourceKey, frozenset[str]]) -> bool:
     """Whether the field is ignored and each sync keeps its live value: someone took the second choice already."""
     resource = app.resource(sign.resource.key)
     if resource is None or not has_sync_option(app.raw, resource.desired, RESPECT):
         return False
-    rules = (*application_rules(app.raw), *server_rules(fleet.settings))
-    kept = [pointer for rule in rules if matches_object(rule, resource.any) for pointer in removed(rule, resource.any)]
+    kept = known.get(resource.key)
+    if kept is None:
+        rules = (*application_rules(app.raw), *server_rules(fleet.settings))
+        matching = [rule for rule in rules if matches_object(rule, resource.any)]
+        kept = known[resource.key] = frozenset(removed(resource.any, *matching))
     masked = sign.kind == "secret" and sign.pointer == "/data"  # which of its keys is random cannot be seen
-    return any(below(sign.pointer, pointer) or (masked and below(pointer, sign.pointer)) for pointer in kept)
+    return not kept.isdisjoint(at_and_above(sign.pointer)) or (masked and any(below(p, sign.pointer) for p in kept))
 
 
 def _worth_a_look(app: App) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,7 +117,8 @@ def _with_existing(
     for _, pin in extra:
         values |= pin.values
     main = [release.values_key(k) for k, v in values.items() if isinstance(v, str) and v in secrets]
-    lines = [line for new in secrets.values() for line in _commands(_namespace(release, own), new)]
+    namespace = _namespace(release, own)
+    lines = [line for new in secrets.values() for line in _origins(namespace, new)]
     block = release.values_block({k: _filled(release, v) for k, v in values.items()})
     olds = sorted({new.instead_of for new in secrets.values()})
     caveat = (
@@ -132,6 +133,7 @@ def _with_existing(
         edit=Edit("yaml", "\n".join([*lines, block.rstrip("\n")]) + "\n"),
         caveat=" ".join(filter(None, (caveat, *_notes(chosen), _since(release, chosen), _prefix_note(release)))),
         effects=("restarts", "deletes"),
+        before=tuple(_made(namespace, new) for new in secrets.values()),
     )
 
 
@@ -179,26 +181,44 @@ def _namespace(release: Release, own: Sequence[Sign]) -> str:
     return next((s.resource.namespace for s in own if s.kind == "secret"), release.namespace)
 
 
-def _commands(namespace: str, new: NewSecret) -> Iterator[str]:
-    """Comment lines: keep the value in use, or make a strong one."""
+def _made(namespace: str, new: NewSecret) -> str:
+    """The command that makes the Secret: a copy of the one in use, else new values; a FILE where no value can be generated."""
     where = f"-n {sh(namespace)}"
+    if not new.exists:
+        return f"kubectl {where} create secret generic {sh(new.name)} {_literals(new)}"
     picked = ", ".join(map(json.dumps, new.keys))
     made = f"{{apiVersion, kind, type, metadata: {{name: {json.dumps(new.name)}}}, data: (.data | with_entries(select(.key | IN({picked}))))}}"
     absent = r'error("no key \($gone | join(", ")) in it")'  # a Secret without a key that the chart reads is no copy
     copied = f"([{picked}] - (.data | keys)) as $gone | if $gone == [] then {made} else {absent} end"
+    return f"kubectl {where} get secret {sh(new.instead_of)} -o json | jq {sh(copied)} | kubectl {where} apply -f -"
+
+
+def _literals(new: NewSecret) -> str:
+    return " ".join(
+        f'--from-literal={sh(key)}="$({command})"' if command else f"--from-file={sh(key)}=FILE"
+        for key, command in new.keys.items()
+    )
+
+
+def _origins(namespace: str, new: NewSecret) -> Iterator[str]:
+    """Comment lines: where the value of each key comes from."""
     if new.exists:
-        yield f"# First make Secret {new.name}; a copy keeps what the pods use now:"
-        yield f"#   kubectl {where} get secret {sh(new.instead_of)} -o json | jq {sh(copied)} | kubectl {where} apply -f -"
+        yield f"# Secret {new.name} is a copy of what the pods use now, {_listed(new.keys)} of Secret {new.instead_of}."
     else:
-        yield f"# First make Secret {new.name}; Secret {new.instead_of} is not live, so there is nothing to copy:"
-    special = [key for key, command in new.keys.items() if command is None]
-    if special:
-        yield f"# ({', '.join(special)}: a certificate, a key pair or a text that must fit its service, so no random value)"
-    else:
-        literals = " ".join(f'--from-literal={sh(key)}="$({command})"' for key, command in new.keys.items())
-        if new.exists:
-            yield "# A new value instead (not for a database that holds data: it keeps its old password):"
-        yield f"#   kubectl {where} create secret generic {sh(new.name)} {literals}"
+        yield f"# Secret {new.instead_of} is not live, so there is nothing to copy into Secret {new.name}:"
+    for key, command in new.keys.items():
+        if command is None:
+            yield f"#   {key}: a certificate, a key pair or a text that must fit its service, so no random value"
+        elif not new.exists:
+            yield f"#   {key}: {command}"
+    if new.exists and all(new.keys.values()):
+        yield "# A new value instead (not for a database that holds data: it keeps its old password):"
+        yield f"#   kubectl -n {sh(namespace)} create secret generic {sh(new.name)} {_literals(new)}"
+
+
+def _listed(keys: Iterable[str]) -> str:
+    names = list(keys)
+    return f"{'key' if len(names) == 1 else 'keys'} {enumerated(names, limit=None)}"
 
 
 def strong(item: Item) -> str | None:
@@ -251,21 +271,21 @@ def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
 
 
 def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
-    """The first chart version that knows a pin of this item, or one of another item that holds its keys too."""
+    """A pin of this item, or one of another item that holds its keys too, which was seen in later chart versions only."""
     fitting = [*item.pins, *(p for o in found for p in o.pins if _one_secret(item, o) and _keys(item) <= set(p.keys))]
     later = [(v, n, p) for n, p in enumerate(fitting) if p.values and (v := parse_version(p.first_version))]
     if later:
         pin = min(later, key=lambda known: known[:2])[2]
         keys = _quoted([release.values_key(k) for k in pin.values])
+        block = release.values_block({key: _filled(release, value) for key, value in pin.values.items()})
+        seen = f"{pin.first_version} is the oldest version of chart {release.chart} in which {keys} was seen"
         return Fix(
-            title=f"Upgrade chart {release.chart} to {pin.first_version} or newer, which knows {keys}",
+            title=f"Set {keys}; if this version does not know it, upgrade chart {release.chart} to {pin.first_version} or newer",
             target="helm-values",
             where=release.values_at,
-            edit=Edit(
-                "text",
-                f"Chart {release.label} has no value that fixes the {item.what}; {keys} came with {pin.first_version}.",
-            ),
-            caveat="A new chart version changes more than this.",
+            edit=Edit("yaml", f"# {seen};\n# older ones were not looked at: see `helm show values`\n{block}"),
+            caveat="Helm passes over a value that its chart does not know. The pods restart once.",
+            effects=("restarts",),
         )
     notes = " ".join(p.note for p in item.pins if p.note) or "no value switches it off"
     return Fix(

@@ -193,7 +193,13 @@ def _message(app: App, root: Root) -> str:
         case "ca-bundle":
             return f"The CA bundle of {_names(root.own)} {surely} generated again at each render, so the webhook trusts another authority after each sync."
         case "name":
-            return f"{head.resource} {surely} given a new name at each render, so every render adds one object and leaves one to prune."
+            left = not head.claims or any(claim.kind == "extra" for claim in head.claims)
+            then = (
+                "adds one object and leaves one to prune"
+                if left
+                else "wants another object than the one that was synced"
+            )
+            return f"{head.resource} {surely} given a new name at each render, so every render {then}."
     then = f", and the pods of {rolled} roll with it" if rolled else ""
     return f"{head.resource} {root.pointer} {surely} rendered with another value each time, so it {again}{then}."
 

@@ -107,7 +107,7 @@ _PART = re.compile(r"[=:/@&?#.-]")
 
 _GO_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4} \w+(?: m=[+-][\d.]+)?")
 
-_TIME = re.compile(
+TIME = re.compile(
     r"20\d\d-[01]\d-[0-3]\d(?:[Tt_-]?[0-2]\d[:-]?[0-5]\d(?:[:-]?[0-5]\d)?(?:\.\d+)?(?:[Zz]|[+-]\d\d:?\d\d)?)?"
     r"|20\d\d[01]\d[0-3]\d(?:[Tt_-]?[0-2]\d[0-5]\d(?:[0-5]\d)?[Zz]?)?|1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9})?"
 )
@@ -149,7 +149,7 @@ def go_time(text: str) -> bool:
 
 def _unshared(one: str, other: str) -> tuple[str, str]:
     """Two words without what they share up to a separator: `redis://:Xy3k@cache` and `redis://:Q8fa@cache` as `Xy3k`, `Q8fa`."""
-    if any(shape.fullmatch(one) and shape.fullmatch(other) for shape in (_TIME, _UUID)):
+    if any(shape.fullmatch(one) and shape.fullmatch(other) for shape in (TIME, _UUID)):
         return one, other
     start = max((m.end() for m in _PART.finditer(posixpath.commonprefix([one, other]))), default=0)
     tail = posixpath.commonprefix([one[start:][::-1], other[start:][::-1]])
@@ -160,7 +160,7 @@ def _unshared(one: str, other: str) -> tuple[str, str]:
 def _drawn_word(one: str, other: str, *, hashes: bool) -> bool:
     if _SALTED_HASH.match(one) and _SALTED_HASH.match(other):
         return True
-    if hashes and any(shape.fullmatch(one) and shape.fullmatch(other) for shape in (_TIME, _UUID)):
+    if hashes and any(shape.fullmatch(one) and shape.fullmatch(other) for shape in (TIME, _UUID)):
         return True
     if len(one) != len(other) or len(one) < (5 if hashes else 8) or not (_mixed(one) and _mixed(other)):
         return False
@@ -179,7 +179,7 @@ def _mixed(word: str) -> bool:
 
 def turns(one: str, other: str) -> bool:
     """Whether two ends of names are random letters and digits, or times to the minute: no content hash, version or commit."""
-    if _TIME.fullmatch(one) and _TIME.fullmatch(other):
+    if TIME.fullmatch(one) and TIME.fullmatch(other):
         return len(one) >= 10
     letters = all(re.fullmatch(r"[a-z0-9]{5,}", end) and re.search(r"[g-z]", end) for end in (one, other))
     return letters and any(re.search(r"[0-9]", end) for end in (one, other)) and alike(one, other)

@@ -133,7 +133,7 @@ def outlived(app: App, resource: Resource) -> bool:
 
     With manifest-generate-paths a new revision may be the old render under a new name, which tells nothing.
     """
-    deployed, written = _deployments(app), _written(resource)
+    deployed, written = _deployments(app), last_written(resource)
     if len(deployed) < 2 or written is None or _PATHS in annotations_of(app.raw):
         return False
     (before, _), (after, start) = deployed[-2:]
@@ -145,14 +145,14 @@ def rewritten(app: App, resource: Resource) -> bool:
 
     A new chart version relabels every object; so one of its services or accounts must have stayed as it was.
     """
-    deployed, written = _deployments(app), _written(resource)
+    deployed, written = _deployments(app), last_written(resource)
     created = parse_time(dig(resource.live or {}, "metadata", "creationTimestamp"))
     if len(deployed) < 2 or written is None or created is None:
         return False
     last = deployed[-1][1] - SLACK
     return created < last <= written and any(
         labels_of(peer.live).get(key) == labels_of(resource.live).get(key)
-        and (stayed := _written(peer))
+        and (stayed := last_written(peer))
         and stayed < last
         for kind in ("Service", "ServiceAccount")
         for peer in app.of_kind(kind, "")
@@ -191,7 +191,7 @@ def _deployments(app: App) -> list[tuple[tuple[str, ...], datetime]]:
     return sorted(((r, t) for r, t in found if t is not None), key=lambda pair: pair[1])
 
 
-def _written(resource: Resource) -> datetime | None:
+def last_written(resource: Resource) -> datetime | None:
     """When Argo CD last changed the live object."""
     times = [
         parse_time(entry.get("time"))

@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Object, Related, Rule
+from argolint.edits import set_field
 from argolint.values import owner_references
 
 _CHART_RANGE = re.compile(r"[\^~<>=*|,]|(?:^|\.)[xX](?:\.|$)|\s-\s")
@@ -62,7 +63,7 @@ def _range(app: App, index: int, source: Object, revision: str) -> Finding:
                 title=f"Pin {now}" if pinned else "Pin one version",
                 target="application",
                 where=f"template of ApplicationSet {parent['name']}" if parent else f"Application {app.ref}",
-                edit=Edit("json-patch", [{"op": "add", "path": f"{pointer}/targetRevision", "value": now}])
+                edit=Edit("json-patch", set_field(app.raw, f"{pointer}/targetRevision", now))
                 if pinned
                 else Edit("text", "Set targetRevision to the version that is deployed now."),
                 caveat="New releases then need a commit: let a bot propose them.",

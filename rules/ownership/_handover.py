@@ -26,6 +26,20 @@ def unguard(resource: ResourceId) -> str:
     return f"kubectl annotate {kubectl_name(resource)} {SYNC_OPTIONS}-"
 
 
+def released(resource: ResourceId, keepers: Sequence[str], key: str) -> str:
+    """Takes the guard off once the live tracking data (`key`: an annotation or a label) name one of these instances, and only then.
+
+    A sync that failed, or that another Application has followed, leaves the object to the one who prunes it next.
+    """
+    if not key:
+        return unguard(resource)  # what bears no tracking data is no one's to prune
+    where = "annotations" if key == TRACKING_ID else "labels"
+    path = "{.metadata." + where + "." + key.replace(".", "\\.") + "}"
+    names = "|".join(keeper.replace(".", "[.]") for keeper in keepers)
+    whole = f"^{names if len(keepers) == 1 else f'({names})'}{':' if key == TRACKING_ID else '$'}"
+    return f"kubectl get {kubectl_name(resource)} -o jsonpath={sh(path)} | grep -qE {sh(whole)} && {unguard(resource)}"
+
+
 def sync(app: AppRef) -> str:
     """A full sync: one of chosen resources may leave stray tracking data where the contents are equal."""
     return f"argocd app sync {sh(app.namespace)}/{sh(app.name)}"
@@ -49,9 +63,14 @@ def _freed(resource: ResourceId, tracked_by: str) -> Sequence[str]:
 
 
 def steps(
-    resource: ResourceId, keeper: AppRef | None, leavers: Sequence[AppRef], off: Sequence[str], tracked_by: str = ""
+    resource: ResourceId,
+    keeper: AppRef | None,
+    leavers: Sequence[AppRef],
+    off: Sequence[str],
+    release: str,
+    tracked_by: str = "",
 ) -> list[str]:
-    """Numbered lines in the order that never deletes the object; `off` says how each leaver stops rendering it.
+    """Numbered lines in the order that never deletes the object; `off` says how each leaver stops rendering it, `release` takes the guard off.
 
     `tracked_by` is the tracking data that stands in the keeper's way, see _freed.
     """
@@ -66,20 +85,20 @@ def steps(
         "# 4. Sync the one that keeps it, in full: that replaces the stray tracking data of the others:",
         *_freed(resource, tracked_by),
         sync(keeper) if keeper else "argocd app sync SHARED_APPLICATION",
-        "# 5. Once that sync has succeeded, take the guard off again:",
-        unguard(resource),
+        "# 5. Take the guard off again, which happens only once the object names its keeper:",
+        release,
     ]
 
 
-def take_over(resource: ResourceId, taker: AppRef, tracked_by: str = "") -> str:
-    """The script that gives an object to an application that renders it already; `tracked_by` as in steps."""
+def take_over(resource: ResourceId, taker: AppRef, release: str, tracked_by: str = "") -> str:
+    """The script that gives an object to an application that renders it already; `release` and `tracked_by` as in steps."""
     lines = (
         "# 1. Guard the live object, so that nothing prunes it:",
         guard(resource),
         "# 2. Let the other Application take it over; after that no one else has it to prune:",
         *_freed(resource, tracked_by),
         sync(taker),
-        "# 3. Once that sync has succeeded, take the guard off again:",
-        unguard(resource),
+        "# 3. Take the guard off again, which happens only once the object names its keeper:",
+        release,
     )
     return "\n".join(lines) + "\n"

@@ -108,7 +108,9 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
             f"Hand {shared.id} over to {shared.name(keeper)}, which renders it",
             "live",
             str(shared.id),
-            Edit("command", handover.take_over(shared.id, keeper.app, shared.freed(keeper))),
+            Edit(
+                "command", handover.take_over(shared.id, keeper.app, _release(shared, [keeper]), shared.freed(keeper))
+            ),
             caveat="the former owner must not render it again, or the two go on taking it from each other",
         )
     blocks = [_first_switch(p) for p in leavers]
@@ -183,7 +185,8 @@ def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str
     apps = [p.app for p in leavers]
     if shared.untracked and keeper:
         return "".join(f"# {line}\n" for line in off) + f"{handover.sync(keeper.app)}\n"
-    steps = handover.steps(shared.id, keeper.app if keeper else None, apps, off, shared.freed(keeper))
+    release = _release(shared, [keeper] if keeper else ())
+    steps = handover.steps(shared.id, keeper.app if keeper else None, apps, off, release, shared.freed(keeper))
     script = "\n".join(steps) + "\n"
     return script if keeper else _commented(script) + "# the manifest for the shared Application:\n" + _manifest(shared)
 
@@ -323,8 +326,14 @@ def _before_the_owner_renames(shared: Shared, party: Party) -> str:
     syncs = enumerated([f"`{handover.sync(p.app)}`" for p in takers])
     return (
         f"{shared.name(party)} owns the live object and prunes it then: first `{handover.guard(shared.id)}`, afterwards {syncs}, and"
-        f" then `{handover.unguard(shared.id)}`"
+        f" then `{_release(shared, takers)}`"
     )
+
+
+def _release(shared: Shared, keepers: Sequence[Party]) -> str:
+    """The command that takes the guard off once one of these has the object."""
+    key = "" if shared.untracked else next((p.tracked_by for p in shared.parties if p.tracked_by), TRACKING_ID)
+    return handover.released(shared.id, [p.instance or p.app.name for p in keepers] or ["SHARED_APPLICATION"], key)
 
 
 _NAME_IS_MEANING = ("Namespace", "CustomResourceDefinition", "APIService")

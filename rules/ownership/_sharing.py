@@ -26,6 +26,7 @@ _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, LAST_APPLIED)
 class Party:
     """One Application next to an object that several claim. Everything but `app` is plain JSON, the data of a Fact.
 
+    instance     its name in tracking data
     claims       its manifests hold the object; False for one that only still owns the live object
     hook         the object is a hook of it, which the list tells of those that are live
     leaving      why it is known not to want the object any more; empty when it does, or when that is not known
@@ -49,6 +50,7 @@ class Party:
     hook: bool = False
     status: str = ""
     owner: Sequence[str] = ()
+    instance: str = ""
     tracked: str = ""
     tracked_by: str = ""
     content: Json = None
@@ -194,6 +196,7 @@ def party(
         hook=resource.hook,
         status=resource.status,
         owner=parts_of(owner.ref) if owner else (),
+        instance=app.instance,
         tracked=tracking.instance if tracking else "",
         tracked_by=tracking.by if tracking else "",
         content=_content(resource.desired, fleet),

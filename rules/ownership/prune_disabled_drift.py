@@ -22,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
-from argolint.edits import application_place
+from argolint.edits import application_place, set_field
 from argolint.edits.pruning import ignored_extraneous, prune_option
 from argolint.values import enumerated, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, kubectl_name
 
+from ..shared.references import users
 from ._installations import own_installation, own_label_key
-from ._references import users
 from ._tracking import applied_elsewhere, copied_tracking
 
 
@@ -164,7 +164,7 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
             "Let automated sync prune what leaves Git",
             "application",
             application_place(app),
-            Edit("json-patch", [{"op": "add", "path": "/spec/syncPolicy/automated/prune", "value": True}]),
+            Edit("json-patch", set_field(app.raw, "/spec/syncPolicy/automated/prune", True)),
             caveat="from then on every object that leaves Git is deleted at once; Prune=false on an object keeps it",
         )
 

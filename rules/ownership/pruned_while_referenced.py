@@ -45,8 +45,8 @@ from argolint.relations.references import holders
 from argolint.values import dig, enumerated
 from argolint.values.kubernetes import is_secret
 
+from ..shared.references import User, users
 from ._handover import guard, unguard
-from ._references import User, users
 from ._tracking import copied_tracking
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))

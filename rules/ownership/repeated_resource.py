@@ -21,7 +21,7 @@ from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, ResourceId, Rule, Want
 from argolint.comparison import differences
-from argolint.redaction import show
+from argolint.redaction import show_sides
 from argolint.values import enumerated, sh
 from argolint.values.kubernetes import group_of, is_secret
 
@@ -87,7 +87,7 @@ def _values(copies: list[Object], fields: list[str]) -> Iterator[str]:
     if len(copies) < 2 or is_secret(copies[-1]):
         return
     for pointer, last, first in sorted(differences(copies[-1], copies[0]), key=lambda row: row[0])[:6]:
-        sides = show(first, pointer, within=copies[0]), show(last, pointer, within=copies[-1])
+        sides = show_sides(pointer, (first, copies[0]), (last, copies[-1]))
         yield f"{pointer}: {sides[0]} in the first copy, {sides[1]} in the last, which is applied"
 
 

@@ -49,7 +49,7 @@ from argolint import (
     Trial,
 )
 from argolint.application.shared_warnings import shared_warnings
-from argolint.redaction import HIDDEN, show, without_secrets
+from argolint.redaction import HIDDEN, show_sides, without_secrets
 from argolint.values import below, enumerated
 from argolint.values.kubernetes import is_secret_data
 
@@ -257,8 +257,8 @@ def _evidence(shared: Shared) -> Iterator[str]:
     for pointer, values in list(shared.fields.items())[:_SHOWN]:
         if values and not shared.secret:
             by_value: dict[str, list[str]] = {}
-            for ref, value in values.items():
-                shown = show(value, pointer, within=shared.party(ref).content or {})
+            given = ((value, shared.party(ref).content or {}) for ref, value in values.items())
+            for ref, shown in zip(values, show_sides(pointer, *given), strict=True):
                 by_value.setdefault(shown, []).append(shared.name(shared.party(ref)))
             sides = ", ".join(f"{text} in {enumerated(who, 'Application')}" for text, who in by_value.items())
             yield f"{pointer}: " + ("differs" if HIDDEN in by_value else sides)

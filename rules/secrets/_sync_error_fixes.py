@@ -99,7 +99,7 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
             yield _sync_now(resource, "Force a sync: the namespace is admitted by now")
         case "namespace-denied":
             yield _admitted(resource, found.detail.get("store", ""))
-        case "decode" if remote_of(resource, found):
+        case "decode" if remote_of(resource, found) and found.advice != "decode-unset":
             path = f"{remote_of(resource, found)}/decodingStrategy"
             yield patch(resource, "Take the value as it is", path, "None")
             yield patch(resource, "Decode only what is valid base64", path, "Auto")

@@ -81,6 +81,22 @@ def unfetched(manifest: Object | None, template: str = "/spec/target/template") 
     )
 
 
+def uses_nothing(manifest: Object | None, template: str = "/spec/target/template") -> bool:
+    """True where the template writes the whole Secret and no action of it could name a fetched value.
+
+    An action with a dot or a `$` may; what a ConfigMap or Secret holds as a template is not known here.
+    """
+    held = mapping(manifest, *template.split("/")[1:])
+    sources = items(held, "templateFrom")
+    if held.get("mergePolicy") == "Merge" or any(not isinstance(dig(s, "literal"), str) for s in sources):
+        return False
+    writes = mapping(held, "data") or any(dig(s, "target") in (None, "Data") for s in sources)
+    if not writes or not (items(manifest, "spec", "data") or items(manifest, "spec", "dataFrom")):
+        return False
+    texts = [*_texts(manifest, template)]
+    return not any(sign in _unquoted(body) for _, text in texts for body in _actions(text) for sign in ".$")
+
+
 def _fields(text: str) -> Iterator[str]:
     for body in _actions(text):
         for part in _FIELD.finditer(_unquoted(body)):

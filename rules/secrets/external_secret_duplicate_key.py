@@ -28,9 +28,11 @@ from . import _external_secret as es
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each entry that overwrites an earlier one."""
     for found in es.declared(app):
+        listed = items(found.manifest, "spec", "data")
         first: dict[str, int] = {}
+        keys = {str(dig(entry, "secretKey")) for entry in listed}
         spare = es.deletion_policy(found.manifest) != "Retain"
-        for index, entry in enumerate(items(found.manifest, "spec", "data")):
+        for index, entry in enumerate(listed):
             key = str(dig(entry, "secretKey") or "")
             if key not in first:
                 first[key] = index
@@ -45,18 +47,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 message=f'{found.resource.id} lists secretKey "{key}" twice (entries {earlier} and {index}): {outcome}.',
                 at=Location(app.ref, found.resource.id, found.pointer(f"/spec/data/{index}/secretKey")),
                 severity="info" if spare else None,
-                fixes=tuple(_fixes(found, earlier, index)),
+                fixes=tuple(_fixes(found, earlier, index, keys)),
             )
 
 
-def _fixes(found: es.Declared, first: int, index: int) -> Iterator[Fix]:
+def _fixes(found: es.Declared, first: int, index: int, keys: set[str]) -> Iterator[Fix]:
     where = str(found.resource.id)
     entries = items(found.manifest, "spec", "data")
     key, remote = str(dig(entries[index], "secretKey") or ""), mapping(entries[index], "remoteRef")
     property_ = str(remote.get("property") or str(remote.get("key") or "").rpartition("/")[2])
     separator = "_" if "_" in key else "-"
     name = re.sub(r"[^A-Za-z0-9.]+", separator, property_).strip(separator)
-    if name and name not in {str(dig(e, "secretKey")) for e in entries}:
+    if name and name not in keys:
         place = found.pointer(f"/spec/data/{index}/secretKey")
         edit = Edit("json-patch", [{"op": "replace", "path": place, "value": name}])
         yield Fix(

@@ -25,7 +25,8 @@ class Pin:
 
     values   dotted keys of the chart and what to set, without the umbrella's prefix
     keys     keys that the Secret must hold when the values name an existing one; empty when they do not
-    since    first chart version that knows each of the values; a key without an entry is as old as the record goes
+    since    oldest chart version in which each of the values was seen: an older one may know it too; a key without an entry is as old
+             as the record goes
     until    first chart version that knows them no longer; empty when the newest one does
     """
 
@@ -37,7 +38,7 @@ class Pin:
 
     @property
     def first_version(self) -> str:
-        """The chart version from which on this pin works; empty when it is not known. What picks a key may come later."""
+        """The chart version from which on this pin is known to work; empty when none is. What picks a key may come later."""
         needed = (v for k, v in self.since.items() if not self._picks_key(k) and parse_version(v))
         return max(needed, key=lambda v: parse_version(v) or (), default="")
 

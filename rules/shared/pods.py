@@ -183,7 +183,9 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
         if known is not None:
             cause, verb = known
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
-            cut = shortened if verb == "cannot be created" else excerpt  # long names go before what refuses a pod
+            cut = (
+                shortened if verb in _REASON_AT_END else excerpt
+            )  # long names go before what refuses a pod or an image
             said = cut(_sharpest(texts, cause) or message or text)
             return Trouble(cause, verb, said, node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
@@ -196,6 +198,7 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     return None
 
 
+_REASON_AT_END = ("cannot be created", "cannot pull their image")
 _PULLING = "the last Event is Pulling: "
 _STARTING = ("Pulling", "Pulled", "Created", "Started")
 _OVERCOME_BY = {

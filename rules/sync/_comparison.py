@@ -10,7 +10,7 @@ from functools import cache
 
 from argolint import App, Fix, Fleet, Json, Object, Resource
 from argolint.comparison import application_rules
-from argolint.edits import application_place
+from argolint.edits import application_place, ignore_less
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
@@ -217,7 +217,7 @@ def _facts(
         "usual": usual_revision(fleet, app, source) if entry.name == "revision" else "",
         "base": base,
         "pointer": pointer,
-        "removals": [{"op": "remove", "path": place} for place in reversed(bad)],
+        "removals": ignore_less(app, bad),
     }
 
 

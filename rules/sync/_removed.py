@@ -17,12 +17,12 @@ def _table() -> Mapping[tuple[str, str], Sequence[Object]]:
     for product in load(__package__, "removed_apis.yaml"):
         for entry in product["versions"]:
             of = (entry["group"], entry["version"])
-            found.setdefault(of, []).append({"product": product["product"], **entry})
+            found.setdefault(of, []).append({"product": product["product"], "image": product.get("image", ""), **entry})
     return found
 
 
 def removal_of(group: str, version: str, kind: str) -> Object | None:
-    """The entry of removed_apis.yaml: product, removed_in, replacement, perhaps bridge."""
+    """The entry of removed_apis.yaml: product, image, removed_in, replacement, perhaps bridge."""
     return next((e for e in _table().get((group, version), ()) if not e.get("kinds") or kind in e["kinds"]), None)
 
 

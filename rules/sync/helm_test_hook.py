@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
+from argolint.edits import set_field
 from argolint.values import annotations_of, comma_list, dig, items
 from argolint.values.kubernetes import HOOK, api_of
 
@@ -73,10 +74,7 @@ def _skip(app: App) -> list[Json]:
     several = app.spec.get("sources")
     index = next((i for i, s in enumerate(app.sources) if s.get("chart") or s.get("helm")), 0)
     base = f"/spec/sources/{index}" if several else "/spec/source"
-    source = app.sources[index] if app.sources else {}
-    if source.get("helm"):
-        return [{"op": "add", "path": f"{base}/helm/skipTests", "value": True}]
-    return [{"op": "add", "path": f"{base}/helm", "value": {"skipTests": True}}]
+    return list(set_field(app.raw, f"{base}/helm/skipTests", True))
 
 
 RULE = Rule(id="helm-test-hook", family="sync", severity="info", doc=__doc__, check=check, wants=wants)

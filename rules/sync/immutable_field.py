@@ -152,12 +152,11 @@ def _hidden(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
     live, desired = resource.live, resource.desired
     if live is None or desired is None or RESPECT in app.sync_options:
         return ()
+    rules = [rule for rule in rules_of(app.raw, fleet.settings).ignore if matches_object(rule, desired)]
     found = {
         pointer
-        for rule in rules_of(app.raw, fleet.settings).ignore
-        if matches_object(rule, desired)
         for side in (live, desired)
-        for pointer in removed(rule, side)
+        for pointer in removed(side, *rules)
         if pointer.startswith("/spec/") and get(live, pointer, None) != get(desired, pointer, None)
     }
     return tuple(sorted(found))

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
+from argolint.application.applied import settled
 from argolint.values import age_text, annotations_of, dig
 from argolint.values.kubernetes import HOOK
 
@@ -33,8 +34,17 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a Job."""
     for job in app.of_kind("Job", "batch"):
         seconds = dig(job.desired, "spec", "ttlSecondsAfterFinished")
-        if isinstance(seconds, int) and not job.hook and HOOK not in annotations_of(job.desired):
+        plain = not job.hook and HOOK not in annotations_of(job.desired)
+        if isinstance(seconds, int) and plain and not _never_ran(app, job):
             yield _finding(app, job, seconds)
+
+
+def _never_ran(app: App, job: Resource) -> bool:
+    """True for a Job that is missing though the last sync, a whole one of this very revision, knows nothing of it: no time to live
+    has removed what was never made."""
+    operation = app.operation
+    known = operation is not None and bool(operation.results) and settled(app)
+    return job.missing and known and operation is not None and not operation.results_of(job.id)
 
 
 def _finding(app: App, job: Resource, seconds: int) -> Finding:

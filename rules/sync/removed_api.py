@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, Resource, Rule, Symptom
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
-from argolint.values import parse_version
+from argolint.values import items, parse_version
 
 from ._failures import Failed
 from ._removed import refused, removal_of
@@ -51,9 +51,29 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 fleet.kubernetes_version(app.cluster), entry["removed_in"]
             )
         if gone:
-            yield _notserved_versions(app, resources, refusal, served or _named_versions(refusal), entry)
+            yield _notserved_versions(app, fleet, resources, refusal, served or _named_versions(refusal), entry)
         elif entry is not None:
-            yield _leaving(app, resources, served, entry)
+            yield _leaving(app, fleet, resources, served, entry)
+
+
+def _too_old(app: App, fleet: Fleet, entry: Object | None) -> bool:
+    """True where the product that runs on the cluster is known to be older than the first release that serves the replacement."""
+    first, image = parse_version((entry or {}).get("bridge")), (entry or {}).get("image")
+    running = fleet.derive(_running, (app.cluster, str(image))) if first and image else ()
+    return bool(running) and min(running) < first if first else False
+
+
+def _running(fleet: Fleet, of: tuple[str, str]) -> tuple[tuple[int, ...], ...]:
+    """The versions of this image that the applications of the cluster run."""
+    cluster, image = of
+    tags = (
+        parse_version(str(found).rpartition(":")[2])
+        for app in fleet.apps
+        if app.cluster == cluster
+        for found in items(app.status, "summary", "images")
+        if f"/{str(found).partition('@')[0].rpartition(':')[0]}".endswith(f"/{image}")
+    )
+    return tuple(sorted({tag for tag in tags if tag}))
 
 
 def _named_versions(refused: Failed | None) -> tuple[str, ...]:
@@ -73,7 +93,12 @@ def _names(resources: list[Resource]) -> str:
 
 
 def _notserved_versions(
-    app: App, resources: list[Resource], refused: Failed | None, served: tuple[str, ...], entry: Object | None
+    app: App,
+    fleet: Fleet,
+    resources: list[Resource],
+    refused: Failed | None,
+    served: tuple[str, ...],
+    entry: Object | None,
 ) -> Finding:
     id_ = (refused.id if refused else None) or resources[0].id
     first = next((r for r in resources if r.key == id_.key), resources[0])
@@ -87,7 +112,7 @@ def _notserved_versions(
         confidence="proven" if refused else "likely",
         evidence=tuple(_evidence(refused, served)),
         related=tuple(Related(app.ref, r.id, "/apiVersion", role="other") for r in others),
-        fixes=tuple(_fixes(app, lead, served, entry, gone=True)),
+        fixes=tuple(_fixes(app, lead, served, entry, gone=True, old=_too_old(app, fleet, entry))),
         explains=tuple(_claims(app, lead, refused)),
         follows=(
             Follows.common(f"Cluster {app.cluster} does not serve {first.id.api_version}.", *_of_version(app, first)),
@@ -115,7 +140,7 @@ def _evidence(refused: Failed | None, served: tuple[str, ...]) -> Iterator[str]:
         yield f"versions that the cluster serves: {', '.join(served)}"
 
 
-def _leaving(app: App, resources: list[Resource], served: tuple[str, ...], entry: Object) -> Finding:
+def _leaving(app: App, fleet: Fleet, resources: list[Resource], served: tuple[str, ...], entry: Object) -> Finding:
     first, *others = resources
     return Finding(
         message=f"{_names(resources)} {'are' if others else 'is'} written for {first.id.api_version}, which {entry['product']} drops in {entry['removed_in']}, so an upgrade of cluster {app.cluster} will break its sync.",
@@ -123,7 +148,7 @@ def _leaving(app: App, resources: list[Resource], served: tuple[str, ...], entry
         severity="warning",
         evidence=tuple(_evidence(None, served)),
         related=tuple(Related(app.ref, r.id, "/apiVersion", role="other") for r in others),
-        fixes=tuple(_fixes(app, resources, served, entry, gone=False)),
+        fixes=tuple(_fixes(app, resources, served, entry, gone=False, old=_too_old(app, fleet, entry))),
         follows=(
             Follows.common(
                 f"{entry['product']} drops {first.id.api_version} in {entry['removed_in']}; cluster {app.cluster} is before that.",
@@ -135,7 +160,7 @@ def _leaving(app: App, resources: list[Resource], served: tuple[str, ...], entry
 
 
 def _fixes(
-    app: App, resources: list[Resource], served: tuple[str, ...], entry: Object | None, *, gone: bool
+    app: App, resources: list[Resource], served: tuple[str, ...], entry: Object | None, *, gone: bool, old: bool
 ) -> Iterator[Fix]:
     first = resources[0]
     wanted = str((entry or {}).get("replacement") or "")
@@ -143,7 +168,8 @@ def _fixes(
     same_group = group == first.group
     if served and (not wanted or (same_group and version not in served and gone)):
         wanted = f"{first.group}/{_best(served)}".lstrip("/")
-    usable = wanted and (not served or not same_group or wanted.rpartition("/")[2] in served)
+    unseen = not served and not (old and same_group)
+    usable = wanted and (unseen or (not same_group and bool(served)) or wanted.rpartition("/")[2] in served)
     if usable:
         more = f", and the same in {len(resources) - 1} more" if len(resources) > 1 else ""
         yield Fix(

@@ -42,7 +42,7 @@ from argolint import (
 )
 from argolint.application.applied import by_argocd, not_stored, settled
 from argolint.comparison import builtin, managers
-from argolint.edits import application_place, removals
+from argolint.edits import application_place, ignore_less, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
@@ -371,7 +371,7 @@ def _managers(app: App, field: _Undeclared) -> tuple[Fix, ...]:
     if "pre-diff normalization" not in field.message:
         return ()
     rules = [i for i, rule in enumerate(maps(app.spec, "ignoreDifferences")) if rule.get("managedFieldsManagers")]
-    removes = [{"op": "remove", "path": f"/spec/ignoreDifferences/{i}/managedFieldsManagers"} for i in reversed(rules)]
+    removes = ignore_less(app, [f"/spec/ignoreDifferences/{i}/managedFieldsManagers" for i in rules])
     return advice(__package__, "schema-field/managers", {"application": f"Application {app.ref}", "removals": removes})
 
 

@@ -47,7 +47,7 @@ from argolint import (
 )
 from argolint.comparison import differences, writers
 from argolint.edits import RESPECT, application_place, ignore_entries, removals, sync_option
-from argolint.redaction import of_secret, show
+from argolint.redaction import of_secret, show_sides
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
 
 
@@ -154,7 +154,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     else:
         other = "a writer that managedFields does not name"
     within = resource.desired or {}, resource.normalized or resource.desired or {}
-    git, cluster = (show(side, pointer, within=obj) for side, obj in zip((desired, live), within, strict=True))
+    git, cluster = show_sides(pointer, *zip((desired, live), within, strict=True))
     sides = "" if of_secret(resource.any, pointer) else f" ({git} in Git, {cluster} live)"
     what = f"{pointer}{sides} of {resource.id}" if pointer else f"{resource.id}, which is gone again,"
     operation = app.operation

@@ -14,7 +14,7 @@ Sources: pkg/apis/application/v1alpha1/types.go (SyncWindows.CanSync); docs/user
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -30,14 +30,23 @@ _LOOKS = 20_000
 """How often windows are looked at for one application. Windows that open and close every minute have no end otherwise."""
 
 
+_Name = tuple[str, str, str]
+"""Kind, schedule and duration of a window: a project holds no two alike."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Window:
     kind: str
     schedule: str
+    text: str
     duration: timedelta
     manual: bool
     zone: tzinfo
     cron: Cron
+
+    @property
+    def name(self) -> _Name:
+        return self.kind, self.schedule, self.text
 
     def end(self, moment: datetime) -> datetime | None:
         """When the window that is open at `moment` closes; None while it is closed (SyncWindow.active)."""
@@ -47,7 +56,8 @@ class _Window:
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The windows that apply to an application that waits for a sync."""
-    if _waits(app) and items(fleet.projects.get(app.ref.project), "spec", "syncWindows"):
+    project = fleet.projects.get(app.ref.project)
+    if _waits(app) and (project is None or items(project, "spec", "syncWindows")):
         yield Want("sync-windows")
 
 
@@ -57,13 +67,25 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if not _waits(app):
         return
     zones = _zones(fleet, app)
-    windows = [w for raw in items(answer, "assignedWindows") if (w := _window(raw, zones))]
-    now = app.observed_at
+    windows = [w for raw in maps(answer, "assignedWindows") if (w := _window(raw, zones))]
     if not windows and _blocked(app):
         yield _unread(app)
-    if not windows or allowed(windows, now, manual=not app.automated):
+    if app.ref.project not in fleet.projects:
+        now = _Now(frozenset(map(_name, maps(answer, "activeWindows"))))
+        if windows and not allowed(windows, now.is_open, manual=not app.automated):
+            yield _finding(app, windows, now.is_open, None, "until a time that only the project holds")
         return
-    yield _finding(app, windows, *opens(windows, now, manual=not app.automated))
+    at = _At(app.observed_at)
+    if not windows or allowed(windows, at.is_open, manual=not app.automated):
+        return
+    opening, certain = opens(windows, app.observed_at, manual=not app.automated)
+    gap = (
+        f"and leave no gap within {_HORIZON.days} days"
+        if certain
+        else "and open and close too often to tell when one ends"
+    )
+    when = f"until {opening:%Y-%m-%d %H:%M} UTC" if opening else gap
+    yield _finding(app, windows, at.is_open, opening, when)
 
 
 def _waits(app: App) -> bool:
@@ -75,16 +97,18 @@ def _blocked(app: App) -> bool:
     return app.operation is not None and "sync window" in app.operation.message
 
 
-def _zones(fleet: Fleet, app: App) -> dict[tuple[str, str, str], str]:
-    """Time zones by (kind, schedule, duration): the answer about the application leaves them out."""
+def _zones(fleet: Fleet, app: App) -> dict[_Name, str]:
+    """Time zones: the answer about the application leaves them out."""
     windows = maps(fleet.projects.get(app.ref.project), "spec", "syncWindows")
-    return {
-        (text_at(w, "kind"), text_at(w, "schedule"), text_at(w, "duration")): text_at(w, "timeZone") for w in windows
-    }
+    return {_name(window): text_at(window, "timeZone") for window in windows}
 
 
-def _window(raw: Object, zones: dict[tuple[str, str, str], str]) -> _Window | None:
-    kind, schedule, text = (str(raw.get(k) or "") for k in ("kind", "schedule", "duration"))
+def _name(raw: Object) -> _Name:
+    return text_at(raw, "kind"), text_at(raw, "schedule"), text_at(raw, "duration")
+
+
+def _window(raw: Object, zones: dict[_Name, str]) -> _Window | None:
+    kind, schedule, text = _name(raw)
     duration, cron = parse_duration(text), parse(schedule)
     if duration is None or cron is None:
         return None
@@ -92,16 +116,36 @@ def _window(raw: Object, zones: dict[tuple[str, str, str], str]) -> _Window | No
         zone: tzinfo = ZoneInfo(zones.get((kind, schedule, text)) or "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):  # the name of a folder of zones is an OSError
         zone = UTC
-    return _Window(kind, schedule, duration, bool(raw.get("manualSync")), zone, cron)
+    return _Window(kind, schedule, text, duration, bool(raw.get("manualSync")), zone, cron)
 
 
-def allowed(windows: list[_Window], moment: datetime, *, manual: bool) -> bool:
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Which windows are open at a moment, by their schedules."""
+
+    moment: datetime
+
+    def is_open(self, window: _Window) -> bool:
+        return window.end(self.moment) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Now:
+    """Which windows the server calls open: for an account that may not see the project, the only one that has its time zones."""
+
+    active: frozenset[_Name]
+
+    def is_open(self, window: _Window) -> bool:
+        return window.name in self.active
+
+
+def allowed(windows: list[_Window], is_open: Callable[[_Window], bool], *, manual: bool) -> bool:
     """SyncWindows.CanSync: no open deny window, and an open allow window if there is any; manualSync lets a person through."""
-    denies = [w for w in windows if w.kind == "deny" and w.end(moment)]
+    denies = [w for w in windows if w.kind == "deny" and is_open(w)]
     if denies:
         return manual and all(w.manual for w in denies)
     allows = [w for w in windows if w.kind == "allow"]
-    if not allows or any(w.end(moment) for w in allows):
+    if not allows or any(map(is_open, allows)):
         return True
     return manual and all(w.manual for w in allows)
 
@@ -116,7 +160,7 @@ def opens(windows: list[_Window], moment: datetime, *, manual: bool) -> tuple[da
     for _ in range(_LOOKS // len(windows)):
         if at >= limit:
             return None, True
-        if allowed(windows, at, manual=manual):
+        if allowed(windows, _At(at).is_open, manual=manual):
             return at.astimezone(UTC), True
         ends = [end for w in windows if w.kind == "deny" and (end := w.end(at))]
         starts = [start for w in windows if w.kind == "allow" and (start := w.cron.after(at, w.zone))]
@@ -127,17 +171,12 @@ def opens(windows: list[_Window], moment: datetime, *, manual: bool) -> tuple[da
     return None, False
 
 
-def _finding(app: App, windows: list[_Window], at: datetime | None, certain: bool) -> Finding:
-    now = app.observed_at
-    denying = [w for w in windows if w.kind == "deny" and w.end(now)] or [w for w in windows if w.kind == "allow"]
+def _finding(
+    app: App, windows: list[_Window], is_open: Callable[[_Window], bool], at: datetime | None, when: str
+) -> Finding:
+    denying = [w for w in windows if w.kind == "deny" and is_open(w)] or [w for w in windows if w.kind == "allow"]
     shown = ", ".join(f"{w.kind} {w.schedule!r} for {_hours(w.duration)}" for w in denying[:5])
-    gap = (
-        f"and leave no gap within {_HORIZON.days} days"
-        if certain
-        else "and open and close too often to tell when one ends"
-    )
-    when = f"until {at:%Y-%m-%d %H:%M} UTC" if at else gap
-    by_hand = allowed(windows, now, manual=True)
+    by_hand = allowed(windows, is_open, manual=True)
     return Finding(
         message=f"Application {app.ref} is {app.sync_status} and the sync windows of project {app.ref.project} ({shown}) forbid to sync it {when}.",
         at=Location(app.ref),

@@ -14,8 +14,6 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -26,6 +24,7 @@ from threading import BoundedSemaphore, Lock
 from argolint.comparison.jq import child
 from argolint.comparison.jq.outcome import Outcome
 from argolint.errors import ArgolintError
+from argolint.host.programs import start_script
 from argolint.model import Object
 
 
@@ -145,20 +144,8 @@ class _Process:
         extension = importlib.util.find_spec("jq")
         if extension is None or extension.origin is None:
             raise ArgolintError("the Python package jq is missing", "install argolint again")
-        command = [sys.executable, "-I", "-S", child.__file__, str(Path(extension.origin).parent)]
-        kept = {
-            name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ
-        }  # Windows starts nothing without
         try:
-            self._process = subprocess.Popen(  # noqa: S603  # this interpreter
-                command,
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                cwd=Path(sys.executable).anchor,
-                env=kept,
-            )
+            self._process = start_script(Path(child.__file__), str(Path(extension.origin).parent))
         except OSError as error:
             raise ArgolintError(
                 f"cannot start the process for jq programs: {error}",

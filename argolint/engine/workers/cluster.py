@@ -329,6 +329,7 @@ def connected(address: str) -> Iterator[Client]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of versions that differ: they are compared below
+            importlib.import_module("dask").config.set({"distributed.client.preload": []})  # code of a configuration
             client = _within(
                 1.5 * CONNECT_S, lambda: distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
             )

@@ -9,7 +9,6 @@ They are forked and have the fleet already, decoded once, in pages that they sha
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import selectors
 import signal
@@ -33,6 +32,7 @@ from argolint.engine.run import Look
 from argolint.engine.workers.context import Answer, Context, decode
 from argolint.engine.workers.spread import Chunk, Lost, spread
 from argolint.errors import ArgolintError
+from argolint.host.programs import fork
 from argolint.host.temporary import clean_up
 from argolint.model.results import AppResult
 from argolint.redaction import without_secrets
@@ -66,10 +66,7 @@ class _Worker:
         self.pipe, end = socket.socketpair()
         inherited = (self.pipe, *(other.pipe for other in others))
         try:
-            self.process = multiprocessing.get_context("fork").Process(
-                target=_work, args=(start, end, inherited), name="argolint-worker", daemon=True
-            )
-            self.process.start()
+            self.process = fork(_work, start, end, inherited, name="argolint-worker")
         except OSError as error:
             self.pipe.close()
             hint = "pass fewer --processes, or raise the limit of processes (`ulimit -u`, the container's)"

@@ -44,7 +44,15 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
         lines = [*blocks(report, style, room)]
     else:
         lines = [line for section in _sections(report, shown, style) for line in (*section, "")]
-    return "\n".join((*lines, *tail, *end)) + "\n"
+    return "\n".join((*_stale(report, style), *lines, *tail, *end)) + "\n"
+
+
+def _stale(report: Report, style: Style) -> Iterator[str]:
+    """What every other finding rests on comes first."""
+    for old in report.stale or ():
+        yield from wrapped(f"What is shown is old: {old.message}", style)
+    if report.stale:
+        yield ""
 
 
 def _tail(report: Report, style: Style) -> Iterator[str]:

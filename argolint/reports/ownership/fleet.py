@@ -17,7 +17,7 @@ from argolint.application.shared_warnings import shared_warnings
 from argolint.edits.pruning import cascades
 from argolint.errors import UsageError
 from argolint.model import AppRef, ResourceKey
-from argolint.redaction import without_secrets
+from argolint.redaction import in_name, without_secrets
 from argolint.reports.ownership.graph import Claim, Held
 
 
@@ -64,6 +64,11 @@ def joined(parts: Iterable[tuple[Fleet, Iterable[Held]]], common: Mapping[tuple[
             claims = (replace(claim, app=f"{fleet.name}/{claim.app}") for claim in one.claims)
             found[one.key._replace(cluster=cluster)] += claims
     return tuple(Held(key, tuple(sorted(claims))) for key, claims in sorted(found.items()))
+
+
+def printed(held: Iterable[Held]) -> tuple[Held, ...]:
+    """The objects as they may be printed: an address of a cluster may hold a login."""
+    return tuple(replace(one, key=ResourceKey(*map(in_name, one.key))) for one in held)
 
 
 def _crossed(fleet: Fleet) -> Iterator[ResourceKey]:

@@ -6,7 +6,7 @@
   const SHAPE = { error: '\u25b2', warning: '\u25c6', info: '\u25cf' }, COLOR = { error: '#e96d76', warning: '#c88a00', info: '#0d8fc7' };
   const h = (...given) => window.React.createElement(...given);
   const text = (value) => value === null || value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value, null, 2);
-  const list = (value) => Array.isArray(value) ? value : [];
+  const list = (value) => Array.isArray(value) ? value.filter((item) => item !== null && item !== undefined) : [];
   const count = (number, word, many = word + 's') => number + ' ' + (number === 1 ? word : many);
   const dim = { opacity: 0.75 };
 
@@ -62,7 +62,7 @@
   };
   const total = (data) => ['error', 'warning', 'info'].reduce((sum, severity) => sum + (Number((data.counts || {})[severity]) || 0), 0);
   const worst = (data) => ['error', 'warning', 'info'].find((severity) => Number((data.counts || {})[severity]) > 0);
-  const byLevel = (data) => ['error', 'warning', 'info'].filter((severity) => data.counts[severity])
+  const byLevel = (data) => ['error', 'warning', 'info'].filter((severity) => (data.counts || {})[severity])
     .map((severity) => severity === 'info' ? data.counts.info + ' info' : count(data.counts[severity], severity)).join(', ');
   const level = (severity) => h('span', { 'aria-hidden': true, style: { color: COLOR[severity] || 'inherit', marginRight: '5px' } }, SHAPE[severity] || '');
   const subject = (found) => found ? text(found.kind) + ' ' + (found.namespace ? text(found.namespace) + '/' : '') + text(found.name) : '';

@@ -1,0 +1,499 @@
+"""What Argo CD's tools read of a repository: the one place that says so, and that proves a file unread.
+
+A file counts as read unless it is proven unread. What a tool may open is found by an over-estimate that needs no tool's schema:
+
+* a folder that is reached counts whole, whatever of it a tool opens, and so does what the links in it lead to;
+* of a file that names others (a kustomization, a chart's dependencies, `.argocd-source.yaml`) every scalar of every document counts
+  that names something in the tree, whatever key it stands under;
+* where that is no proof, the application reads the whole repository: see `OPEN`.
+
+| tool | what it reads | source |
+|---|---|---|
+| any | below the path; `.argocd-source.yaml` there changes the source | argo-cd reposerver/repository, mergeSourceParameters |
+| any | through links, wherever they lead in the repository | util/app/path, CheckOutOfBoundsSymlinks |
+| Directory | files below the path, and what links of them lead to; Jsonnet imports from anywhere | findManifests, makeJsonnetVM |
+| Helm | the chart, charts that Chart.yaml, requirements.yaml or their locks name as `file://` | helm downloader, resolver.GetLocalPath |
+| Helm | valueFiles and fileParameters; `/` is the repository's root, `$ref/` another source's | util/io/path, getResolvedValueFiles |
+| Helm | what a values.schema.json refers to as `file:` | gojsonschema, from the working directory |
+| Kustomize | kustomization.yaml, .yml, Kustomization, and what they name; keys in any case | kustomize api/types, Kustomization.Unmarshal |
+| Kustomize | a chart below `helmGlobals.chartHome` | HelmChartInflationGenerator |
+| Kustomize | components and patches of the Application | util/kustomize, Build |
+| plugin | what it likes; found by files where no tool is named | util/app/discovery, DetectConfigManagementPlugin |
+| git | .gitattributes of the folders above; .gitmodules and submodules, which fail the checkout of all | util/git/client, Checkout |
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any
+from urllib.parse import parse_qs
+
+from argolint.application.app import App
+from argolint.model import Object
+from argolint.sources.git import LINK, SUBMODULE, Changed, Git
+from argolint.sources.links import MAX_PATH, Links, among, below, folders
+from argolint.values import bare_address, dig, items, mapping
+from argolint.values.manifests import ManifestError, scalars
+
+OPEN = {
+    "plugin": "a plugin may render it, which reads what it likes",
+    "jsonnet": "it holds Jsonnet, which imports from anywhere",
+    "generators": "its kustomization has generators, transformers or validators, which read what they like",
+    "unreadable": "a file that names others cannot be read here",
+    "schema": "a schema of its chart refers to files",
+    "values": "the name of a values file is not known before it is rendered",
+    "revision": "it renders the commit's own id",
+    "large": "it reaches more folders than are followed",
+    "top": "it reads from the top of the repository",
+}
+"""Why nothing of the repository is proven unread."""
+
+KUSTOMIZATIONS = frozenset(("kustomization.yaml", "kustomization.yml", "Kustomization"))
+_CHARTS = frozenset(("Chart.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"))
+_OVERRIDES = re.compile(r"\.argocd-source(?:-.*)?\.yaml", re.DOTALL)
+_SCHEMA = "values.schema.json"
+_RUNNING = frozenset(("generators", "transformers", "validators"))
+_ENVIRONMENT = frozenset(("env", "envs"))
+_REVISION = "ARGOCD_APP_REVISION"
+LFS_POINTER = "version https://git-lfs.github.com/spec/"
+MAX_NAMING = 1_000_000
+"""Characters of a kustomization or chart file. A larger one is not followed, and may read anything."""
+_MAX_NAMING_TOTAL = 50_000_000
+_MAX_STEPS = 20_000
+"""Paths that one application is followed to."""
+
+
+@dataclass(frozen=True)
+class Says:
+    """What a file that names others says: its scalars, or why it may read anything."""
+
+    words: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Folders and files that an application reads. `why`, a key of OPEN, is set where it may read the whole repository.
+
+    `fetched` are those that it reads from the repository by its address, past the revision that is rendered: no render shows what a
+    change makes of them.
+    """
+
+    roots: frozenset[str]
+    why: str = ""
+    fetched: frozenset[str] = frozenset()
+
+    def among(self, changed: Sequence[str]) -> set[str]:
+        """Those of the changed files (sorted) that are not proven unread."""
+        return set(changed) if self.why else covered(self.roots, changed)
+
+    def fetches(self, changed: Sequence[str]) -> set[str]:
+        """Those of the changed files (sorted) that are read past the revision that is rendered."""
+        return covered(self.fetched, changed)
+
+
+def reach(app: App, sources: Sequence[Object], git: Git, revision: str, repo: str, base: str) -> Reach:
+    """What these sources of an application read of a revision of their repository. `base`: the branch that the change goes into."""
+    tree = git.derived("reads", (revision,), lambda: Tree(git, revision))
+    reading = _Reading(tree, bare_address(repo), base)
+    for source in sources:
+        if source.get("ref"):
+            for name in _referenced(app, str(source["ref"])):
+                reading.value("", f"/{name}", _variables(app, source))
+        if source.get("path") or not source.get("ref"):
+            _read(reading, app, source)
+    return reading.ended()
+
+
+def of_all(changes: Iterable[Changed], git: Git, revisions: Iterable[str]) -> Iterator[str]:
+    """The changed files that decide whether Argo CD can check the repository out at all."""
+    known = [links_of(git, revision) for revision in revisions]
+    for change in changes:
+        modes = {entry.mode for entry in (change.before, change.after) if entry is not None}
+        if (
+            change.path in (".gitmodules", ".lfsconfig")
+            or SUBMODULE in modes
+            or (LINK in modes and not all(change.path in links.targets for links in known))
+            or (LINK in modes and any(links.leaves(change.path) for links in known))
+        ):
+            yield change.path
+
+
+def links_of(git: Git, revision: str) -> Links:
+    """The links of a revision, to be followed."""
+    return git.derived("links in", (revision,), lambda: Links(git.links(revision)))
+
+
+def manifest_files(git: Git, revision: str) -> frozenset[str]:
+    """The files that a kustomization of a revision may name, or that a link leads to which has the name of a manifest: what these
+    files are called themselves says nothing of what they hold."""
+
+    def found() -> frozenset[str]:
+        tree = git.derived("reads", (revision,), lambda: Tree(git, revision))
+        named = (
+            joined(posixpath.dirname(file), word)
+            for file, says in tree.says.items()
+            if file.rpartition("/")[2] in KUSTOMIZATIONS
+            for word in says.words
+        )
+        linked = (link for link in tree.links.ordered if is_manifest(link))
+        ends = (tree.links.real(path).path for path in chain(filter(None, named), linked))
+        return frozenset(path for path in ends if path is not None and path in tree.entries)
+
+    return git.derived("manifest files", (revision,), found)
+
+
+def is_manifest(path: str) -> bool:
+    """What Argo CD and kubectl read of a folder."""
+    return path.lower().endswith((".yaml", ".yml", ".json"))
+
+
+class Tree:
+    """What of a commit is asked again and again."""
+
+    def __init__(self, git: Git, revision: str) -> None:
+        self._git = git
+        self.entries = git.tree(revision)
+        self.links = links_of(git, revision)
+        self.folders = folders(self.entries)
+        ordered = sorted(self.entries)
+        self.jsonnet = [path for path in ordered if path.endswith(".jsonnet")]
+        self.says = self._naming(ordered)
+
+    @cached_property
+    def schemas(self) -> Sequence[str]:
+        """The values.schema.json that refer to files, or may."""
+        found = [path for path in sorted(self.entries) if path.rpartition("/")[2] == _SCHEMA]
+        texts = self._texts(found)
+        return [p for p in found if (text := texts[p]) is None or "file:" in text.lower() or "\\u" in text]
+
+    def there(self, path: str) -> bool:
+        """True for a file or folder, through links or not, and for a link that leads nowhere."""
+        real = self.links.real(path)
+        return bool(real.links) or real.path in self.entries or real.path in self.folders
+
+    def overrides(self, folder: str) -> Iterator[str]:
+        """The files in a folder that change the source of the applications of this path."""
+        return (path for path in below(self._overrides, folder) if posixpath.dirname(path) == folder)
+
+    @cached_property
+    def _overrides(self) -> Sequence[str]:
+        return sorted(path for path in self.entries if _OVERRIDES.fullmatch(path.rpartition("/")[2]))
+
+    def _texts(self, paths: Sequence[str]) -> Mapping[str, str | None]:
+        """The texts behind these paths; None for what is no file of the commit, or too large."""
+        ends = {path: self.links.real(path).path for path in paths}
+        found = {end: entry for end in ends.values() if end is not None and (entry := self.entries.get(end))}
+        sizes = self._git.sizes(entry.id for entry in found.values() if entry.mode.startswith("100"))
+        small = {end: entry for end, entry in found.items() if sizes.get(entry.id, 0) <= MAX_NAMING}
+        texts = dict(zip(small, self._git.texts(small.values()), strict=True))
+        return {path: texts.get(end) if end is not None else None for path, end in ends.items()}
+
+    def _naming(self, ordered: Iterable[str]) -> Mapping[str, Says]:
+        naming = [p for p in ordered if (n := p.rpartition("/")[2]) in KUSTOMIZATIONS or n in _CHARTS]
+        naming += self._overrides
+        texts = self._texts(naming)
+        found: dict[str, Says] = {}
+        room = _MAX_NAMING_TOTAL
+        named: dict[str, set[str]] = {}
+        for path in naming:
+            text = texts[path]
+            room -= len(text or "")
+            found[path] = _said(path, text if room >= 0 else None)
+            if any(word.casefold() in _ENVIRONMENT for word in found[path].words):
+                near = (joined(posixpath.dirname(path), word) for word in found[path].words)
+                named[path] = {p for p in near if p is not None and self.links.real(p).path in self.entries}
+        held = self._texts(sorted({p for paths in named.values() for p in paths}))
+        for path, files in named.items():  # a line without `=` takes the value from the environment
+            if any(_REVISION in (held[p] or "") for p in files):
+                found[path] = Says(found[path].words, "revision")
+        return found
+
+
+def _said(path: str, text: str | None) -> Says:
+    name = path.rpartition("/")[2]
+    if text is None or text.startswith(LFS_POINTER):
+        return Says(why="unreadable")
+    try:
+        words = tuple(dict.fromkeys(scalars(text)))
+    except ManifestError:
+        return Says(why="unreadable")
+    if name in _CHARTS:
+        local = tuple(w.removeprefix("file://") for w in words if w.startswith("file://"))
+        fetched = tuple(w for w in words if "://" in w and not w.startswith("file://"))
+        return Says(why="unreadable") if any(w.startswith("/") for w in local) else Says((*local, *fetched))
+    folded = {word.casefold() for word in words}
+    if name in KUSTOMIZATIONS and folded & _RUNNING:
+        return Says(words, "generators")
+    if name not in KUSTOMIZATIONS and "plugin" in folded:
+        return Says(why="plugin")
+    if any(_REVISION in word for word in words):
+        return Says(words, "revision")
+    return Says(words)
+
+
+@dataclass
+class _Reading:
+    """What is found while an application is followed through the repository."""
+
+    tree: Tree
+    repo: str
+    base: str
+    roots: set[str] = field(default_factory=set)
+    fetched: set[str] = field(default_factory=set)
+    why: str = ""
+    _waiting: list[tuple[str, str]] = field(default_factory=list)
+    _taken: set[str] = field(default_factory=set)
+
+    def open(self, why: str) -> None:
+        self.why = self.why or why
+
+    def take(self, path: str) -> None:
+        """A file or folder that is read, with what its links lead to."""
+        if path in self._taken:
+            return
+        self._taken.add(path)
+        real = self.tree.links.real(path)
+        self.roots |= {path, *real.links}
+        if real.path is None:
+            return  # it fails, and what may cure it is among the links
+        self.roots.add(real.path)
+        if not real.path:
+            self.open("top")
+        elif real.path in self.tree.folders:
+            self._waiting.append((path, real.path))
+
+    def word(self, folder: str, word: str) -> None:
+        """A scalar that may name a file or folder, also behind a `key=`, or an address."""
+        if self._is_address(word):
+            return
+        for name in {word, word.partition("=")[2], word.rpartition("=")[2]}:
+            path = joined(folder, name) if name and len(name) <= MAX_PATH else None
+            if path is not None and (".." in name or self.tree.there(path)):
+                self.take(path)
+
+    def value(self, folder: str, name: str, variables: Mapping[str, str]) -> None:
+        """The name of a values file, relative to a folder, or to the top where it begins with a slash."""
+        known = _expanded(name, variables) if len(name) <= MAX_PATH else None
+        if known is None:
+            self.open("values")
+        elif _SCHEME.match(known):
+            if not (self._is_address(known) and known.lower().startswith(("http://", "https://"))):
+                self.open("values")
+        elif (path := joined("" if known.startswith("/") else folder, known.lstrip("/"))) is not None:
+            self._taken_glob(path)
+
+    def _taken_glob(self, path: str) -> None:
+        self.take(path)  # a name like any other to versions that know no patterns
+        if (folder := before_pattern(path)) != path:
+            self.open("values") if set(path) & set("{\\") else self.take(folder)
+
+    def _is_address(self, word: str) -> bool:
+        """True for an address, of this repository or another."""
+        if word.lower().startswith("file:"):
+            self.open("values")
+            return True
+        found = _own_path(word, self.repo, self.base)
+        if found is not None:
+            self.fetched.add(found)
+        return found is not None or "://" in word
+
+    def ended(self) -> Reach:
+        """Everything that is reached from what was taken."""
+        while self._waiting and not self.why:
+            if len(self._taken) > _MAX_STEPS:
+                self.open("large")
+                break
+            self._follow(*self._waiting.pop())
+        if not self.why and any(below(self.tree.schemas, root) for root in self.roots):
+            self.open("schema")
+        return Reach(frozenset(self.roots), self.why, frozenset(self.fetched))
+
+    def _follow(self, path: str, real: str) -> None:
+        for link in self.tree.links.below(real):
+            self.take(link)
+        for name in (*KUSTOMIZATIONS, *_CHARTS):
+            says = self.tree.says.get(f"{real}/{name}")
+            if says is None:
+                continue
+            if says.why:
+                self.open(says.why)
+            for word in says.words:
+                self.word(real, word)
+                if path != real:  # charts are joined to the path as it is written, bases to where it leads
+                    self.word(path, word)
+
+
+def _read(reading: _Reading, app: App, source: Object) -> None:
+    """One source with a path of its own."""
+    tree = reading.tree
+    root = joined("", str(source.get("path") or "").lstrip("/"))
+    if not root:
+        reading.open("top")
+        return
+    if _may_be_plugin(app, source):
+        reading.open("plugin")
+    if any(_REVISION in text for text in _strings(source)):
+        reading.open("revision")
+    variables = _variables(app, source)
+    refs = frozenset(f"${other['ref']}" for other in app.sources if other.get("ref"))
+    real = tree.links.real(root).path
+    reading.take(root)
+    if below(tree.jsonnet, root) or (real is not None and below(tree.jsonnet, real)):
+        reading.open("jsonnet")
+    for name in _values_files(source):
+        if name.partition("/")[0] not in refs:
+            reading.value(root, name, variables)
+    for word in _strings(source.get("kustomize")):
+        reading.word(root, word)
+    for folder in {root, real} - {None}:
+        for path in tree.overrides(str(folder)):
+            says = tree.says[path]
+            if says.why:
+                reading.open(says.why)
+            for word in says.words:
+                reading.word(root, word)
+                if "/" in word or "$" in word or word.endswith((".yaml", ".yml", ".json")):
+                    reading.value(root, word, variables)
+
+
+def _may_be_plugin(app: App, source: Object) -> bool:
+    """True unless the source names another tool, or Argo CD says which one rendered it (ExplicitType, status.sourceType)."""
+    if source.get("plugin") is not None:
+        return True
+    if mapping(app.spec, "sourceHydrator"):
+        return True
+    if any(mapping(source, tool) for tool in ("helm", "kustomize", "directory")):
+        return False
+    types = items(app.status, "sourceTypes") or [dig(app.status, "sourceType")]
+    rendered = sum(bool(s.get("path") or s.get("chart")) for s in app.sources)
+    return len(types) < rendered or not set(map(str, types)) <= {"Helm", "Kustomize", "Directory"}
+
+
+def _values_files(source: Object) -> Iterator[str]:
+    found = (
+        *items(source, "helm", "valueFiles"),
+        *(dig(p, "path") for p in items(source, "helm", "fileParameters")),
+    )
+    return (name for name in found if isinstance(name, str))
+
+
+def _referenced(app: App, ref: str) -> Iterator[str]:
+    """The files that other sources read as `$ref/...`."""
+    for other in app.sources:
+        for name in _values_files(other):
+            first, _, rest = name.partition("/")
+            if first == f"${ref}":
+                yield rest
+
+
+def _variables(app: App, source: Object) -> Mapping[str, str]:
+    """What Argo CD puts in for `$NAME` (reposerver/repository, newEnv), as far as it is the same for every revision."""
+    return {
+        "ARGOCD_APP_NAME": app.instance,
+        "ARGOCD_APP_NAMESPACE": str(dig(app.spec, "destination", "namespace") or ""),
+        "ARGOCD_APP_PROJECT_NAME": app.ref.project,
+        "ARGOCD_APP_SOURCE_PATH": str(source.get("path") or ""),
+        "ARGOCD_APP_SOURCE_REPO_URL": str(source.get("repoURL") or ""),
+    }
+
+
+_VARIABLE = re.compile(r"\$(?:\{([^{}$]*)\}|([A-Za-z_][A-Za-z0-9_]*))?")
+
+
+def _expanded(name: str, variables: Mapping[str, str]) -> str | None:
+    """The name with its variables (Go's os.Expand); None where one is not known."""
+    if any((m[1] or m[2]) not in variables for m in _VARIABLE.finditer(name)):
+        return None
+    found = _VARIABLE.sub(lambda m: variables[m[1] or m[2]], name)
+    return found if len(found) <= MAX_PATH else None
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_COMMIT = re.compile(r"[0-9a-fA-F]{40}")
+
+
+def _own_path(word: str, repo: str, base: str) -> str | None:
+    """The folder or file of this repository that an address names at a revision which the change moves; None for any other text."""
+    if not repo or len(word) > MAX_PATH or not ({":", "/"} & set(word)):
+        return None
+    address, _, query = word.partition("?")
+    text = bare_address(address)
+    text = re.sub(r"^raw\.githubusercontent\.com/([^/]+/[^/]+)/", r"github.com/\1/raw/", text)
+    text = text.replace(f"{repo}.git", repo, 1) if text.startswith(f"{repo}.git") else text
+    if text != repo and not text.startswith(f"{repo}/"):
+        return None
+    rest = text[len(repo) + 1 :]
+    try:
+        asked = parse_qs(query)
+    except ValueError:
+        asked = {}
+    ref = (asked.get("ref") or asked.get("version") or [""])[0].removeprefix("refs/heads/")
+    if _COMMIT.fullmatch(ref) or any(map(_COMMIT.fullmatch, rest.split("/"))):
+        return None
+    moved = {base.lower(), "head"} if base and not _COMMIT.fullmatch(base) else None
+    if ref and moved is not None and ref.lower() not in moved:
+        return None
+    if raw := re.match(r"(?:-/)?(?:raw|blob|src|archive)/", rest):
+        inside = f"/{rest[raw.end() :]}/"
+        named = next((name for name in sorted(moved or ()) if f"/{name}/" in inside), None)
+        if moved is not None and named is None:
+            return None
+        rest = inside.partition(f"/{named}/")[2].strip("/") if named else ""
+    kept = address.rstrip("/")
+    return joined("", kept[-len(rest) :]) or "" if rest and kept.lower().endswith(rest) else ""
+
+
+def before_pattern(path: str) -> str:
+    """The folder in which a pattern begins; the path itself where it is none."""
+    parts = path.split("/")
+    at = next((n for n, part in enumerate(parts) if set(part) & set("*?[")), len(parts))
+    return "/".join(parts[:at])
+
+
+def joined(folder: str, name: str) -> str | None:
+    """A clean path from the top, which is the empty one; None where it leaves the repository."""
+    if len(name) > MAX_PATH:
+        return None
+    found = posixpath.normpath(posixpath.join(folder, name.lstrip("/") if not folder else name) or ".")
+    if found.startswith(("../", "/")) or found == "..":
+        return None
+    return "" if found == "." else found
+
+
+def _strings(node: Any) -> Iterator[str]:
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, Mapping):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def covered(roots: Iterable[str], changed: Sequence[str]) -> set[str]:
+    """The changed files that roots cover: what lies below one; what one lies in and is no folder to Git, such as a link; and what
+    says how git writes it to disk."""
+    found: set[str] = set()
+    for root in roots:
+        if not root:
+            return set(changed)
+        found.update(below(changed, root))
+        for folder in _above(root):
+            found.update(file for file in (folder, f"{folder}/.gitattributes".lstrip("/")) if among(changed, file))
+    return found
+
+
+def _above(path: str) -> Iterator[str]:
+    """The path and the folders that it lies in, up to the empty path of the top one."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+    yield ""

@@ -1,0 +1,94 @@
+"""What a fix needs in order to work, held against what the fleet is: the one place that drops what is too new for it.
+
+A fix names its needs (`Fix.needs`); what its edit itself says needs no naming (argocd_features.yaml, and the apiVersion that an
+edit writes). A fix that the fleet is too old for becomes advice for after an upgrade, behind all others; a need that cannot be judged
+becomes a caveat; one that is met is not spoken of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+import msgspec
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.model import Edit, Finding, Fix, Need
+from argolint.values import get, joined, parse_version, text_at
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import api_of
+
+_NAMES = {"argocd": "Argo CD", "kubernetes": "Kubernetes"}
+
+
+def fitted(fix: Fix, versions: Sequence[str], app: App | None = None, fleet: Fleet | None = None) -> tuple[Fix, bool]:
+    """The fix in words that hold for this fleet, and whether it works before an upgrade.
+
+    `versions` are those of every Argo CD that the fix is for.
+    """
+    unknown: list[str] = []
+    for need in (*fix.needs, *_of_edit(fix)):
+        cluster = fleet.kubernetes_version(app.cluster) if fleet is not None and app is not None else ""
+        for have in (versions or ("",)) if need.of == "argocd" else (cluster,):
+            verdict = _meets(have, need.at_least)
+            if verdict is False:
+                return _after_upgrade(fix, need, have), False
+            if verdict is None:
+                unknown.append(f"needs {_NAMES[need.of]} {need.at_least} or later")
+    return replace(fix, caveat=joined(fix.caveat, *dict.fromkeys(unknown))), True
+
+
+def _after_upgrade(fix: Fix, need: Need, have: str) -> Fix:
+    """The fix as advice: no program may write what this server does not know."""
+    name = _NAMES[need.of]
+    content = fix.edit.content if isinstance(fix.edit.content, str) else msgspec.json.encode(fix.edit.content).decode()
+    return replace(
+        fix,
+        title=f"After an upgrade of {name} to {need.at_least} or later: {fix.title[:1].lower()}{fix.title[1:]}",
+        edit=Edit("text", content),
+        verified=None,
+        unverified=f"it needs {name} {need.at_least}, and this is {have}",
+        needs=(need,),
+        trials=(),
+    )
+
+
+def ordered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
+    """What works now comes first."""
+    return tuple(sorted(fixes, key=lambda fix: fix.title.startswith("After an upgrade of ")))
+
+
+def not_served(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> str:
+    """Why the cluster takes no object of the apiVersion that the edit writes; empty where it does or no one can tell."""
+    id_ = fix.resource or finding.at.resource
+    if fix.target != "manifest" or fix.edit.kind != "json-patch" or id_ is None:
+        return ""
+    for operation in fix.edit.content:
+        if get(operation, "/path", "") == "/apiVersion" and isinstance(value := get(operation, "/value", None), str):
+            group, version = api_of({"apiVersion": value})
+            served = fleet.served_versions(app.cluster, group, id_.kind)
+            if served and version not in served:
+                return f"the cluster serves {id_.kind} as {', '.join(served)}, not as {version}"
+    return ""
+
+
+def _meets(have: str, wanted: str) -> bool | None:
+    there, first = parse_version(have), parse_version(wanted)
+    return None if there is None or first is None else there >= first
+
+
+def _of_edit(fix: Fix) -> Iterator[Need]:
+    """The needs that the edit's own words tell; an upgrade is no edit of these."""
+    text = str(fix.edit.content)
+    for word, since in _features():
+        if word in text and fix.edit.kind != "text":
+            yield Need("argocd", since)
+
+
+@cache
+def _features() -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (text_at(row, "word"), text_at(row, "since")) for row in load(__package__, "argocd_features.yaml")["features"]
+    )

@@ -1,0 +1,122 @@
+"""A workload is scaled to nothing
+
+What it finds: a workload whose live object has 0 replicas while Git asks for more, or leaves the number open and nothing scales it.
+
+Why it hurts: nothing of it runs. Argo CD calls such a workload Healthy, and shows one number that differs, or none.
+
+How to fix: sync it, or scale it up where Git leaves the number open. If it is to rest, say so in Git: `replicas: 0`.
+
+Example: a Deployment that someone scaled to 0 for a migration, and forgot.
+
+Sources: gitops-engine/pkg/health/health_deployment.go (0 of 0 replicas are Healthy); kubernetes.io, Horizontal Pod Autoscaling (0 replicas switch it
+off). Nothing is said where KEDA or another scaler to zero may be at work: a ScaledObject in the namespace, or an annotation or field manager of a
+down-scaler; nor of Rollouts that scale a Deployment of their own down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
+from argolint.application.applied import git_moved
+from argolint.values import age_text, annotations_of, dig, get, labels_of, sh
+from argolint.values.kubernetes import argocd_name, kubectl_name
+
+from ..shared.triage import worth_reading
+from ._scalers import scaler_of
+
+_WORKLOADS = (("Deployment", "apps"), ("StatefulSet", "apps"), ("Rollout", "argoproj.io"))
+_POINTER = "/spec/replicas"
+_TO_ZERO = (("keda.sh", "ScaledObject"), ("http.keda.sh", "HTTPScaledObject"), ("sablier.acouvreur.fr", "Sablier"))
+_RESTS = (
+    "downscal",
+    "sablier",
+    "snorlax",
+    "sleep",
+    "hibernat",
+    "paused",
+    "pause",
+    "original-replicas",
+    "scale-to-zero",
+    "keda",
+    "kube-green",
+)
+"""What down-scalers call their annotations and themselves (kube-downscaler, kube-green, Sablier, KEDA)."""
+
+
+def reads(app: App, fleet: Fleet, options: object) -> bool:
+    """Where Git leaves the number open, Argo CD calls it Synced and Healthy."""
+    return any(row.kind in ("Deployment", "StatefulSet", "Rollout") for row in app.rows) and worth_reading(app, fleet)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a workload."""
+    if app.deleting or not app.desired_known:
+        return
+    for kind, group in _WORKLOADS:
+        for resource in app.of_kind(kind, group):
+            if not resource.mentions('"replicas"', "live") or resource.hook or resource.desired is None:
+                continue
+            asked = dig(resource.desired, "spec", "replicas")
+            if dig(resource.live, "spec", "replicas") != 0 or asked == 0 or _explained(app, fleet, resource):
+                continue
+            change = next((c for c in resource.changes if c.pointer == _POINTER), None)
+            if change is None or not git_moved(app, resource, change):
+                yield _finding(app, resource, asked if isinstance(asked, int) else None, change)
+
+
+def _explained(app: App, fleet: Fleet, resource: Resource) -> bool:
+    """Whether something may have put it to rest that will wake it up."""
+    scaler = scaler_of(app, resource)
+    if scaler is not None and (scaler.low == 0 or scaler.paused):
+        return True
+    keys = fleet.derive(_sleepers, app.cluster)
+    if resource.namespace in keys or get(resource.live, "/spec/paused", None) is True:
+        return True
+    if any(dig(r.any, "spec", "workloadRef", "name") == resource.name for r in app.of_kind("Rollout", "argoproj.io")):
+        return True
+    words = [*annotations_of(resource.live), *labels_of(resource.live)]
+    words += [str(dig(entry, "manager")) for entry in dig(resource.live, "metadata", "managedFields") or ()]
+    return any(mark in word.lower() for word in words for mark in _RESTS)
+
+
+def _sleepers(fleet: Fleet, cluster: str) -> frozenset[str]:
+    """Namespaces in which an application has what scales to nothing."""
+    return frozenset(key.namespace for group, kind in _TO_ZERO for key in fleet.of_kind(cluster, group, kind))
+
+
+def _finding(app: App, resource: Resource, asked: int | None, change: Change | None) -> Finding:
+    writer = change.writer if change else None
+    by = f" by {writer.manager}" if writer and writer.manager else ""
+    when = f", {age_text(app.observed_at - writer.time)} ago" if writer and writer.time else ""
+    git = f"Git asks for {asked}" if asked is not None else "Git leaves the number open"
+    shown = f" though it is {resource.health.status}" if resource.health.status else ""
+    return Finding(
+        message=f"{resource.id} is scaled to 0 replicas while {git}, so nothing of it runs{shown}.",
+        at=Location(app.ref, resource.id, _POINTER),
+        evidence=(f"live spec.replicas is 0, written{by}{when}" if by or when else "live spec.replicas is 0",),
+        fixes=(_fix(app, resource, asked),),
+        explains=(Symptom.change(resource.id, _POINTER),) if change else (),
+    )
+
+
+def _fix(app: App, resource: Resource, asked: int | None) -> Fix:
+    if asked is None:
+        command = f"kubectl scale {kubectl_name(resource.id)} --replicas=1"
+        return Fix(
+            "Scale it up, or write the number into Git",
+            "live",
+            str(resource.id),
+            Edit("command", command),
+            effects=("scales",),
+        )
+    return Fix(
+        "Sync it; or write replicas: 0 into Git where it is to rest",
+        "live",
+        str(resource.id),
+        Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
+        effects=("scales",),
+    )
+
+
+RULE = Rule(id="down-by-hand", family="drift", severity="error", doc=__doc__, check=check, reads=reads, rank=Rank.USUAL)

@@ -1,0 +1,98 @@
+"""An ignore rule that makes the difference it should hide
+
+What it finds: an entry of `ignoreDifferences`, of the Application or of the server, that takes a field out of one side alone, so that
+Argo CD compares something with nothing. The comparison is played again without the entry: the two sides are equal then.
+
+Why it hurts: the object is OutOfSync without end though live holds what Git says, a sync changes nothing, and the one who reads the
+difference is said that a field is missing which is there.
+
+How to fix: delete the path from the entry, since without it nothing differs; where it hides something elsewhere, name the field
+without a condition.
+
+Example: `select(.metadata.annotations["live"] == "yes") | .data`, where a controller writes that annotation into the live object.
+
+Sources: util/argo/normalizers/diff_normalizer.go (live and desired lose their fields each for itself).
+"""
+
+from collections.abc import Iterator
+
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint.comparison import IgnoreRule, caused, matches_object, removed, rules_of, strategy_of
+from argolint.edits import application_place, removals
+
+from ._fields import finding, listing
+from ._ignored import entries, hidden_changes, paths, selected
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each entry and object."""
+    rules = rules_of(app.raw, fleet.settings, fleet.version) if app.changed else None
+    if rules is None or not any(entry.json_pointers or entry.jq_paths for entry in rules.ignore):
+        return
+    for resource in app.changed:
+        live, desired = resource.live, resource.desired
+        if live is None or desired is None:
+            continue
+        for entry in rules.ignore:
+            if not matches_object(entry, desired) or removed(live, entry) == removed(desired, entry):
+                continue
+            made = set(caused(entry, live, desired, rules, strategy_of(app.raw, desired, fleet.version)))
+            left_empty = {change.pointer for change in resource.changes if change.live == {}}
+            changes = tuple(c for c in resource.changes if c.pointer in made - left_empty)
+            if changes:
+                yield _finding(app, fleet, resource, entry, changes)
+
+
+def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, changes: tuple[Change, ...]) -> Finding:
+    places = set(removed(resource.live or {}, entry))
+    side = "the live side" if any(change.pointer in places for change in changes) else "Git's side"
+    of_server = entry not in entries(app)
+    where = (
+        f"resource.customizations.ignoreDifferences ({entry.origin})"
+        if of_server
+        else f"{entry.origin} of the Application"
+    )
+    guilty = tuple(
+        path
+        for path, alone in paths(app, entry)
+        if removed(resource.live or {}, alone) != removed(resource.desired or {}, alone)
+    )
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{resource.id} differs at {listing(changes)} only because an ignore rule takes it out of {side} alone: without that rule both"
+        " sides are equal.",
+        evidence=(
+            f"{where}: {', '.join(repr(path) for path in guilty)}",
+            "a condition of the path holds on one side and not on the other"
+            if any("select" in path or "if " in path for path in guilty)
+            else "what the path names stands at another place on each side",
+        ),
+        fixes=(
+            _without(app, fleet, entry, guilty, of_server=of_server)
+            or narrowest_ignore(app, resource, tuple(change.pointer for change in changes)),
+        ),
+    )
+
+
+def _without(app: App, fleet: Fleet, entry: IgnoreRule, guilty: tuple[str, ...], *, of_server: bool) -> Fix | None:
+    """The edit that takes these paths out of the entry; None where they hide something of another object."""
+    alone = (one for path, one in paths(app, entry) if path in guilty)
+    if any(hidden_changes(app, fleet, other, one) for one in alone for other in selected(app, entry)):
+        return None
+    title = f"Delete {', '.join(repr(path) for path in guilty)} from the ignore rule: nothing differs without it"
+    if of_server:
+        text = f"resource.customizations.ignoreDifferences, key {entry.origin}: delete {', '.join(guilty)}"
+        return Fix(title, "argocd-settings", "ConfigMap argocd-cm", Edit("text", text), "holds for every application")
+    whole = len(guilty) == len(entry.json_pointers) + len(entry.jq_paths) and not entry.managers
+    pointers = [entry.origin] if whole else [*_places(entry, guilty)]
+    return Fix(title, "application", application_place(app), Edit("json-patch", removals(app.raw, pointers)))
+
+
+def _places(entry: IgnoreRule, guilty: tuple[str, ...]) -> Iterator[str]:
+    for field, held in (("jsonPointers", entry.json_pointers), ("jqPathExpressions", entry.jq_paths)):
+        yield from (f"{entry.origin}/{field}/{index}" for index, path in enumerate(held) if path in guilty)
+
+
+RULE = Rule(id="ignore-rule-one-sided", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.ROOT)

@@ -1,0 +1,54 @@
+"""The same items in another order
+
+What it finds: a list whose live items are those of Git, each of them and no other, in another order. The API server, a
+conversion or a webhook sorted them, or someone whose field manager names no controller.
+
+Why it hurts: Argo CD compares a list by position where its type names no key for the items, so the object is OutOfSync
+though it holds what Git says; where each write is sorted again, no sync ends that.
+
+How to fix: write the list in Git in the live order; or ignore the list, where the one who sorts it does not keep one order. Where
+the order has a meaning (arguments, rules of which the first that fits wins), Git's may be the right one: then sync.
+
+Example: `values: [spot, on-demand]` in Git, `[on-demand, spot]` live.
+
+Sources: docs/user-guide/diffing.md; kubernetes-sigs/structured-merge-diff (atomic lists); aws-controllers-k8s/community#2053.
+"""
+
+from collections.abc import Iterator
+
+from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint.application.applied import git_moved, rewritten_on_arrival
+
+from ._edits import in_live_order
+from ._fields import finding, lists, matching, pointers
+from ._grammar import in_another_order
+from ._writers import is_sort, reconciles
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an object."""
+
+    def sorted_(resource: Resource, change: Change) -> bool:
+        known = is_sort(change.writer, "person") or is_sort(change.writer, "mutator")
+        mine = in_another_order(change) and not known and not reconciles(resource, change.writer)
+        return mine and not git_moved(app, resource, change)
+
+    for resource, changes in matching(app, sorted_):
+        arrived = all(rewritten_on_arrival(app, resource, change) for change in changes)
+        end = "and no sync ends that" if arrived else "so it is OutOfSync"
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} holds {lists(changes)} in another order than Git, {end}.",
+            evidence=("the API server or a webhook sorted them in the very request that brought them",)
+            if arrived
+            else (),
+            fixes=(
+                in_live_order(app, resource, changes),
+                narrowest_ignore(app, resource, pointers(changes)),
+            ),
+        )
+
+
+RULE = Rule(id="list-order", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.SPELLING)

@@ -1,0 +1,80 @@
+"""The ports that pods and Services offer, and those that others ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from argolint import Json, Object
+from argolint.values import dig, integer, items, maps, text_at
+from argolint.values.knowledge import load
+
+from ._surroundings import Member
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One port: its number (0 where it is none), name and protocol."""
+
+    number: int
+    name: str
+    protocol: str
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.protocol}" + (f" ({self.name})" if self.name else "")
+
+
+def number_or_name(found: Json) -> tuple[int, str]:
+    """(number, "") or (0, name) of an IntOrString; (0, "") for what no API server takes. Digits in quotes count as a number."""
+    number = found if isinstance(found, int) and not isinstance(found, bool) else integer(found)
+    if number is not None:
+        return (number, "") if 0 < number < 65536 else (0, "")
+    return (0, found) if isinstance(found, str) and 0 < len(found) <= 63 else (0, "")
+
+
+def _port(entry: Object, field: str) -> Port:
+    return Port(number_or_name(entry.get(field))[0], text_at(entry, "name"), text_at(entry, "protocol") or "TCP")
+
+
+def of_pods(spec: Object) -> tuple[Port, ...]:
+    """The ports that the containers of a pod spec declare; init containers may be sidecars."""
+    return tuple(
+        _port(port, "containerPort")
+        for field in ("initContainers", "containers")
+        for container in maps(spec, field)
+        for port in maps(container, "ports")
+    )
+
+
+def of_service(spec: Object) -> tuple[Port, ...]:
+    return tuple(_port(port, "port") for port in maps(spec, "ports"))
+
+
+@cache
+def _injected() -> tuple[frozenset[str | int], tuple[str, ...]]:
+    known = load(__package__, "traffic.yaml")["injected"]
+    return frozenset((*known["ports"], *known["numbers"])), tuple(known["marks"])
+
+
+def may_be_injected(member: Member, port: str | int) -> bool:
+    """Whether another container than those of the template may have the port: an injector adds it to the live pods alone."""
+    ports, marks = _injected()
+    return port in ports or any(mark in key for key in (*member.annotations, *member.labels) for mark in marks)
+
+
+def declared(ports: Sequence[Port]) -> str:
+    """The ports for a sentence."""
+    shown = [str(port) for port in ports[:6]]
+    return ", ".join(shown) + (f" and {len(ports) - 6} more" if len(ports) > 6 else "")
+
+
+def words(spec: Object) -> Iterator[str]:
+    """What the containers are said: commands, arguments, environment, and the ports of their probes."""
+    for field in ("initContainers", "containers"):
+        for container in maps(spec, field):
+            yield from (w for part in ("command", "args") for w in items(container, part) if isinstance(w, str))
+            yield from (text_at(variable, "value") for variable in maps(container, "env"))
+            for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
+                for how in ("httpGet", "tcpSocket", "grpc"):
+                    yield str(dig(container, probe, how, "port"))

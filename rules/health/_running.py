@@ -1,0 +1,96 @@
+"""Pods that start and then fail: which of a workload's pods to look at, what their Events say of probes, and how their containers ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from argolint import App, Event, Node, Object, Resource, Want
+from argolint.values import integer, maps, text_at
+from argolint.values.kubernetes import pod_spec
+
+from ..shared.pods import status_reason
+
+_LOOKED_AT = 2
+"""Pods of one workload: they fail alike."""
+
+
+def workloads(app: App) -> Iterator[tuple[Resource, Sequence[Node]]]:
+    """Workloads with a template, and the pods under them that restart or are not well, the worst first; hooks are hook-stuck's."""
+    yield from app.derive(_workloads)
+
+
+def _workloads(app: App) -> Sequence[tuple[Resource, Sequence[Node]]]:
+    if not any(n.kind == "Pod" for n in app.tree.nodes or ()):
+        return ()
+    found = []
+    for resource in app.resources:
+        if not resource.uid or resource.hook or not resource.mentions('"containers"'):
+            continue
+        own = app.node(resource.id) if resource.kind == "Pod" else None
+        below = (own,) if own else tuple(n for n in app.descendants(resource.uid) if n.id.kind == "Pod")
+        unwell = [
+            n
+            for n in below
+            if n is not None and (restarts(n) or n.health.status not in ("", "Healthy") or _down(resource))
+        ]
+        if unwell and pod_spec(resource.any)[1]:
+            found.append(
+                (
+                    resource,
+                    sorted(unwell, key=lambda n: (n.health.status == "Healthy", -restarts(n), n.id))[:_LOOKED_AT],
+                )
+            )
+    return tuple(found)
+
+
+def _down(resource: Resource) -> bool:
+    return resource.health.status in ("Progressing", "Degraded")
+
+
+def restarts(node: Node) -> int:
+    """How often containers of the pod were restarted, as Argo CD shows it (controller/cache/info.go)."""
+    return integer(node.info.get("Restart Count")) or 0
+
+
+def unwell(resource: Resource, nodes: Sequence[Node]) -> bool:
+    """Whether Argo CD shows it, rather than that pods restarted some time."""
+    return _down(resource) or any(n.health.status not in ("", "Healthy") for n in nodes)
+
+
+def events(app: App, nodes: Sequence[Node]) -> Iterator[tuple[Node, Event]]:
+    """The Warnings about the pods, the newest of each first."""
+    for node in nodes:
+        for event in app.events(node.id, node.uid) or ():
+            if event.type != "Normal":
+                yield node, event
+
+
+def live_wants(nodes: Sequence[Node]) -> Iterator[Want]:
+    """The first pod itself: only its status tells how its containers ended."""
+    for node in nodes[:1]:
+        yield Want("live", node.id)
+
+
+def live(app: App, nodes: Sequence[Node]) -> tuple[Node, Object] | None:
+    """The first pod with its live state, where that was had."""
+    for node in nodes[:1]:
+        found = app.evidence.get(Want("live", node.id))
+        if isinstance(found, Mapping):
+            return node, found
+    return None
+
+
+def ends(pod: Object) -> Iterator[tuple[str, Object]]:
+    """(container, terminated) of each container's present or last end."""
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for status in maps(pod.get("status"), field):
+            for state in ("state", "lastState"):
+                found = (status.get(state) or {}).get("terminated") if isinstance(status.get(state), dict) else None
+                if isinstance(found, dict):
+                    yield text_at(status, "name"), found
+                    break
+
+
+def crash_loops(node: Node) -> bool:
+    """Whether a container of the pod is restarted again and again, or was a few times."""
+    return status_reason(node).removeprefix("Init:") in ("CrashLoopBackOff", "OOMKilled", "Error") or restarts(node) > 2

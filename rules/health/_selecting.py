@@ -1,0 +1,205 @@
+"""Which objects select others by labels, what they select, and what comes nearest where that is nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from argolint import App, Fleet, Object, Resource, ResourceKey, Severity, Want
+from argolint.values import dig, get, items, text_at
+from argolint.values.knowledge import load
+
+from ..shared.labels import Selector, alike, label_selector, plain_selector
+from ._surroundings import Member, affordable, known, live_pods, peers, pods, services, shown
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An entry of traffic.yaml."""
+
+    at: str
+    form: str
+    to: Literal["pods", "services"]
+    noun: str
+    so: str
+    severity: Severity
+    namespaces: str = ""
+
+
+@cache
+def kinds() -> dict[tuple[str, str], Kind]:
+    """What selects, by group and kind."""
+    found = {}
+    for entry in load(__package__, "traffic.yaml")["selectors"]:
+        group, _, kind = entry["by"].partition("/")
+        found[group, kind] = Kind(**{key: value for key, value in entry.items() if key != "by"})
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Selecting:
+    """An object that selects, and in which namespaces."""
+
+    resource: Resource
+    kind: Kind
+    selector: Selector
+    namespaces: tuple[str, ...]
+
+
+def selecting(app: App) -> Sequence[Selecting]:
+    """The application's objects that select something; Services without a cluster address (headless, ExternalName) left out."""
+    return app.derive(_selecting)
+
+
+def _selecting(app: App) -> Sequence[Selecting]:
+    return () if app.deleting or not app.desired_known else tuple(_all(app))
+
+
+def _all(app: App) -> Iterator[Selecting]:
+    for (group, name), kind in kinds().items():
+        for resource in app.of_kind(name, group):
+            obj = shown(resource)
+            if not obj or resource.requires_pruning or _aside(obj, kind):
+                continue
+            found = get(obj, kind.at, None)
+            selector = plain_selector(found) if kind.form == "labels" else label_selector(found)
+            if selector is None or selector.empty:
+                continue
+            if namespaces := _namespaces(obj, resource, kind):
+                yield Selecting(resource, kind, selector, namespaces)
+
+
+def _aside(obj: Object, kind: Kind) -> bool:
+    """Whether it is a Service whose clients do not come by its address."""
+    spec = obj.get("spec")
+    return kind.form == "labels" and (dig(spec, "clusterIP") == "None" or text_at(spec, "type") == "ExternalName")
+
+
+def _namespaces(obj: Object, resource: Resource, kind: Kind) -> tuple[str, ...]:
+    """None where it selects in all namespaces of the cluster."""
+    chosen = get(obj, kind.namespaces, None) if kind.namespaces else None
+    if dig(chosen, "any"):
+        return ()
+    named = tuple(n for n in items(chosen, "matchNames") if isinstance(n, str) and n)
+    return named or ((resource.namespace,) if resource.namespace else ())
+
+
+def members(app: App, namespace: str, to: str) -> Sequence[Member]:
+    """What there is to select."""
+    return pods(app, namespace) if to == "pods" else services(app, namespace)
+
+
+def selected(app: App, one: Selecting) -> Sequence[Member]:
+    """What it selects of the objects at hand."""
+    return app.derive(_selected, one.resource.key)
+
+
+def _selected(app: App, key: object) -> Sequence[Member]:
+    one = app.derive(_by_key)[key]
+    pair = next(iter(one.selector.equal.items()), None)
+    found: list[Member] = []
+    for namespace in one.namespaces:
+        near = (
+            app.derive(_by_label, namespace, one.kind.to).get(pair, ())
+            if pair
+            else members(app, namespace, one.kind.to)
+        )
+        found += (m for m in near if one.selector.matches(m.labels))
+    return found
+
+
+def _by_key(app: App) -> Mapping[object, Selecting]:
+    return {one.resource.key: one for one in selecting(app)}
+
+
+def _by_label(app: App, namespace: str, to: str) -> Mapping[tuple[str, str], Sequence[Member]]:
+    """A thousand Services next to a thousand workloads are not compared each with each."""
+    found: dict[tuple[str, str], list[Member]] = defaultdict(list)
+    for member in members(app, namespace, to):
+        for pair in member.labels.items():
+            found[pair].append(member)
+    return found
+
+
+def _taken(app: App) -> frozenset[tuple[ResourceKey, Kind]]:
+    """What some object of a kind selects."""
+    return frozenset((m.id.key, one.kind) for one in selecting(app) for m in selected(app, one))
+
+
+def alone(app: App) -> Sequence[Selecting]:
+    """Those that select nothing of what is at hand, neither by templates nor among the live pods."""
+    return app.derive(_alone)
+
+
+def _alone(app: App) -> Sequence[Selecting]:
+    return tuple(one for one in selecting(app) if not selected(app, one) and not _selects_live(app, one))
+
+
+def _selects_live(app: App, one: Selecting) -> bool:
+    return one.kind.to == "pods" and any(
+        one.selector.matches(node.labels) for namespace in one.namespaces for node in live_pods(app, namespace)
+    )
+
+
+def wanted(app: App, fleet: Fleet) -> Iterator[Want]:
+    """What other applications have in the namespaces of those that select nothing of their own application's."""
+    for one in selecting(app):
+        if not selected(app, one) and not _selects_live(app, one):
+            for namespace in one.namespaces:
+                yield from affordable(peers(app, fleet, namespace, one.kind.to))
+
+
+def sure(app: App, fleet: Fleet, one: Selecting) -> bool:
+    """Whether all that it could select is at hand."""
+    return all(known(app, fleet, namespace, one.kind.to) for namespace in one.namespaces)
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What comes nearest: the labels in which it differs, each (key, asked for, there); there is empty where it has no such label."""
+
+    member: Member
+    differs: tuple[tuple[str, str, str], ...]
+    seen: bool
+
+
+_TRIED = 300
+"""Objects of one namespace that are compared with a selector that selects none of them."""
+
+
+def nearest(app: App, one: Selecting) -> Near | None:
+    """What the selector must mean: of the same name, or with labels that differ by what looks like a slip. None when nothing does."""
+    found = []
+    for namespace in one.namespaces:
+        for member in members(app, namespace, one.kind.to)[:_TRIED]:
+            if (near := _near(app, one, member)) is not None:
+                found.append(near)
+    return min(found, key=lambda n: (len(n.differs), n.member.id), default=None)
+
+
+def _near(app: App, one: Selecting, member: Member) -> Near | None:
+    wishes = Selector({}, one.selector.others)
+    if not one.selector.equal or not wishes.matches(member.labels):
+        return None
+    differs = tuple(
+        (k, v, member.labels.get(k, "")) for k, v in sorted(one.selector.equal.items()) if member.labels.get(k) != v
+    )
+    namesakes = alike(one.resource.name, member.id.name)
+    free = (member.id.key, one.kind) not in app.derive(_taken)
+    seen = any(_is_of(app, node.id.name, member) for node in live_pods(app, member.id.namespace))
+    for _, asked, there in differs:
+        if not there:
+            if asked not in member.labels.values() and not (
+                seen and namesakes and len(differs) < len(one.selector.equal)
+            ):
+                return None  # a program may set it on its pods, as Patroni and Vault do
+        elif not (namesakes or alike(asked, there, within=free)):
+            return None
+    return Near(member, differs, seen)
+
+
+def _is_of(app: App, pod: str, member: Member) -> bool:
+    return pod.startswith(f"{member.id.name}-") or pod == member.id.name

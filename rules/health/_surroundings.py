@@ -1,0 +1,179 @@
+"""What an application's objects meet in their namespace: templates of pods, Services and live pods; and whether that is all there is.
+
+Nothing is asked of the server unless something of an application finds no partner in it while other applications have objects there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from argolint import App, AppRef, Fleet, Node, Object, Resource, ResourceId, ResourceKey, Want
+from argolint.values import annotations_of, get, mapping
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import pod_spec
+
+from ..shared.labels import labels_at
+
+_PEERS = 30
+"""Objects of other applications that one namespace may cost. Where there are more, nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What a selector may select: a template of pods or a Service. `at` is the pointer of its labels, `spec` that of the pods or the Service."""
+
+    app: AppRef
+    id: ResourceId
+    labels: Mapping[str, str]
+    spec: Object
+    at: str
+    annotations: Mapping[str, str]
+
+
+def shown(resource: Resource) -> Object:
+    """The object as Git has it, the live one where Git does not tell; nothing for a hook."""
+    return {} if resource.hook else resource.any
+
+
+def pods(app: App, namespace: str) -> Sequence[Member]:
+    """The templates of pods in the namespace that are at hand."""
+    return app.derive(_pods).get(namespace, ())
+
+
+def services(app: App, namespace: str) -> Sequence[Member]:
+    """The Services in the namespace that are at hand."""
+    return app.derive(_services).get(namespace, ())
+
+
+def _at_hand(app: App) -> Iterator[tuple[AppRef, Resource]]:
+    yield from ((app.ref, r) for r in app.resources)
+    for want, found in app.evidence.items():
+        if want.kind == "peer" and want.app and isinstance(found, Resource):
+            yield want.app, found
+
+
+def _pods(app: App) -> Mapping[str, Sequence[Member]]:
+    found: dict[str, list[Member]] = defaultdict(list)
+    for ref, resource in _at_hand(app):
+        if not resource.namespace or not resource.mentions('"containers"'):
+            continue
+        at, spec = pod_spec(resource.any)
+        if spec:
+            above = at.removesuffix("/spec")
+            metadata = mapping(get(resource.any, above, {}), "metadata")
+            member = Member(
+                ref,
+                resource.id,
+                labels_at(metadata),
+                spec,
+                f"{above}/metadata/labels",
+                annotations_of({"metadata": metadata}),
+            )
+            found[resource.namespace].append(member)
+    return found
+
+
+def _services(app: App) -> Mapping[str, Sequence[Member]]:
+    found: dict[str, list[Member]] = defaultdict(list)
+    for ref, resource in _at_hand(app):
+        if (resource.group, resource.kind) == ("", "Service") and resource.namespace:
+            obj = resource.any
+            labels = labels_at(mapping(obj, "metadata"))
+            member = Member(ref, resource.id, labels, mapping(obj, "spec"), "/metadata/labels", {})
+            found[resource.namespace].append(member)
+    return found
+
+
+def live_pods(app: App, namespace: str) -> Sequence[Node]:
+    """The pods of the resource tree whose labels are known, those of no application included where Argo CD shows them."""
+    return app.derive(_live_pods).get(namespace, ())
+
+
+def _live_pods(app: App) -> Mapping[str, Sequence[Node]]:
+    found: dict[str, list[Node]] = defaultdict(list)
+    if any(n.kind == "Pod" for n in (*(app.tree.nodes or ()), *(app.tree.orphaned_nodes or ()))):
+        for node in app.nodes:
+            if node.id.kind == "Pod" and node.labels:
+                found[node.id.namespace].append(node)
+    return found
+
+
+def in_tree(app: App, kind: str, namespace: str, name: str) -> bool:
+    """Whether the tree holds such an object: made by an operator, or of no one."""
+    nodes = (*(app.tree.nodes or ()), *(app.tree.orphaned_nodes or ()))
+    return any(n.kind == kind and n.name == name and n.namespace == namespace for n in nodes)
+
+
+def sees_all(app: App, fleet: Fleet, namespace: str) -> bool:
+    """Whether the tree tells of everything in the namespace, also of what no application owns (spec.orphanedResources of the project)."""
+    project = fleet.projects.get(app.ref.project)
+    watched = mapping(project, "spec").get("orphanedResources") is not None
+    return app.read and watched and namespace == app.destination_namespace
+
+
+@cache
+def _kinds(name: str) -> frozenset[tuple[str, str]]:
+    return frozenset((g, k) for e in load(__package__, "traffic.yaml")[name] for g, _, k in (e.partition("/"),))
+
+
+def _keys(fleet: Fleet, cluster: str, namespace: str) -> Sequence[ResourceKey]:
+    return fleet.in_namespace(cluster, namespace)
+
+
+def peers(app: App, fleet: Fleet, namespace: str, to: str) -> tuple[Want, ...]:
+    """The objects of other applications in the namespace that a selector to `pods` or `services` may mean."""
+    kinds = _kinds("workloads") if to == "pods" else frozenset((("", "Service"),))
+    found = []
+    for key in fleet.derive(_keys, app.cluster, namespace):
+        if (key.group, key.kind) not in kinds or app.resource(key) is not None:
+            continue
+        for owner in fleet.owners(key)[:1]:
+            found.append(Want("peer", ResourceId(key.group, key.kind, namespace, key.name, "", key.cluster), app=owner))
+    return tuple(found)
+
+
+def affordable(wants: Sequence[Want]) -> Sequence[Want]:
+    """The same, or nothing where they are too many."""
+    return wants if len(wants) <= _PEERS else ()
+
+
+def known(app: App, fleet: Fleet, namespace: str, to: str) -> bool:
+    """Whether all that a selector could select there is at hand: no object of others unread, and no operator that makes what no one lists."""
+    if any(app.evidence.get(want) is None for want in peers(app, fleet, namespace, to)):
+        return False
+    return not app.derive(_made_unseen, fleet, namespace)
+
+
+def _made_unseen(app: App, fleet: Fleet, namespace: str) -> bool:
+    """Whether an object there, or a cluster-scoped one of the application, may make pods or Services that the tree does not show."""
+    inert, workloads = _kinds("inert"), _kinds("workloads")
+    keys = (
+        *fleet.derive(_keys, app.cluster, namespace),
+        *(ResourceKey(app.cluster, r.group, r.kind, "", r.name) for r in app.rows if not r.namespace),
+    )
+    for key in dict.fromkeys(keys):
+        of_kubernetes = "." not in key.group or (key.group.endswith(".k8s.io") and key.kind != "Gateway")
+        known_kind = {(key.group, key.kind), (key.group, "*")} & inert or (key.group, key.kind) in workloads
+        if not of_kubernetes and not known_kind and not _shows_its_pods(app, key):
+            return True
+    return False
+
+
+def _shows_its_pods(app: App, key: ResourceKey) -> bool:
+    found = app.resource(key)
+    return found is not None and any(node.id.kind == "Pod" for node in app.descendants(found.uid))
+
+
+def namesakes(app: App, fleet: Fleet, key: ResourceKey) -> bool:
+    """Whether a custom resource or a workload of that namespace has the beginning of the name: operators name what they make after what asks for it."""
+    inert = _kinds("inert")
+    return any(
+        "." in other.group
+        and not other.group.endswith(".k8s.io")
+        and not {(other.group, other.kind), (other.group, "*")} & inert
+        and (key.name == other.name or key.name.startswith(f"{other.name}-") or key.name.endswith(f"-{other.name}"))
+        for other in fleet.derive(_keys, key.cluster, key.namespace)
+    )

@@ -1,0 +1,262 @@
+"""An environment variable names a Service that is not there
+
+What it finds: a container's environment with the address of a Service in the cluster (`cache:6379`, `http://api.shop.svc`) that no
+application of the cluster has, nor the resource tree, while a Service of nearly that name is there (`missing`); or the Service is there
+without that `port`; or it is there, and the pods resolve no names of the cluster, by their dnsPolicy or since they use the node's network (`dns`).
+
+Why it hurts: Argo CD shows everything Synced and Healthy, and each call of that container fails.
+
+How to fix: name the Service that is there. For `dns`: dnsPolicy ClusterFirst, or ClusterFirstWithHostNet next to hostNetwork.
+
+Example: `CACHE_ADDR=redis-cache:6379` next to Service `rediscache` with port 6379.
+
+Sources: kubernetes.io, DNS for Services and Pods. Nothing is said where nothing comes near, where the variable does not look like an address, where
+the pods have names of their own (hostAliases, dnsConfig), and where an operator may make the Service from a custom resource of that name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceKey, Rule
+from argolint.redaction import is_hidden
+from argolint.values import dig, join_pointer, maps, text_at
+from argolint.values.kubernetes import containers, pod_spec
+
+from ..shared.labels import alike
+from ..shared.triage import worth_reading
+from ._ports import Port, declared, of_service
+from ._surroundings import in_tree, namesakes, services, shown
+
+
+def reads(app: App, fleet: Fleet, options: object) -> bool:
+    """Argo CD does not look into environments, and the list does not tell of them."""
+    return any(
+        row.group in ("apps", "batch", "argoproj.io", "") and row.kind in _KINDS for row in app.rows
+    ) and worth_reading(app, fleet)
+
+
+_KINDS = frozenset(("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Rollout", "Pod"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """A host in the cluster: the Service and namespace that it names, and the port if it has one."""
+
+    host: str
+    service: str
+    namespace: str
+    port: int
+    marked: bool
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a variable; of `dns` one a workload."""
+    if app.deleting or not app.desired_known:
+        return
+    for resource in app.resources:
+        if resource.namespace and not resource.requires_pruning and resource.mentions('"env"'):
+            yield from _of_workload(app, fleet, resource)
+
+
+def _of_workload(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
+    obj = shown(resource)
+    at, spec = pod_spec(obj)
+    if not spec or spec.get("hostAliases") or dig(spec, "dnsConfig", "searches"):
+        return
+    blind = _blind(spec)
+    told = False
+    for place, container in containers(obj):
+        for index, variable in enumerate(maps(container, "env")):
+            pointer = f"{place}/env/{index}/value"
+            address = _address(
+                text_at(variable, "name"), text_at(variable, "value"), resource.namespace, fleet, app.cluster
+            )
+            if address is None or is_hidden(address.host, obj, pointer):
+                continue
+            key = ResourceKey(app.cluster, "", "Service", address.namespace, address.service)
+            there = (
+                app.resource(key) is not None or fleet.owners(key) or in_tree(app, "Service", key.namespace, key.name)
+            )
+            if there and blind and not told:
+                told = True
+                yield _unresolved(app, resource, at, spec, pointer, address, blind)
+            elif there and not blind and (ports := _lacking(app, address)):
+                name, value = text_at(variable, "name"), text_at(variable, "value")
+                yield _closed(app, resource, pointer, name, value, address, ports)
+            elif not there and not namesakes(app, fleet, key) and (near := _near(app, fleet, key, address)) is not None:
+                yield _missing(
+                    app, resource, pointer, text_at(variable, "name"), text_at(variable, "value"), address, near
+                )
+
+
+def _blind(spec: Object) -> str:
+    """Why the pods do not ask the cluster's DNS; empty where they do."""
+    policy = text_at(spec, "dnsPolicy") or "ClusterFirst"
+    if policy == "Default":
+        return "dnsPolicy Default"
+    return "hostNetwork, dnsPolicy ClusterFirst" if policy == "ClusterFirst" and spec.get("hostNetwork") is True else ""
+
+
+_HOST = re.compile(
+    r"(?:(?P<scheme>[a-z][a-z0-9+]{1,20})://(?:[^/@\s]{0,200}@)?)?(?P<host>[a-z](?:[a-z0-9.-]{0,250}[a-z0-9])?)\.?(?::(?P<port>[0-9]{1,5}))?(?=[/?,;]|$)"
+)
+_NAMES_A_HOST = re.compile(
+    r"(ADDR|ADDRESS|HOST|HOSTNAME|URL|URI|ENDPOINT|SERVER|SERVERS|BROKERS|HOSTS|ADDRS|UPSTREAM|TARGET|SERVICE|DSN)$"
+)
+_MANY = 2_000
+"""Characters of a value that are looked at."""
+
+
+def _address(name: str, value: str, namespace: str, fleet: Fleet, cluster: str) -> _Address | None:
+    """The first address of the value, where it is one of a Service; None for anything else."""
+    found = _HOST.match(value[:_MANY])
+    if found is None:
+        return None
+    host, scheme, port = found["host"], found["scheme"], int(found["port"] or 0)
+    labels = host.split(".")
+    if "svc" in labels[2:4]:
+        before = labels[: labels.index("svc", 2)]
+        after = labels[labels.index("svc", 2) + 1 :]
+        return _Address(host, before[-2], before[-1], port, True) if after in ([], ["cluster", "local"]) else None
+    named = _NAMES_A_HOST.search(name.upper()) is not None
+    if len(labels) == 1 and (scheme or (named and (port or name.upper().endswith("HOST")))):
+        return _Address(host, host, namespace, port, bool(scheme))
+    if len(labels) == 2 and (scheme or port) and (named or scheme) and fleet.derive(_serves, cluster, labels[1]):
+        return _Address(host, labels[0], labels[1], port, bool(scheme))
+    return None
+
+
+def _serves(fleet: Fleet, cluster: str, namespace: str) -> bool:
+    """Whether applications have Services in the namespace."""
+    return any(key.namespace == namespace for key in fleet.of_kind(cluster, "", "Service"))
+
+
+def _near(app: App, fleet: Fleet, key: ResourceKey, address: _Address) -> ResourceKey | None:
+    """The Service that is meant: of almost that name, with the port, or of the very name in another namespace."""
+    if not fleet.derive(_serves, key.cluster, key.namespace):
+        return None
+    elsewhere = []
+    for other in fleet.of_kind(key.cluster, "", "Service"):
+        if other.namespace == key.namespace:
+            ports = _ports(app, other)
+            offers = address.port in ports if address.port and ports else None
+            if offers is not False and alike(other.name, key.name, within=bool(offers)):
+                return other
+        elif other.name == key.name:
+            elsewhere.append(other)
+    return elsewhere[0] if len(elsewhere) == 1 else None
+
+
+def _ports(app: App, service: ResourceKey) -> frozenset[int]:
+    found = next((m for m in services(app, service.namespace) if m.id.name == service.name), None)
+    return frozenset(p.number for p in of_service(found.spec)) if found else frozenset()
+
+
+def _lacking(app: App, address: _Address) -> Sequence[Port]:
+    """The ports of the Service where the one that is asked for is not among them; none for headless and ExternalName ones."""
+    found = next((m for m in services(app, address.namespace) if m.id.name == address.service), None)
+    if found is None or not address.port or dig(found.spec, "clusterIP") == "None" or not dig(found.spec, "selector"):
+        return ()
+    ports = of_service(found.spec)
+    return () if any(p.number == address.port for p in ports) else ports
+
+
+def _closed(
+    app: App, resource: Resource, pointer: str, name: str, value: str, address: _Address, ports: Sequence[Port]
+) -> Finding:
+    only = ports[0] if len(ports) == 1 else None
+    fixed = value.replace(f"{address.host}:{address.port}", f"{address.host}:{only.number}", 1) if only else value
+    patch = Edit("json-patch", [{"op": "replace", "path": pointer, "value": fixed}])
+    where = str(resource.id)
+    return Finding(
+        message=f"{resource.id} calls {address.host}:{address.port} by {name}, but Service {address.service} has {declared(ports)}, so its calls fail.",
+        at=Location(app.ref, resource.id, pointer),
+        cause="port",
+        fixes=(
+            Fix(f"Call port {only.number}", "manifest", where, patch, caveat="its pods restart", resource=resource.id),
+        )
+        if only
+        else (
+            Fix(
+                "Call a port that the Service has",
+                "manifest",
+                where,
+                Edit("text", f"name one of {declared(ports)} at {pointer}\n"),
+            ),
+        ),
+    )
+
+
+def _missing(
+    app: App, resource: Resource, pointer: str, name: str, value: str, address: _Address, near: ResourceKey
+) -> Finding:
+    other = app.resource(near)
+    beside = near.namespace == address.namespace
+    hint = f"{near.name} is" if beside else f"namespace {near.namespace} has one"
+    meant = near.name if beside else f"{near.name}.{near.namespace}"
+    fixed = value.replace(
+        address.host, meant if address.host == address.service else f"{near.name}.{near.namespace}.svc", 1
+    )
+    return Finding(
+        message=f"{resource.id} calls {address.host} by {name}, but no Service {address.service} is there ({hint}), so its calls fail.",
+        at=Location(app.ref, resource.id, pointer),
+        cause="missing",
+        severity=None if beside else "warning",
+        confidence="likely" if beside else "possible",
+        evidence=(
+            f"no application lists Service {address.namespace}/{address.service}, and the resource tree has none",
+            f"Service {near.namespace}/{near.name} comes nearest",
+        ),
+        related=(Related(app.ref, other.id, role="other"),) if other else (),
+        fixes=(
+            Fix(
+                f"Name Service {near.namespace}/{near.name}",
+                "manifest",
+                str(resource.id),
+                Edit("json-patch", [{"op": "replace", "path": pointer, "value": fixed}]),
+                caveat="its pods restart",
+                resource=resource.id,
+            ),
+        ),
+    )
+
+
+def _unresolved(
+    app: App, resource: Resource, at: str, spec: Object, pointer: str, address: _Address, blind: str
+) -> Finding:
+    policy = "ClusterFirstWithHostNet" if spec.get("hostNetwork") is True else "ClusterFirst"
+    there = "dnsPolicy" in spec
+    return Finding(
+        message=f"{resource.id} calls Service {address.host}, but asks the node's DNS ({blind}), which knows no Services, so its calls fail.",
+        at=Location(app.ref, resource.id, f"{at}/dnsPolicy" if there else at),
+        cause="dns",
+        confidence="likely",
+        evidence=(f"the address stands at {pointer}",),
+        fixes=(
+            Fix(
+                f"Use dnsPolicy {policy}",
+                "manifest",
+                str(resource.id),
+                Edit(
+                    "json-patch",
+                    [{"op": "replace" if there else "add", "path": at + join_pointer("dnsPolicy"), "value": policy}],
+                ),
+                caveat="its pods restart",
+                resource=resource.id,
+            ),
+        ),
+    )
+
+
+RULE = Rule(
+    id="address-unknown",
+    family="health",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    reads=reads,
+    causes=("missing", "port", "dns"),
+)

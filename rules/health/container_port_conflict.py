@@ -1,0 +1,156 @@
+"""Two containers of a pod claim one port
+
+What it finds: a pod template in which two containers declare the same port and protocol, while its pods fail; or in which a container that
+ends with an error is said, by a command, an argument or its environment, to listen on a port that a ready one declares.
+
+Why it hurts: containers of a pod share one network. The second one that binds the port ends with "address already in use", and the pod
+is restarted again and again.
+
+How to fix: let one of them listen elsewhere, and lead the Service and the probes there.
+
+Example: a proxy with `containerPort: 8080` next to the program that listens on 8080 itself.
+
+Sources: kubernetes.io, Pods (resource sharing). Declared ports are only words: pods that run well are left alone, and so are init
+containers that end before the others start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from argolint import (
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Node,
+    Object,
+    Rank,
+    Related,
+    Resource,
+    Rule,
+    Symptom,
+    Want,
+)
+from argolint.redaction import excerpt
+from argolint.values import dig, items, maps, number_at, text_at
+from argolint.values.kubernetes import containers
+
+from ._ports import number_or_name
+from ._running import crash_loops, ends, live, live_wants, unwell, workloads
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a workload."""
+    for resource, nodes in workloads(app):
+        if unwell(resource, nodes):
+            obj = resource.live or resource.any
+            found = next(_twice(obj), None) or next(_told(obj, _failing(app, nodes)), None)
+            if found is not None:
+                yield _finding(app, resource, nodes, *found)
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The state of a pod that restarts, where several containers run in it: which of them ends."""
+    for resource, nodes in workloads(app):
+        if (
+            unwell(resource, nodes)
+            and any(map(crash_loops, nodes[:1]))
+            and len(list(_side_by_side(resource.live or resource.any))) > 1
+        ):
+            yield from live_wants(nodes)
+
+
+def _side_by_side(obj: Object) -> Iterator[tuple[str, Object]]:
+    """The containers that run at the same time."""
+    for at, container in containers(obj):
+        if "/initContainers/" not in at or container.get("restartPolicy") == "Always":
+            yield at, container
+
+
+def _failing(app: App, nodes: Sequence[Node]) -> frozenset[str]:
+    """The containers that end by themselves with an error, while another one of the pod runs and is ready."""
+    found = live(app, nodes)
+    statuses = maps(dig(found[1], "status"), "containerStatuses") if found else ()
+    if not any(s.get("ready") is True for s in statuses):
+        return frozenset()
+    ended = (
+        {name for name, end in ends(found[1]) if number_at(end, "exitCode") not in (0, 137, 143)} if found else set()
+    )
+    return frozenset(text_at(s, "name") for s in statuses if s.get("ready") is not True and s.get("name") in ended)
+
+
+_LISTENS = r"(?:^|[\s=]|(?:^|[\s=/])(?:0\.0\.0\.0|\[::\]|\*)?:){port}(?![0-9.])"
+
+
+def _told(obj: Object, failing: frozenset[str]) -> Iterator[tuple[str, str, str, int]]:
+    """The same for a container that fails and is said to listen on a port which another one declares."""
+    together = list(_side_by_side(obj))
+    for at, container in together:
+        if text_at(container, "name") not in failing:
+            continue
+        told = [
+            *(
+                (f"{at}/{part}", " ".join(w for w in items(container, part) if isinstance(w, str)))
+                for part in ("command", "args")
+            ),
+            *((f"{at}/env/{i}/value", text_at(v, "value")) for i, v in enumerate(maps(container, "env"))),
+        ]
+        for _, other in together:
+            for port in maps(other, "ports") if other is not container else ():
+                number = number_or_name(port.get("containerPort"))[0]
+                word = re.compile(_LISTENS.format(port=number))
+                where = next((place for place, text in told if number and word.search(text[:4000])), "")
+                if where:
+                    yield where, text_at(container, "name"), text_at(other, "name"), number
+
+
+def _twice(obj: Object) -> Iterator[tuple[str, str, str, int]]:
+    """(pointer of the second, its container, the first container, port) of each port that two containers declare."""
+    seen: dict[tuple[int, str], str] = {}
+    for at, container in _side_by_side(obj):
+        name = text_at(container, "name")
+        for index, port in enumerate(maps(container, "ports")):
+            number = number_or_name(port.get("containerPort"))[0]
+            first = seen.setdefault((number, text_at(port, "protocol") or "TCP"), name)
+            if number and first != name:
+                yield f"{at}/ports/{index}/containerPort", name, first, number
+
+
+def _finding(
+    app: App, resource: Resource, nodes: Sequence[Node], pointer: str, second: str, first: str, port: int
+) -> Finding:
+    return Finding(
+        message=f"Containers {excerpt(first, 63)} and {excerpt(second, 63)} of {resource.id} both claim port {port}, so one of them cannot start.",
+        at=Location(app.ref, resource.id, pointer),
+        confidence="likely",
+        evidence=(f"containers of a pod share one network; {nodes[0].id} is restarted",),
+        related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
+        fixes=(
+            Fix(
+                "Let one of the two listen on another port, and lead the Service and the probes there",
+                "manifest",
+                str(resource.id),
+                Edit(
+                    "text",
+                    f"give container {second} a port of its own: its setting, {pointer}, its probes, and the targetPort of its Service\n",
+                ),
+                caveat="its pods restart",
+            ),
+        ),
+        explains=(Symptom.health(resource.id), *(Symptom.health(n.id) for n in app.descendants(resource.uid))),
+    )
+
+
+RULE = Rule(
+    id="container-port-conflict",
+    family="health",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    rank=Rank.CAUSE,
+)

@@ -1,0 +1,122 @@
+"""Containers are killed for want of memory
+
+What it finds: a workload whose containers end with OOMKilled, as the last state of a container or an Event tells, with the limit next to it.
+
+Why it hurts: each kill cuts off what the container was doing; between two of them the workload may look Healthy.
+
+How to fix: raise `resources.limits.memory`, or let the program use less: a runtime with a heap of its own needs a heap limit well below it.
+
+Example: a container with `limits: {memory: 5Mi}`, of which the runtime alone needs more.
+
+Sources: kubelet (OOMKilled, exit code 137), containerd ("container init was OOM-killed"). A pod that restarted less than three times and is well is left
+alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from argolint import (
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Node,
+    Object,
+    Rank,
+    Related,
+    Resource,
+    Rule,
+    Symptom,
+    Want,
+)
+from argolint.values import dig, number_at, text_at
+from argolint.values.kubernetes import containers
+
+from ..shared.pods import status_reason
+from ._running import crash_loops, ends, events, live, live_wants, restarts, unwell, workloads
+
+_KILLED = re.compile(r"OOM-?killed", re.IGNORECASE)
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The state of a pod that restarts, and Events of pods that do not start."""
+    for resource, nodes in workloads(app):
+        if any(crash_loops(n) for n in nodes[:1]):
+            yield from live_wants(nodes)
+        if unwell(resource, nodes):
+            yield from (Want("events", node.id, node.uid) for node in nodes)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a workload."""
+    for resource, nodes in workloads(app):
+        if (killed := _killed(app, nodes)) is not None:
+            yield _finding(app, resource, nodes, *killed)
+
+
+def _killed(app: App, nodes: Sequence[Node]) -> tuple[str, str] | None:
+    """(container, evidence) of one that was killed; the container is empty where the text does not name it."""
+    if (found := live(app, nodes)) is not None:
+        node, pod = found
+        for name, end in ends(pod):
+            if end.get("reason") == "OOMKilled":
+                return name, f"{node.id}: container {name} ended with OOMKilled, exit code {number_at(end, 'exitCode')}"
+    for node in nodes:
+        if status_reason(node).removeprefix("Init:") == "OOMKilled":
+            return "", f"{node.id} is shown as OOMKilled"
+    for node, event in events(app, nodes):
+        if _KILLED.search(event.message) and event.reason != "SystemOOM":
+            return "", f"{node.id}: {event.reason}: the container was OOM-killed"
+    return None
+
+
+def _finding(app: App, resource: Resource, nodes: Sequence[Node], name: str, evidence: str) -> Finding:
+    obj = resource.live or resource.any
+    at, limit, name = _limit(obj, name)
+    shown = unwell(resource, nodes)
+    kept = f"at its limit of {limit}" if limit else "by its node, since it has no limit of its own"
+    times = restarts(nodes[0])
+    return Finding(
+        message=f"{resource.id} runs out of memory: container {name} is OOM-killed {kept}, so {'its pods restart' if times else 'its pods do not start'}.",
+        at=Location(
+            app.ref, resource.id, f"{at}/resources/limits/memory" if limit else f"{at}/resources" if at else ""
+        ),
+        severity="error" if shown else "warning",
+        evidence=(evidence, f"restarts of {nodes[0].id}: {times}"),
+        related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
+        fixes=(
+            Fix(
+                "Raise the limit above what the container uses, or make it use less",
+                "manifest",
+                str(resource.id),
+                Edit(
+                    "yaml",
+                    "resources:\n  limits:\n    memory: ...      # kubectl top pods tells what it uses before it is killed\n",
+                ),
+                caveat="a runtime with a heap of its own (JVM, Node.js) needs a heap limit well below it; its pods restart",
+            ),
+        ),
+        explains=(Symptom.health(resource.id), *(Symptom.health(n.id) for n in app.descendants(resource.uid)))
+        if shown
+        else (),
+    )
+
+
+def _limit(obj: Object, name: str) -> tuple[str, str, str]:
+    """(pointer, memory limit, name) of the container, or of the one with the smallest say where none is named: the only one."""
+    all_ = list(containers(obj))
+    chosen = [(at, c) for at, c in all_ if c.get("name") == name] or (all_ if len(all_) == 1 else [])
+    if not chosen:
+        return "", "", name or "of a pod"
+    at, container = chosen[0]
+    limit = dig(container, "resources", "limits", "memory")
+    return at, str(limit) if limit is not None else "", text_at(container, "name")
+
+
+RULE = Rule(
+    id="out-of-memory", family="health", severity="error", doc=__doc__, check=check, wants=wants, rank=Rank.ROOT
+)

@@ -1,0 +1,322 @@
+"""A port that nothing offers
+
+What it finds: a port that another object asks for and that what it leads to does not have. A Service's `targetPort` that none of
+its pods' containers declares, by name, number or protocol; the port of an Ingress, route, webhook, API service or
+ServiceMonitor that its Service does not have; a port name of a PodMonitor that no container has.
+
+Why it hurts: Argo CD shows everything Synced and Healthy, and connections are refused or never answered.
+
+How to fix: name the port that is there.
+
+Example: a Service with `targetPort: 8081` before pods whose only container declares port 8080.
+
+Causes: `name` and `service` are certain: without that port no address is written. `number` and `protocol` rest on the ports that containers
+declare: a container may listen on others. So a number that a command, an argument, the environment, a probe or a ConfigMap of the
+application mentions is left alone, as are pods into which containers are injected, and headless Services, which have no ports of their own.
+
+Sources: k8s.io/kubernetes pkg/controller/util/endpoint (FindPort); core/v1 ServicePort; networking.k8s.io/v1; Gateway API, BackendObjectReference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+
+from argolint import (
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Object,
+    Rank,
+    Related,
+    Resource,
+    Rule,
+    Symptom,
+    Want,
+)
+from argolint.redaction import excerpt
+from argolint.relations.makers import places
+from argolint.values import get, maps, split_pointer, text_at
+from argolint.values.knowledge import load
+
+from ..shared.labels import alike
+from ..shared.triage import worth_reading
+from ._ports import Port, declared, may_be_injected, number_or_name, of_pods, of_service, words
+from ._selecting import Selecting, selected, selecting, wanted
+from ._surroundings import Member, services, shown
+
+
+@cache
+def _asking() -> Mapping[tuple[str, str], Sequence[Object]]:
+    found: dict[tuple[str, str], list[Object]] = {}
+    for entry in load(__package__, "traffic.yaml")["ports"]:
+        group, _, kind = entry["by"].partition("/")
+        found.setdefault((group, kind), []).append(entry)
+    return found
+
+
+@cache
+def _endpoints() -> Mapping[tuple[str, str], Object]:
+    entries = load(__package__, "traffic.yaml")["endpoints"]
+    return {(group, kind): e for e in entries for group, _, kind in (e["by"].partition("/"),)}
+
+
+def reads(app: App, fleet: Fleet, options: object) -> bool:
+    """Argo CD calls all of that Synced and Healthy, and the list tells nothing of ports."""
+    of_ports = {("", "Service"), *_asking(), *_endpoints()}
+    return any((row.group, row.kind) in of_ports for row in app.rows) and worth_reading(app, fleet)
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """What selectors that match nothing of this application match in others."""
+    yield from wanted(app, fleet)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a cause of each Service and monitor, and one a port that is asked of a Service."""
+    if app.deleting or not app.desired_known:
+        return
+    for one in selecting(app):
+        entry = _endpoints().get((one.resource.group, one.resource.kind))
+        if one.kind.form == "labels" and (found := selected(app, one)):
+            yield from _of_service(app, one, found)
+        elif entry is not None and (found := selected(app, one)):
+            yield from _of_endpoints(app, one, found, entry)
+    for (group, kind), entries in _asking().items():
+        for resource in app.of_kind(kind, group):
+            for entry in entries:
+                yield from _of_reference(app, resource, entry)
+
+
+def _of_service(app: App, one: Selecting, found: Sequence[Member]) -> Iterator[Finding]:
+    """The first port of each cause; the others stand in its evidence."""
+    spec = shown(one.resource).get("spec")
+    offered = [port for member in found for port in of_pods(member.spec)]
+    wrong: dict[str, list[tuple[str, str, Json]]] = {}
+    unnamed = not all(of_pods(member.spec) for member in found)
+    for index, entry in enumerate(maps(spec, "ports")):
+        at = f"/spec/ports/{index}"
+        aimed = entry.get("targetPort", entry.get("port"))
+        number, name = number_or_name(aimed)
+        protocol = text_at(entry, "protocol") or "TCP"
+        pointer = f"{at}/targetPort" if "targetPort" in entry else f"{at}/port"
+        if any(may_be_injected(member, name or number) for member in found):
+            continue
+        if name and not any(p.name == name and p.protocol == protocol for p in offered):
+            same = [p for p in offered if p.name == name]
+            wrong.setdefault("name", []).append((f"{at}/protocol" if same else pointer, name, same or None))
+        elif number and not unnamed:
+            same = [p for p in offered if p.number == number]
+            if not same and not _mentioned(app, number, found):
+                wrong.setdefault("number", []).append((pointer, str(number), None))
+            elif same and all(p.protocol != protocol for p in same) and not _twice(spec, number, protocol):
+                wrong.setdefault("protocol", []).append((f"{at}/protocol", f"{number}/{protocol}", same))
+    for cause, ports in wrong.items():
+        some = cause == "number" and len(ports) < len(maps(spec, "ports"))
+        yield _finding(app, one, found, cause, ports, offered, some=some)
+
+
+def _twice(spec: Json, number: int, protocol: str) -> bool:
+    """Whether the Service leads another protocol to the same port, as for HTTP/3: then the container declares one of the two."""
+    return any(
+        number_or_name(p.get("targetPort", p.get("port")))[0] == number
+        and (text_at(p, "protocol") or "TCP") != protocol
+        for p in maps(spec, "ports")
+    )
+
+
+def _mentioned(app: App, number: int, found: Sequence[Member]) -> bool:
+    """Whether something tells the containers of the port, so that one of them may listen there without declaring it."""
+    word = re.compile(rf"(?<![0-9.]){number}(?![0-9])")
+    if any(word.search(text) for member in found for text in words(member.spec)):
+        return True
+    if any(word.search(text) for member in found for text in member.annotations.values()):
+        return True
+    return any(r.mentions(word) for kind in ("ConfigMap", "Secret") for r in app.of_kind(kind, ""))
+
+
+def _finding(
+    app: App,
+    one: Selecting,
+    found: Sequence[Member],
+    cause: str,
+    ports: Sequence[tuple[str, str, Json]],
+    offered: Sequence[Port],
+    *,
+    some: bool,
+) -> Finding:
+    pointer, asked, same = ports[0]
+    member = found[0]
+    owner = f"{member.id.kind} {member.id.name}"
+    have = declared(offered) or "no port"
+    if same:
+        told = f"leads {excerpt(asked, 63)} with another protocol than {owner} declares ({declared(same)})"
+    else:
+        told = f"leads to port {excerpt(asked, 63)}, which no container of {owner} has ({have})"
+    return Finding(
+        message=f"{one.resource.id} {told}, so connections fail.",
+        at=Location(app.ref, one.resource.id, pointer),
+        cause=cause,
+        severity="warning" if some else "error",
+        confidence="proven" if cause == "name" else "likely",
+        evidence=(
+            f"ports that the containers of {member.id} declare: {have}",
+            *(f"{place}: {excerpt(port, 63)}" for place, port, _ in ports[1:8]),
+        ),
+        related=tuple(Related(m.app, m.id, role="other") for m in found[:3]),
+        fixes=tuple(_fixes(one.resource, pointer, asked, same, offered, len(ports))),
+        explains=(Symptom.health(one.resource.id),) if one.resource.health.status not in ("", "Healthy") else (),
+    )
+
+
+def _fixes(
+    service: Resource, pointer: str, asked: str, same: Json, offered: Sequence[Port], wrong: int
+) -> Iterator[Fix]:
+    obj = shown(service)
+    at = pointer.rpartition("/")[0]
+    if same:
+        value: Json = same[0].protocol
+        path, title = f"{at}/protocol", f"Use the protocol of the container's port: {same[0].protocol}"
+    elif (meant := _meant(asked, get(obj, at, {}), offered)) is not None:
+        value = meant.name if meant.name and not asked.isdigit() else meant.number
+        path, title = f"{at}/targetPort", f"Lead to the port that the container has: {meant}"
+    else:
+        yield _by_hand(service, pointer, offered)
+        return
+    there = path.rpartition("/")[2] in get(obj, at, {})
+    edit = [{"op": "replace" if there else "add", "path": path, "value": value}]
+    if wrong == 1:
+        yield Fix(title, "manifest", str(service.id), Edit("json-patch", edit), resource=service.id)
+    else:
+        yield Fix(
+            f"{title}, and correct the other ports", "manifest", str(service.id), Edit("yaml", f"{path}: {value}")
+        )
+
+
+def _meant(asked: str, entry: Json, offered: Sequence[Port]) -> Port | None:
+    """The only port, the one of such a name, or the one of the Service's own number; None where several may be meant."""
+    unlike = {(p.number, p.protocol): p for p in offered}
+    if len(unlike) == 1:
+        return next(iter(unlike.values()))
+    named = [p for p in unlike.values() if alike(p.name, asked) or p.name == text_at(entry, "name") != ""]
+    return named[0] if len(named) == 1 else None
+
+
+def _of_endpoints(app: App, one: Selecting, found: Sequence[Member], entry: Object) -> Iterator[Finding]:
+    """The port names of a monitor that nothing of what it selects has."""
+    to_pods = one.kind.to == "pods"
+    offered = [p for m in found for p in (of_pods(m.spec) if to_pods else of_service(m.spec))]
+    for index, endpoint in enumerate(
+        maps(get(shown(one.resource), entry["at"], None) and shown(one.resource), *split_pointer(entry["at"]))
+    ):
+        name = text_at(endpoint, entry["port"])
+        if not name or any(p.name == name for p in offered) or any(may_be_injected(m, name) for m in found):
+            continue
+        owner = f"{found[0].id.kind} {found[0].id.name}"
+        yield Finding(
+            message=f"{one.resource.id} scrapes port {excerpt(name, 63)}, which {owner} does not have ({declared(offered) or 'no port'}), so nothing is scraped.",
+            at=Location(app.ref, one.resource.id, f"{entry['at']}/{index}/{entry['port']}"),
+            cause="name" if to_pods else "service",
+            severity="warning",
+            related=tuple(Related(m.app, m.id, role="other") for m in found[:3]),
+            fixes=tuple(_renamed(one.resource, f"{entry['at']}/{index}/{entry['port']}", name, offered)),
+        )
+
+
+def _renamed(resource: Resource, pointer: str, asked: str, offered: Sequence[Port]) -> Iterator[Fix]:
+    named = sorted({p.name for p in offered if p.name})
+    near = named if len(named) == 1 else [name for name in named if alike(name, asked, within=True)]
+    if len(near) == 1:
+        edit = [{"op": "replace", "path": pointer, "value": near[0]}]
+        yield Fix(
+            f"Name the port {near[0]}",
+            "manifest",
+            str(resource.id),
+            Edit("json-patch", edit),
+            safe=True,
+            resource=resource.id,
+        )
+    else:
+        yield _by_hand(resource, pointer, offered)
+
+
+def _of_reference(app: App, resource: Resource, entry: Object) -> Iterator[Finding]:
+    """The ports asked of Services that are at hand."""
+    for pointer, ref in places(shown(resource), split_pointer(entry["at"])):
+        name = text_at(ref, "name")
+        namespace = text_at(ref, "namespace") or resource.namespace
+        if not name or ref.get("kind", "Service") != "Service" or ref.get("group"):
+            continue
+        service = next((m for m in services(app, namespace) if m.id.name == name), None)
+        if service is None or text_at(service.spec, "type") == "ExternalName":
+            continue
+        offered = of_service(service.spec)
+        field, asked = next(
+            ((p, v) for p in entry["port"] if (v := get(ref, f"/{p}", None)) is not None), ("", entry.get("default"))
+        )
+        number, named = number_or_name(asked)
+        if not (number or named) or any(p.number == number if number else p.name == named for p in offered):
+            continue
+        if named == "use-annotation" or _headless(service.spec):
+            continue
+        at = f"{pointer}/{field}" if field else pointer
+        yield Finding(
+            message=f"{resource.id} asks for port {excerpt(str(number or named), 63)} of Service {name}, which has {declared(offered) or 'no port'}, so its requests go nowhere.",
+            at=Location(app.ref, resource.id, at),
+            cause="service",
+            related=(Related(service.app, service.id, "/spec/ports", "other"),),
+            fixes=tuple(_of_port(resource, at, field, entry["port"][0], offered)),
+            explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
+        )
+
+
+def _headless(spec: Object) -> bool:
+    return text_at(spec, "clusterIP") == "None"
+
+
+def _of_port(resource: Resource, at: str, field: str, default: str, offered: Sequence[Port]) -> Iterator[Fix]:
+    if len(offered) == 1:
+        port = offered[0]
+        value: Json = port.name if field.endswith("name") and port.name else port.number
+        if not field or field.endswith("name") == isinstance(value, str):
+            edit = (
+                {"op": "replace", "path": at, "value": value}
+                if field
+                else {"op": "add", "path": f"{at}/{default}", "value": value}
+            )
+            yield Fix(
+                f"Ask for port {port}",
+                "manifest",
+                str(resource.id),
+                Edit("json-patch", [edit]),
+                safe=True,
+                resource=resource.id,
+            )
+            return
+    yield _by_hand(resource, at, offered)
+
+
+def _by_hand(resource: Resource, at: str, offered: Sequence[Port]) -> Fix:
+    """Where several ports may be meant, or none is there."""
+    text = f"name one of these ports at {at}, or bring the port: {declared(offered) or 'there is none yet'}\n"
+    return Fix(
+        "Name a port that is there, or bring the one that is named", "manifest", str(resource.id), Edit("text", text)
+    )
+
+
+RULE = Rule(
+    id="port-not-offered",
+    family="health",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    reads=reads,
+    causes=("name", "number", "protocol", "service"),
+    rank=Rank.CAUSE,
+)

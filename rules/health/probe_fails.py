@@ -1,0 +1,301 @@
+"""A probe that the container cannot pass
+
+What it finds: a readiness, liveness or startup probe that fails for what the manifest says. Cause `port`: it asks a port that no
+container of the pod declares, while another is declared; `name`: a port name that none has; `protocol`: HTTP of a port that speaks
+gRPC or TLS, or the reverse; `path`: the server answers that there is no such path; `timing`: the container is killed before it listens.
+
+Why it hurts: a pod that fails its readiness probe gets no traffic, and the rollout never ends; one that fails its liveness probe is restarted
+again and again, and its Deployment may look Healthy in between.
+
+How to fix: ask what the container answers. Give a slow start a startupProbe.
+
+Example: `livenessProbe: {httpGet: {port: 9000}}` on a container that serves gRPC on 9000.
+
+Sources: kubelet pkg/probe (Events "Liveness probe failed: ..."), core/v1 Probe. All causes but `name` need the kubelet's own message: a
+container may listen on ports that it does not declare. What only waits is said after five minutes (option `minutes`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from argolint import (
+    App,
+    Edit,
+    Event,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Node,
+    Object,
+    Rank,
+    Related,
+    Resource,
+    Rule,
+    Symptom,
+    Want,
+)
+from argolint.messages import shortened
+from argolint.redaction import excerpt
+from argolint.values import dig, get, integer, mapping, number_at
+from argolint.values.kubernetes import containers, pod_spec
+
+from ..shared.age import Patience, overdue
+from ..shared.triage import worth_reading
+from ._ports import declared, number_or_name, of_pods
+from ._running import events, restarts, unwell, workloads
+
+_KINDS = {"readinessProbe": "Readiness", "livenessProbe": "Liveness", "startupProbe": "Startup"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """One probe: where it stands, what it asks (`how` of which port), and of which container it is."""
+
+    at: str
+    kind: str
+    how: str
+    port: int
+    name: str
+    container: str
+    spec: Object
+
+    @property
+    def pointer(self) -> str:
+        return f"{self.at}/{self.how}/port"
+
+
+def reads(app: App, fleet: Fleet, options: Patience) -> bool:
+    """Between two restarts all looks Healthy, and the list does not tell of restarts."""
+    return any(row.group in ("apps", "argoproj.io") for row in app.rows) and worth_reading(app, fleet)
+
+
+def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
+    """Events of pods that are not well or restarted, of workloads with a probe."""
+    for resource, nodes in workloads(app):
+        probes = tuple(_probes(resource.live or resource.any))
+        if probes and (unwell(resource, nodes) or any(_suspicious(resource, p) for p in probes)):
+            yield from (Want("events", node.id, node.uid) for node in nodes)
+
+
+def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
+    """One finding a probe."""
+    for resource, nodes in workloads(app):
+        obj = resource.live or resource.any
+        told: set[str] = set()
+        for probe in _probes(obj):
+            for node, event in events(app, nodes):
+                found = _cause(obj, probe, node, event, nodes, app)
+                late = not unwell(resource, nodes) or overdue(app, node.created_at, options.span)
+                if found and late and probe.at not in told:
+                    told.add(probe.at)
+                    yield _finding(app, resource, nodes, probe, found, node, event)
+
+
+def _probes(obj: Object) -> Iterator[_Probe]:
+    for at, container in containers(obj):
+        ports = {
+            str(p.get("name")): number_or_name(p.get("containerPort"))[0]
+            for p in container.get("ports") or ()
+            if isinstance(p, dict)
+        }
+        for field in _KINDS:
+            for how in ("httpGet", "tcpSocket", "grpc"):
+                asked = mapping(container, field, how)
+                if asked:
+                    number, name = number_or_name(asked.get("port"))
+                    number = number or ports.get(name, 0)
+                    yield _Probe(
+                        f"{at}/{field}", field, how, number, name, str(container.get("name")), mapping(container, field)
+                    )
+
+
+def _suspicious(resource: Resource, probe: _Probe) -> bool:
+    """Whether a pod that restarted may owe that to this probe: only then its Events are worth a request while all looks Healthy."""
+    ports = of_pods(pod_spec(resource.live or resource.any)[1])
+    undeclared = bool(ports) and probe.port not in {p.number for p in ports}
+    return probe.kind == "livenessProbe" and (undeclared or _hasty(probe.spec) or probe.how == "httpGet")
+
+
+def _hasty(spec: Object) -> bool:
+    """A container that does not listen after ten seconds is killed."""
+    return _patience(spec) <= 10
+
+
+def _patience(spec: Object) -> int:
+    """Seconds from the start until the kubelet gives up (core/v1 Probe, with the defaults of the API server)."""
+    period, failures = number_at(spec, "periodSeconds") or 10, number_at(spec, "failureThreshold") or 3
+    return number_at(spec, "initialDelaySeconds") + period * (failures - 1) + (number_at(spec, "timeoutSeconds") or 1)
+
+
+_SAID = re.compile(r"^(Readiness|Liveness|Startup) probe (?:failed|errored): (.*)", re.DOTALL)
+_SILENT = re.compile(
+    r"connection refused|failed to connect|deadline exceeded|i/o timeout|no route to host|Client\.Timeout",
+    re.IGNORECASE,
+)
+_PROTOCOL = re.compile(
+    r"malformed HTTP|transport connection broken|server gave HTTP response to HTTPS|HTTP request to an HTTPS server"
+    r"|first record does not look like a TLS|error reading server preface|does not implement the grpc health|code = Unimplemented|tls: ",
+    re.IGNORECASE,
+)
+_NO_PATH = re.compile(r"statuscode: (404|405)\b")
+_NO_NAME = re.compile(r"couldn't find port: ")
+_PORT = re.compile(r":([0-9]{1,5})(?![0-9:])")
+
+
+def _cause(obj: Object, probe: _Probe, node: Node, event: Event, nodes: Sequence[Node], app: App) -> str:
+    """Why the Event tells of this probe's own fault; empty where it does not."""
+    said = _SAID.match(event.message)
+    if event.reason not in ("Unhealthy", "ProbeError") or said is None or said[1] != _KINDS[probe.kind]:
+        return ""
+    text = said[2]
+    asked = {int(port) for port in _PORT.findall(text)}
+    if asked and probe.port and probe.port not in asked:
+        return ""
+    if probe.name and not probe.port and _NO_NAME.search(text):
+        return "name"
+    if _PROTOCOL.search(text):
+        return "protocol"
+    if probe.how == "httpGet" and _NO_PATH.search(text):
+        return "path"
+    if not _SILENT.search(text):
+        return ""
+    ports = of_pods(pod_spec(obj)[1])
+    if ports and probe.port and probe.port not in {p.number for p in ports}:
+        return "port"
+    killed = any(e.reason == "Killing" and "probe" in e.message for e in app.events(node.id, node.uid) or ())
+    started = mapping(_container(obj, probe), "startupProbe")
+    hasty = (
+        probe.kind in ("livenessProbe", "startupProbe")
+        and _hasty(probe.spec)
+        and (probe.kind == "startupProbe" or not started)
+    )
+    return "timing" if hasty and (killed or restarts(node) > 1) and _only(obj, probe) else ""
+
+
+def _container(obj: Object, probe: _Probe) -> Json:
+    return get(obj, probe.at.rpartition("/")[0], {})
+
+
+def _only(obj: Object, probe: _Probe) -> bool:
+    """Whether no other probe of the container asks elsewhere and passes: that it does not listen yet is known of the one port alone."""
+    return not any(other.port != probe.port for other in _probes(obj) if other.container == probe.container)
+
+
+def _finding(
+    app: App, resource: Resource, nodes: Sequence[Node], probe: _Probe, cause: str, node: Node, event: Event
+) -> Finding:
+    obj = resource.live or resource.any
+    ports = of_pods(pod_spec(obj)[1])
+    kind = _KINDS[probe.kind].lower()
+    asked = str(probe.port or probe.name)
+    have = declared(ports) or "no port"
+    said = _SAID.match(event.message)
+    why = {
+        "port": f"asks port {asked}, which no container declares ({have})",
+        "name": f"asks port {excerpt(asked, 63)}, a name that no container declares ({have})",
+        "protocol": f"speaks {_SPOKEN[probe.how]} to port {asked}, which answers in another protocol",
+        "path": f"asks a path of port {asked} that is not there",
+        "timing": f"gives up after {_patience(probe.spec)} s, before it listens on {asked}",
+    }[cause]
+    pods = "its pods are restarted" if probe.kind != "readinessProbe" else "its pods get no traffic"
+    shown = unwell(resource, nodes)
+    return Finding(
+        message=f"The {kind} probe of container {probe.container} in {resource.id} {why}, so {pods}.",
+        at=Location(app.ref, resource.id, _place(probe, cause)),
+        cause=cause,
+        severity="error" if shown else "warning",
+        confidence="likely" if cause in ("port", "timing") else "proven",
+        evidence=(
+            f"{node.id}: {shortened(said[2] if said else event.message)}",
+            f"restarts of {node.id}: {restarts(node)}",
+        ),
+        related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
+        fixes=tuple(_fixes(resource, obj, probe, cause)),
+        explains=(
+            Symptom.health(resource.id),
+            *(Symptom.health(n.id) for n in (*app.descendants(resource.uid),)),
+        )
+        if shown
+        else (),
+    )
+
+
+_SPOKEN = {"httpGet": "HTTP", "tcpSocket": "TCP", "grpc": "gRPC"}
+
+
+def _place(probe: _Probe, cause: str) -> str:
+    if cause == "timing":
+        return probe.at
+    return (
+        f"{probe.at}/httpGet/path"
+        if cause == "path"
+        else probe.pointer
+        if cause != "protocol"
+        else f"{probe.at}/{probe.how}"
+    )
+
+
+def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterator[Fix]:
+    desired = resource.desired
+    if desired is None or get(desired, probe.at, None) is None:
+        return
+    where = str(resource.id)
+    ports = {p.number: p for p in of_pods(pod_spec(obj)[1]) if p.protocol == "TCP"}
+    patch: list[Json] = []
+    title = ""
+    if cause in ("port", "name") and len(ports) == 1:
+        (number,) = ports
+        title, patch = (
+            f"Ask port {number}, which the container declares",
+            [{"op": "replace", "path": probe.pointer, "value": number}],
+        )
+    elif cause == "protocol" and probe.how == "httpGet":
+        other = next(
+            (o for o in _probes(obj) if o.container == probe.container and o.port == probe.port and o.how == "grpc"),
+            None,
+        )
+        port = dig(probe.spec, "httpGet", "port")
+        if other is not None:
+            title = "Ask by gRPC, as the container's other probe does"
+            patch = [
+                {"op": "remove", "path": f"{probe.at}/httpGet"},
+                {"op": "add", "path": f"{probe.at}/grpc", "value": dict(mapping(other.spec, "grpc"))},
+            ]
+        else:
+            text = f"{probe.kind}:\n  grpc: {{port: {integer(port) or port}}}      # a gRPC server with the health service\n# or, for TLS, httpGet.scheme: HTTPS; or tcpSocket: {{port: {port}}}\n"
+            yield Fix(
+                "Ask in the protocol of the port: gRPC, HTTPS, or a mere TCP connection",
+                "manifest",
+                where,
+                Edit("yaml", text),
+            )
+    elif cause == "timing":
+        title = "Give the start its time with a startupProbe, and let the liveness probe fail a few times"
+        value = {probe.how: dict(mapping(probe.spec, probe.how)), "periodSeconds": 5, "failureThreshold": 30}
+        above = probe.at.rpartition("/")[0]
+        patch = [{"op": "add", "path": f"{above}/startupProbe", "value": value}]
+    if patch:
+        yield Fix(title, "manifest", where, Edit("json-patch", patch), caveat="its pods restart", resource=resource.id)
+    elif cause in ("path", "port", "name"):
+        yield Fix(
+            "Ask a path and port that the container answers", "manifest", where, Edit("text", f"correct {probe.at}\n")
+        )
+
+
+RULE = Rule(
+    id="probe-fails",
+    family="health",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    reads=reads,
+    options=Patience,
+    causes=("port", "name", "protocol", "path", "timing"),
+    rank=Rank.CAUSE,
+)

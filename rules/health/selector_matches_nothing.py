@@ -1,0 +1,131 @@
+"""A selector that matches nothing
+
+What it finds: a Service, PodDisruptionBudget, NetworkPolicy, PodMonitor or ServiceMonitor whose selector matches no pod template and
+no live pod (or no Service) of its cluster and namespace, while one comes near: it has the same name, or labels that look like
+a slip of the pen. The message names the label that differs.
+
+Why it hurts: Argo CD shows the object Synced and Healthy. A Service without pods refuses every connection, a budget or policy
+without pods protects nothing, a monitor without targets scrapes nothing and its alerts stay silent.
+
+How to fix: ask for the labels that the pods have. A workload's own selector cannot be changed later, so change the other side.
+
+Example: a Service asks `app: check-out`, and the pods of Deployment checkout have `app: checkout`.
+
+Sources: core/v1 ServiceSpec.selector; policy/v1; networking.k8s.io/v1; prometheus-operator's API reference. Nothing is said of headless
+and ExternalName Services, of selectors over all namespaces, where an operator may make the pods, and where nothing comes near: then other
+tools may have made what is selected. Pods of other applications in the namespace count, and are looked up only when a selector
+matches nothing of its own application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Rule, Symptom, Want
+from argolint.redaction import excerpt
+from argolint.values import get, join_pointer
+
+from ..shared.triage import worth_reading
+from ._selecting import Near, Selecting, alone, kinds, nearest, sure, wanted
+from ._surroundings import shown
+
+
+def reads(app: App, fleet: Fleet, options: object) -> bool:
+    """Argo CD calls such an object Synced and Healthy, and the list tells nothing of selectors."""
+    return any((row.group, row.kind) in kinds() for row in app.rows) and worth_reading(app, fleet)
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """Templates of other applications in the namespace, where a selector matches nothing of this one."""
+    yield from wanted(app, fleet)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an object that selects nothing."""
+    for one in alone(app):
+        if sure(app, fleet, one) and (near := nearest(app, one)) is not None:
+            yield _finding(app, one, near)
+
+
+def _finding(app: App, one: Selecting, near: Near) -> Finding:
+    resource, member = one.resource, near.member
+    key, asked, there = near.differs[0]
+    theirs = f"has {key}={excerpt(there, 63)}" if there else f"has no {key}"
+    asks = f"{key}={excerpt(asked, 63)}"
+    at = one.kind.at if one.kind.form == "labels" else f"{one.kind.at}/matchLabels"
+    place = at + join_pointer(key)
+    written = get(shown(resource), place, None) is not None
+    return Finding(
+        message=f"{resource.id} selects no {one.kind.noun}: it asks for {asks}, {member.id.kind} {member.id.name} {theirs}, so {one.kind.so}.",
+        at=Location(app.ref, resource.id, place if written else one.kind.at),
+        severity=one.kind.severity,
+        confidence="proven" if near.seen and app.sync_status == "Synced" else "likely",
+        evidence=tuple(_evidence(app, one, near)),
+        related=(Related(member.app, member.id, member.at, "other"),),
+        fixes=(tuple(_fixes(one, near, at)) if written else ()) or (_by_hand(one, near),),
+        explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
+    )
+
+
+def _evidence(app: App, one: Selecting, near: Near) -> Iterator[str]:
+    told = ", ".join(f"{k}={excerpt(v, 63)}" for k, v in sorted(one.selector.equal.items()))
+    yield f"the selector: {told}"
+    labels = sorted(near.member.labels.items())
+    yield f"labels of {near.member.id}: " + (", ".join(f"{k}={excerpt(v, 63)}" for k, v in labels[:12]) or "none")
+    if near.seen:
+        yield "its live pods do not have the labels either"
+
+
+def _by_hand(one: Selecting, near: Near) -> Fix:
+    text = f"let {one.kind.at} and the labels of {near.member.id} agree\n"
+    return Fix(f"Ask for labels that {near.member.id} has", "manifest", str(one.resource.id), Edit("text", text))
+
+
+def _fixes(one: Selecting, near: Near, at: str) -> Iterator[Fix]:
+    operations = []
+    for key, _, there in near.differs:
+        place = at + join_pointer(key)
+        if there:
+            operations.append({"op": "replace", "path": place, "value": there})
+        else:
+            operations.append({"op": "remove", "path": place})
+    # a Recreate of the label on the other side would need a new workload: its own selector cannot be changed
+    if len(near.differs) < len(one.selector.equal) or all(there for _, _, there in near.differs):
+        yield Fix(
+            f"Ask for the labels of {near.member.id}",
+            "manifest",
+            str(one.resource.id),
+            Edit("json-patch", operations),
+            safe=True,
+            resource=one.resource.id,
+        )
+    elif (
+        other := next((k for k, v in sorted(near.member.labels.items()) if v == near.differs[0][1]), None)
+    ) is not None:
+        key, asked, _ = near.differs[0]
+        yield Fix(
+            f"Ask for the label under which {near.member.id} has the value",
+            "manifest",
+            str(one.resource.id),
+            Edit(
+                "json-patch",
+                [
+                    {"op": "remove", "path": at + join_pointer(key)},
+                    {"op": "add", "path": at + join_pointer(other), "value": asked},
+                ],
+            ),
+            safe=True,
+            resource=one.resource.id,
+        )
+
+
+RULE = Rule(
+    id="selector-matches-nothing",
+    family="health",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    reads=reads,
+    rank=Rank.CAUSE,
+)

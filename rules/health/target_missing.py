@@ -1,0 +1,196 @@
+"""What traffic or a scaler is sent to is not there
+
+What it finds: an Ingress, route, webhook, API service, autoscaler or ScaledObject that names a Service, Gateway or workload
+which neither an application of the cluster nor the resource tree has.
+
+Why it hurts: Argo CD calls most of them Healthy. The Ingress answers 503, a webhook refuses every change of its kinds, an autoscaler
+scales nothing.
+
+How to fix: name the object that is there, or bring the one that is named.
+
+Example: an Ingress whose backend is Service `web-svc`, in a namespace that has Service `web`.
+
+It speaks where it is certain, or nearly so: a controller says in the status that it does not find the object; or one of almost the same name
+is there, or one of the very name in another namespace; or the project watches orphaned resources, so that Argo CD shows all that the namespace holds.
+Elsewhere other tools may have made it, and so may an operator from a custom resource whose name begins like it.
+
+Sources: networking.k8s.io/v1; Gateway API (ResolvedRefs, BackendNotFound); kube-aggregator (ServiceNotFound); autoscaling/v2 (AbleToScale).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from argolint import (
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Object,
+    Rank,
+    Related,
+    Resource,
+    ResourceKey,
+    Rule,
+    Symptom,
+)
+from argolint.relations.references import Reference, references
+from argolint.values import get, maps, text_at
+from argolint.values.knowledge import load
+
+from ..shared.labels import alike
+from ..shared.triage import worth_reading
+from ._surroundings import in_tree, namesakes, sees_all, shown
+
+_HOLDERS = {
+    ("networking.k8s.io", "Ingress"): "requests to it fail",
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): "the API server cannot ask it",
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "the API server cannot ask it",
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): "objects of the kind cannot be converted",
+    ("apiregistration.k8s.io", "APIService"): "its API does not answer",
+    ("autoscaling", "HorizontalPodAutoscaler"): "it scales nothing",
+    ("autoscaling.k8s.io", "VerticalPodAutoscaler"): "it scales nothing",
+    ("keda.sh", "ScaledObject"): "it scales nothing",
+    ("gateway.networking.k8s.io", "HTTPRoute"): "requests to it fail",
+    ("gateway.networking.k8s.io", "GRPCRoute"): "requests to it fail",
+    ("gateway.networking.k8s.io", "TLSRoute"): "requests to it fail",
+    ("gateway.networking.k8s.io", "TCPRoute"): "requests to it fail",
+    ("gateway.networking.k8s.io", "UDPRoute"): "requests to it fail",
+    ("traefik.io", "IngressRoute"): "requests to it fail",
+    ("traefik.io", "IngressRouteTCP"): "requests to it fail",
+    ("traefik.io", "IngressRouteUDP"): "requests to it fail",
+}
+"""What names others, and what follows when those are not there."""
+
+
+@cache
+def _targets() -> frozenset[tuple[str, str]]:
+    return frozenset((g, k) for e in load(__package__, "traffic.yaml")["targets"] for g, _, k in (e.partition("/"),))
+
+
+def reads(app: App, fleet: Fleet, options: object) -> bool:
+    """Argo CD calls most of them Healthy, and the list does not tell what they name."""
+    return any((row.group, row.kind) in _HOLDERS for row in app.rows) and worth_reading(app, fleet)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a name."""
+    if app.deleting or not app.desired_known:
+        return
+    for (group, kind), so in _HOLDERS.items():
+        for resource in app.of_kind(kind, group):
+            obj = shown(resource)
+            told: set[tuple[str, str, str]] = set()
+            for named in references(obj) if obj else ():
+                namespace = named.namespace or resource.namespace
+                who = (named.kind, namespace, named.name)
+                if (named.group, named.kind) not in _targets() or who in told or _aside(obj, named):
+                    continue
+                told.add(who)
+                key = ResourceKey(app.cluster, named.group, named.kind, namespace, named.name)
+                if (found := _absent(app, fleet, resource, key)) is not None:
+                    yield _finding(app, resource, named, key, found, so)
+
+
+def _aside(obj: Object, named: Reference) -> bool:
+    """An action of AWS' load balancer controller has the form of a backend."""
+    above = named.pointer.rpartition("/")[0]
+    return text_at(get(obj, above, None), "port", "name") == "use-annotation"
+
+
+@dataclass(frozen=True, slots=True)
+class _Absent:
+    """Why an object counts as absent: a controller says so, or nothing else is there; and what comes nearest."""
+
+    said: str = ""
+    near: ResourceKey | None = None
+
+
+def _absent(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _Absent | None:
+    """None where it is there, or may be."""
+    if app.resource(key) is not None or fleet.owners(key) or in_tree(app, key.kind, key.namespace, key.name):
+        return None
+    said = _says(resource.live, key.name)
+    near = _nearest(app, fleet, key)
+    if said:
+        return _Absent(said, near)
+    if namesakes(app, fleet, key):
+        return None
+    if near is not None or sees_all(app, fleet, key.namespace):
+        return _Absent("", near)
+    return None
+
+
+_NOT_FOUND = re.compile(r"not ?found|does not exist", re.IGNORECASE)
+
+
+def _says(live: Object | None, name: str) -> str:
+    """What a False condition says of an object of that name that it does not find."""
+    status = live.get("status") if live else None
+    parents = maps(status, "parents")
+    for condition in (*maps(status, "conditions"), *(c for p in parents for c in maps(p, "conditions"))):
+        text = f"{text_at(condition, 'type')}=False {text_at(condition, 'reason')}: {text_at(condition, 'message')}"
+        if condition.get("status") == "False" and name in text and _NOT_FOUND.search(text):
+            return text[:400]
+    return ""
+
+
+def _nearest(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
+    """One of almost the same name in its namespace, or of the very name in another one."""
+    return fleet.derive(_near, key)
+
+
+def _near(fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
+    there = fleet.of_kind(key.cluster, key.group, key.kind)
+    beside = (k for k in there if k.namespace == key.namespace and alike(k.name, key.name, within=True))
+    if (near := next(beside, None)) is not None:
+        return near
+    elsewhere = [k for k in there if k.name == key.name]
+    return elsewhere[0] if len(elsewhere) == 1 else None
+
+
+def _finding(app: App, resource: Resource, named: Reference, key: ResourceKey, found: _Absent, so: str) -> Finding:
+    where = f"{key.kind} {key.namespace}/{key.name}"
+    near = found.near
+    hint = ""
+    elsewhere = near is not None and near.namespace != key.namespace and not found.said
+    if near is not None:
+        hint = f"; {near.name} is there" if near.namespace == key.namespace else f"; namespace {near.namespace} has one"
+    return Finding(
+        message=f"{resource.id} names {where}, which is not there{hint}, so {so}.",
+        at=Location(app.ref, resource.id, named.pointer),
+        severity="warning" if elsewhere else None,
+        confidence="proven" if found.said else "possible" if elsewhere else "likely",
+        evidence=tuple(filter(None, (found.said, f"no application lists {where}, and the resource tree has none"))),
+        related=tuple(_related(app, near)),
+        fixes=tuple(_fixes(resource, named, key, near)),
+        explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
+    )
+
+
+def _related(app: App, near: ResourceKey | None) -> Iterator[Related]:
+    if near is not None and (other := app.resource(near)) is not None:
+        yield Related(app.ref, other.id, role="other")
+
+
+def _fixes(resource: Resource, named: Reference, key: ResourceKey, near: ResourceKey | None) -> Iterator[Fix]:
+    if near is not None and near.namespace == key.namespace:
+        yield Fix(
+            f"Name {near.kind} {near.name}",
+            "manifest",
+            str(resource.id),
+            Edit("json-patch", [{"op": "replace", "path": named.pointer, "value": near.name}]),
+            resource=resource.id,
+        )
+    text = f"bring {key.kind} {key.namespace}/{key.name}, or take the reference out of {resource.id}\n"
+    yield Fix("Bring what is named, or name nothing", "manifest", str(resource.id), Edit("text", text))
+
+
+RULE = Rule(
+    id="target-missing", family="health", severity="error", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE
+)

@@ -1,0 +1,145 @@
+"""The set of objects, not only their fields: a name that one revision renders otherwise each time.
+
+At the revision of the last sync an object is wanted that this sync did not bring, while one that it did bring, of the same kind and
+shape, is wanted no more: the name was generated again. A pair counts only where each of the two has no other partner. Time: linear in the
+number of objects and the length of their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from argolint import App, Object, Resource, ResourceId, Symptom
+from argolint.comparison import TRACKING_ID
+from argolint.values import annotations_of, dig, mapping, text_at
+from argolint.values.kubernetes import containers
+
+from ._shapes import TIME, alike
+from ._sign import Sign
+from ._syncs import SLACK, Synced, last_written
+
+Kind = tuple[str, str, str]
+Shape = tuple[str, ...]
+"""A name with a hole: what is left of it, and how long the hole is."""
+
+
+def renamed(app: App, at: Synced) -> Iterator[Sign]:
+    """Every object of the present render whose name the last sync of the very revision did not know."""
+    wanted = [r for r in app.missing if r.key not in at.applied]
+    former = [*_of_the_sync(app, at)] if wanted else []
+    for new, old, live in _pairs(wanted, former):
+        seen = f"the sync of this very revision created {old}, which the revision now renders as {new.name}"
+        gone = "" if live is not None else "; it is gone since, as a Job with a time to live is once it has finished"
+        claims = (Symptom.missing(new.id), Symptom.health(new.id))
+        extra = (Symptom.extra(old),) if live is not None else ()
+        sign = Sign(new.id, "/metadata/name", "name", "proven", seen + gone, (*claims, *extra))
+        if at.listed:
+            yield sign
+        else:
+            why = f"this very revision was synced whole, {old} is left of that sync, and the revision now renders {new.name}"
+            yield replace(sign, confidence="likely", why=why)
+
+
+Former = tuple[ResourceId, Resource | None]
+
+
+def _of_the_sync(app: App, at: Synced) -> Iterator[Former]:
+    """What the last sync brought and the present render does not want, live or gone again."""
+    for resource in app.extra:
+        if resource.key in at.applied or (not at.listed and at.whole and _left_by_it(app, at, resource)):
+            yield resource.id, resource
+    operation = app.operation
+    for row in operation.results if operation is not None else ():
+        if text_at(row, "status") != "Synced" or text_at(row, "hookType"):
+            continue
+        group, kind, namespace, name = (text_at(row, field) for field in ("group", "kind", "namespace", "name"))
+        id_ = ResourceId(group, kind, namespace, name, text_at(row, "version"), app.cluster)
+        if app.resource(id_.key) is None:
+            yield id_, None
+
+
+def _left_by_it(app: App, at: Synced, resource: Resource) -> bool:
+    """Whether an object that nothing wants belongs to the last sync and to no older one: that one pruned, or wrote it."""
+    tracked = annotations_of(resource.live).get(TRACKING_ID, "")
+    if tracked and tracked.partition(":")[0] != app.instance:
+        return False
+    written = last_written(resource)
+    started = app.operation.started_at if app.operation is not None else None
+    since = started or at.until
+    if written is not None and since is not None:
+        return written >= since - SLACK
+    return app.prune or dig(app.operation and app.operation.raw, "operation", "sync", "prune") is True
+
+
+def _pairs(
+    wanted: Iterable[Resource], former: Iterable[Former]
+) -> Iterator[tuple[Resource, ResourceId, Resource | None]]:
+    """Each wanted object with the one former object whose name has its shape, where neither has another partner."""
+    new_at: Mapping[tuple[Kind, Shape], list[Resource]] = defaultdict(list)
+    old_at: Mapping[tuple[Kind, Shape], list[Former]] = defaultdict(list)
+    for new in wanted:
+        for shape in shapes(new.name):
+            new_at[(new.group, new.kind, new.namespace), shape].append(new)
+    for was in former:
+        for shape in shapes(was[0].name):
+            old_at[(was[0].group, was[0].kind, was[0].namespace), shape].append(was)
+    partners: dict[ResourceId, dict[ResourceId, tuple[Resource, Former]]] = defaultdict(dict)
+    shared: dict[ResourceId, set[ResourceId]] = defaultdict(set)
+    for place, news in new_at.items():
+        olds = old_at.get(place, ())
+        if len(news) == 1 and len(olds) == 1:
+            partners[news[0].id][olds[0][0]] = news[0], olds[0]
+            shared[olds[0][0]].add(news[0].id)
+        elif olds:
+            for new in news:  # several candidates: no claim without one answer
+                partners[new.id][new.id] = new, olds[0]
+    for found in partners.values():
+        if len(found) == 1:
+            ((new, (old, live)),) = found.values()
+            if len(shared[old]) == 1 and drawn_name(old.name, new.name) and (live is None or _alike(new, live)):
+                yield new, old, live
+
+
+def shapes(name: str) -> Iterator[Shape]:
+    """The name without its time, else without each of its parts in turn."""
+    without = TIME.sub("\0", name)
+    if without != name:
+        yield ("time", without)
+        return
+    parts = _PARTS.split(name)[:_FEW]
+    if len(parts) > 1:
+        for number, part in enumerate(parts):
+            yield ("word", *parts[:number], str(len(part)), *parts[number + 1 :], name[len("-".join(parts)) :])
+
+
+_PARTS = re.compile(r"[-.]")
+_FEW = 12
+"""Parts of a name that are looked at: a name of 253 characters could have a hundred."""
+
+
+def drawn_name(one: str, other: str) -> bool:
+    """Whether two names differ in a time, a random word or a hash alone, not in a number that counts or a word of a language."""
+    if TIME.search(one) and TIME.sub("", one) == TIME.sub("", other):
+        return True
+    words = [pair for pair in zip(_PARTS.split(one), _PARTS.split(other), strict=False) if pair[0] != pair[1]]
+    return bool(words) and all(len(a) >= 4 and _random(a, b) for a, b in words)
+
+
+def _random(one: str, other: str) -> bool:
+    odd = any(re.search("[0-9]", word) for word in (one, other)) or not any(
+        re.search("[aeiou]", w) for w in (one, other)
+    )
+    return odd and alike(one.ljust(5, "_"), other.ljust(5, "_"))
+
+
+def _alike(new: Resource, old: Resource) -> bool:
+    """Whether two objects have one shape: the same images, the same keys of data."""
+    return _shape(new.desired) == _shape(old.live)
+
+
+def _shape(obj: Object | None) -> tuple[list[str], list[str]]:
+    data = {**mapping(obj, "data"), **mapping(obj, "stringData"), **mapping(obj, "binaryData")}
+    return [str(container.get("image")) for _, container in containers(obj)], sorted(data)

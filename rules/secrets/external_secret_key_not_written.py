@@ -1,0 +1,158 @@
+"""A workload reads a key that its ExternalSecret never writes
+
+What it finds: a container or a volume that reads one key of a Secret, where an ExternalSecret of the same application makes that
+Secret and its manifest spells out every key: `spec.data` without `dataFrom`, or a template that replaces what was fetched. The key
+is not among them. References that are optional are left out, and so are Secrets that someone else may write to.
+
+Why it hurts: the ExternalSecret is Ready and Argo CD shows it Healthy, while the pods cannot start
+(`CreateContainerConfigError`), now or at their next restart.
+
+How to fix: read a key that is written, or write the one that is read: its name is `secretKey` in `spec.data`, or a key of
+`target.template.data`.
+
+Example: `secretKey: pass` in the ExternalSecret, `key: password` in the container.
+
+Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller_template.go (ApplyTemplate); Kubernetes pkg/kubelet/kubelet_pods.go
+(makeEnvironmentVariables).
+"""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule
+from argolint.values import dig, enumerated, items, mapping, text_at
+from argolint.values.kubernetes import containers, pod_spec
+
+from . import _external_secret as es
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each key that a workload reads in vain."""
+    made = _made(app)
+    if not made:
+        return
+    for workload in app.resources:
+        if workload.extra or workload.hook:
+            continue
+        seen: set[tuple[str, str]] = set()
+        for pointer, secret, key in _read(workload):
+            writer = made.get((workload.namespace, secret))
+            if writer is None or key in es.written_keys(writer.any) or (secret, key) in seen:
+                continue
+            seen.add((secret, key))
+            yield _finding(app, workload, pointer, secret, key, writer)
+
+
+def _made(app: App) -> dict[tuple[str, str], Resource]:
+    """(namespace, Secret) -> the ExternalSecret that alone makes it, all of whose keys its manifest tells."""
+    found: dict[tuple[str, str], list[Resource]] = {}
+    for resource in es.external_secrets(app):
+        if resource.any and not es.leaving(app, resource):
+            found.setdefault((resource.namespace, es.target_name(resource.any)), []).append(resource)
+    return {
+        place: makers[0]
+        for place, makers in found.items()
+        if len(makers) == 1
+        and es.creation_policy(makers[0].any) == "Owner"
+        and _told(makers[0])
+        and app.find("", "Secret", *place) is None
+    }
+
+
+def _told(resource: Resource) -> bool:
+    """Whether the manifest names every key: nothing that `dataFrom` or `templateFrom` brings gets into the Secret."""
+    template = mapping(es.target_of(resource.any), "template")
+    replaces = bool(template.get("data")) and template.get("mergePolicy") != "Merge"
+    return not template.get("templateFrom") and (replaces or not items(resource.any, "spec", "dataFrom"))
+
+
+def _read(workload: Resource) -> Iterator[tuple[str, str, str]]:
+    """Pointer, Secret and key of each single key that the pods need."""
+    for at, container in containers(workload.any):
+        for index, variable in enumerate(items(container, "env")):
+            ref = mapping(variable, "valueFrom", "secretKeyRef")
+            if ref.get("key") and not ref.get("optional"):
+                yield f"{at}/env/{index}/valueFrom/secretKeyRef/key", text_at(ref, "name"), str(ref["key"])
+    base, spec = pod_spec(workload.any)
+    for index, volume in enumerate(items(spec, "volumes")):
+        at = f"{base}/volumes/{index}"
+        yield from _picked(f"{at}/secret", mapping(volume, "secret"), "secretName")
+        for number, source in enumerate(items(volume, "projected", "sources")):
+            yield from _picked(f"{at}/projected/sources/{number}/secret", mapping(source, "secret"), "name")
+
+
+def _picked(at: str, volume: object, field: str) -> Iterator[tuple[str, str, str]]:
+    if dig(volume, "optional"):
+        return
+    for index, item in enumerate(items(volume, "items")):
+        if key := text_at(item, "key"):
+            yield f"{at}/items/{index}/key", text_at(volume, field), key
+
+
+def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, writer: Resource) -> Finding:
+    written = sorted(es.written_keys(writer.any))
+    names = enumerated([f'"{name}"' for name in written])
+    near = get_close_matches(key, written, 1, 0.6) or (written if len(written) == 1 else [])
+    place = next(
+        (
+            f"/spec/data/{index}/secretKey"
+            for index, entry in enumerate(items(writer.any, "spec", "data"))
+            if near and dig(entry, "secretKey") == near[0]
+        ),
+        "",
+    )
+    templated = bool(mapping(es.target_of(writer.any), "template", "data"))
+    fixes = (
+        *(
+            Fix(
+                f'Read key "{name}"',
+                "manifest",
+                str(workload.id),
+                Edit("json-patch", [{"op": "replace", "path": pointer, "value": name}]),
+                "if that is the value that is meant",
+                resource=workload.id,
+            )
+            for name in near
+        ),
+        *(
+            [
+                Fix(
+                    f'Or let {writer.id} write it as "{key}"',
+                    "manifest",
+                    str(writer.id),
+                    Edit("json-patch", [{"op": "replace", "path": place, "value": key}]),
+                    "the one who reads the present name no longer finds it",
+                    resource=writer.id,
+                )
+            ]
+            if place and not templated
+            else []
+        ),
+    ) or (
+        Fix(
+            f'Write "{key}" into Secret "{secret}"',
+            "manifest",
+            str(writer.id),
+            Edit(
+                "text",
+                f'Give {writer.id} an entry whose key in the Secret is "{key}", or read one of {names or "its keys"}.',
+            ),
+        ),
+    )
+    return Finding(
+        message=f'{workload.id} reads key "{key}" of Secret "{secret}", which {writer.id} never writes: its pods cannot start.',
+        at=Location(app.ref, workload.id, pointer),
+        evidence=(f"{writer.id} writes {names or 'no key'}",),
+        related=(Related(app.ref, writer.id, "/spec", "cause"),),
+        fixes=fixes,
+    )
+
+
+RULE = Rule(
+    id="external-secret-key-not-written",
+    family="secrets",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    reads=es.holds_external_secrets,
+)

@@ -1,0 +1,78 @@
+"""An ExternalSecret fetches values that its template does not use
+
+What it finds: an ExternalSecret, also in the template of a ClusterExternalSecret, whose `target.template` writes the whole Secret
+and holds no action that could name a fetched value: nothing of `spec.data` and `spec.dataFrom` gets into the Secret.
+
+Why it hurts: it is Ready, and the Secret holds fixed text, such as a connection string without its password. In a Helm chart the usual
+reason is that Helm itself has evaluated `{{ .password }}`, which is empty there.
+
+How to fix: in a Helm chart write the action so that Helm prints it: ``{{ `{{ .password }}` }}``. Else use the fetched keys in the
+template, or set `mergePolicy: Merge`, which keeps them next to it.
+
+Example: `url: postgres://app:@db/shop`, where the chart's source reads `postgres://app:{{ .password }}@db/shop`.
+
+Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller_template.go (ApplyTemplate), docs/guides/templating.md.
+"""
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint.values import dig, enumerated, items, mapping
+
+from ..shared import charts
+from . import _external_secret as es
+from ._template import uses_nothing
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each manifest."""
+    for found in es.declared(app):
+        if es.creation_policy(found.manifest) != "None" and uses_nothing(found.manifest):
+            yield _finding(app, found)
+
+
+def _finding(app: App, found: es.Declared) -> Finding:
+    keys = [str(dig(entry, "secretKey") or "") for entry in items(found.manifest, "spec", "data")]
+    names = enumerated([f'"{key}"' for key in keys if key]) or "what dataFrom brings"
+    by_helm = any(charts.source_type(app, index) == "Helm" for index in range(len(app.sources)))
+    first = next((key for key in keys if key), "key")
+    written = f"{{{{ .{first} }}}}" if first.isidentifier() else f'{{{{ index . "{first}" }}}}'
+    escape = Fix(
+        "Keep Helm from evaluating the template: print its braces",
+        "manifest",
+        str(found.resource.id),
+        Edit("text", f"In the chart write {{{{ `{written}` }}}} wherever the Secret shall hold a fetched value."),
+    )
+    merge = Fix(
+        "Use the fetched keys in the template, or keep them next to it with mergePolicy: Merge",
+        "manifest",
+        str(found.resource.id),
+        Edit("json-patch", found.set("/spec/target/template/mergePolicy", "Merge")),
+        "Merge adds the keys under their own names; the text of the template stays as it is",
+        resource=found.resource.id,
+    )
+    pointer = found.pointer("/spec/target/template")
+    texts = sorted(mapping(found.manifest, "spec", "target", "template", "data"))
+    return Finding(
+        message=f"{found.resource.id} fetches {names}, and nothing of its template uses it: {es.target_text(found.manifest)} holds fixed text only.",
+        at=Location(app.ref, found.resource.id, pointer),
+        evidence=(
+            f"keys that the template writes: {enumerated([repr(key) for key in texts], limit=None) or 'those of its literals'}",
+            *(
+                ("the application's source is Helm, which evaluates {{ }} before External Secrets sees it",)
+                if by_helm
+                else ()
+            ),
+        ),
+        fixes=(escape, merge) if by_helm else (merge,),
+    )
+
+
+RULE = Rule(
+    id="external-secret-value-unused",
+    family="secrets",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    reads=es.holds_external_secrets,
+)

@@ -1,0 +1,132 @@
+"""Label selectors, and how near two names are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from argolint import Json, Object
+from argolint.values import mapping, maps, texts
+
+_SET_LIVE = frozenset(
+    (
+        "apps.kubernetes.io/pod-index",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-completion-index",
+        "batch.kubernetes.io/job-name",
+        "controller-revision-hash",
+        "controller-uid",
+        "job-name",
+        "pod-template-generation",
+        "pod-template-hash",
+        "rollouts-pod-template-hash",
+        "statefulset.kubernetes.io/pod-name",
+    )
+)
+"""Labels that controllers give pods: no template holds them (kubernetes.io, well-known labels; argo-rollouts)."""
+
+
+@dataclass(frozen=True)
+class Selector:
+    """What a selector asks: `equal` labels, and the other expressions, each (key, operator, values)."""
+
+    equal: Mapping[str, str]
+    others: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """It asks nothing. Whether that selects all or none differs by kind."""
+        return not self.equal and not self.others
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """An operator that Kubernetes does not know counts as met: nothing is to be said of it."""
+        return all(labels.get(key) == value for key, value in self.equal.items()) and all(
+            _met(labels, *expression) for expression in self.others
+        )
+
+
+def _met(labels: Mapping[str, str], key: str, operator: str, values: tuple[str, ...]) -> bool:
+    match operator:
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return labels.get(key) not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+    return True
+
+
+def plain_selector(found: Json) -> Selector | None:
+    """A map of labels, as of a Service; None when it is none, or not one that an API server takes."""
+    if not isinstance(found, dict) or not all(isinstance(v, str) and len(v) <= 63 for v in found.values()):
+        return None
+    if any(len(key) > 317 for key in found):
+        return None
+    return Selector({key: value for key, value in found.items() if key not in _SET_LIVE})
+
+
+def label_selector(found: Json) -> Selector | None:
+    """A LabelSelector (apimachinery, meta/v1); None when it is none. `In` with one value is an equality."""
+    if not isinstance(found, dict) or (plain := plain_selector(mapping(found, "matchLabels"))) is None:
+        return None
+    equal = dict(plain.equal)
+    others = []
+    for expression in maps(found, "matchExpressions"):
+        key, operator, values = str(expression.get("key")), str(expression.get("operator")), texts(expression, "values")
+        if key in _SET_LIVE:
+            continue
+        if operator == "In" and len(values) == 1 and key not in equal:
+            equal[key] = values[0]
+        else:
+            others.append((key, operator, values))
+    return Selector(equal, tuple(others))
+
+
+def labels_at(found: Object | None) -> Mapping[str, str]:
+    """The labels of a metadata that are texts."""
+    return {key: value for key, value in mapping(found, "labels").items() if isinstance(value, str)}
+
+
+_LONGEST = 253
+"""Of a name or a value of a label. What is longer, no API server has taken."""
+
+
+@lru_cache(maxsize=8192)
+def alike(one: str, other: str, *, within: bool = False) -> bool:
+    """Whether the one may be a slip of the pen for the other; with `within` also where the one is a part of the other."""
+    a, b = _bare(one), _bare(other)
+    if not a or not b or max(len(a), len(b)) > _LONGEST:
+        return False
+    if a == b:
+        return True
+    short, long = sorted((a, b), key=len)
+    if within and len(short) >= 4 and (long.startswith(short) or long.endswith(short)):
+        return True
+    parts = tuple(zip(_WORD.findall(one.lower()), _WORD.findall(other.lower()), strict=False))
+    if len(parts) < 2 or len(_WORD.findall(one)) != len(_WORD.findall(other)):
+        return _slip(a, b)
+    return all(x == y or _slip(x, y) for x, y in parts)
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def _slip(a: str, b: str) -> bool:
+    """Whether two words of some length differ by a letter or two; `shard1` and `shard2` are two things, as are `a` and `b`."""
+    if min(len(a), len(b)) < 4 or _digits(a) != _digits(b) or 5 * min(len(a), len(b)) < 4 * max(len(a), len(b)):
+        return False
+    return SequenceMatcher(None, a, b, autojunk=False).ratio() >= 0.85
+
+
+def _bare(name: str) -> str:
+    return "".join(c for c in name.lower() if c.isalnum())
+
+
+def _digits(name: str) -> str:
+    """`shard-1` and `shard-2` are two things."""
+    return "".join(c for c in name if c.isdigit())

@@ -1,0 +1,69 @@
+"""Waves of child Applications that order nothing
+
+What it finds: an application that gives its child Applications different sync waves while Argo CD has no health check for
+`argoproj.io/Application` (`resourceOverrides` of the settings).
+
+Why it hurts: since 1.8 Argo CD takes a child for done as soon as it is created. All waves start at once, and what a later one needs
+is not there yet.
+
+How to fix: add the health check to argocd-cm, or take the waves out, since they promise what does not happen.
+
+Example: CRDs in wave 0, the operator in wave 1, its resources in wave 2, each a child Application.
+
+Sources: Argo CD's documentation, health of Argo CD App; upgrading 1.7 to 1.8. With Argo CD 3.4 an application is Missing only when all its objects are, so
+a check that waits for anything but Missing lets waves pass early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Rule
+from argolint.values import enumerated, mapping
+
+_CHECK = """\
+hs = {status = "Progressing", message = ""}
+if obj.status ~= nil and obj.status.health ~= nil then
+  hs.status = obj.status.health.status
+  hs.message = obj.status.health.message or ""
+end
+return hs
+"""
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a parent."""
+    if not fleet.settings or app.deleting:
+        return
+    children = [r for r in app.of_kind("Application", "argoproj.io") if r.claimed]
+    waves = sorted({child.wave for child in children})
+    if len(waves) < 2 or _checked(fleet) or any(child.health.status for child in children):
+        return
+    told = enumerated([str(wave) for wave in waves])
+    yield Finding(
+        message=f"{len(children)} child Applications of {app.ref} have waves {told}, but Argo CD has no health check of Applications, so all start at once.",
+        at=Location(app.ref),
+        evidence=(
+            "resourceOverrides of the settings has no health check for argoproj.io/Application, and the children have no health in the list",
+        ),
+        related=tuple(Related(app.ref, child.id) for child in children[:10]),
+        fixes=(
+            Fix(
+                "Give Argo CD a health check of Applications",
+                "argocd-settings",
+                "ConfigMap argocd-cm, resource.customizations.health.argoproj.io_Application",
+                Edit("text", _CHECK),
+                caveat="a child that is not Healthy then stops the waves after it",
+            ),
+        ),
+    )
+
+
+def _checked(fleet: Fleet) -> bool:
+    return any(
+        mapping(fleet.overrides, name).get("healthLua") or mapping(fleet.overrides, name).get("health.lua")
+        for name in ("argoproj.io/Application", "*/*", "argoproj.io/*")
+    )
+
+
+RULE = Rule(id="child-wave-unseen", family="sync", severity="warning", doc=__doc__, check=check, standing=True)

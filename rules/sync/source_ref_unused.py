@@ -1,0 +1,95 @@
+"""A ref that nothing uses, or a values file of a ref that is not there
+
+What it finds: an Application of several sources in which a source has a `ref` that no values file names (`unused`), or a values file begins
+with `$name` and no source has that ref (`unknown`).
+
+Why it hurts: with `unknown` Argo CD cannot render. With `unused` it fetches a repository at each comparison for nothing, and the values that
+someone put there have no effect.
+
+How to fix: name the file as `$ref/path`, or take the source out.
+
+Example: `ref: config` next to `valueFiles: [$values/prod.yaml]`.
+
+Sources: Argo CD's documentation, Helm value files from external Git repository; util/argo/argo.go (GetRefSources).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint.redaction import excerpt
+from argolint.values import maps, text_at, texts
+
+_REF = re.compile(r"^\$(?!ARGOCD_|KUBE_)([^/]{1,253})/")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a source."""
+    listed = maps(app.spec, "sources")
+    if len(listed) < 2 or app.deleting:
+        return
+    used: dict[str, str] = {}
+    for index, source in enumerate(listed):
+        helm = source.get("helm")
+        files = [(f"/spec/sources/{index}/helm/valueFiles/{i}", f) for i, f in enumerate(texts(helm, "valueFiles"))]
+        files += [
+            (f"/spec/sources/{index}/helm/fileParameters/{i}/path", text_at(p, "path"))
+            for i, p in enumerate(maps(helm, "fileParameters"))
+        ]
+        for place, file in files:
+            if found := _REF.match(file):
+                used.setdefault(found[1], place)
+    given = {text_at(source, "ref"): index for index, source in enumerate(listed) if text_at(source, "ref")}
+    for name, index in given.items():
+        source = listed[index]
+        mentioned = any(f"${name}/" in str(other) for other in listed)
+        if name not in used and not mentioned and not source.get("path") and not source.get("chart"):
+            yield _unused(app, name, index)
+    for name, place in used.items():
+        if name not in given and given:
+            yield _unknown(app, name, place, given)
+
+
+def _unused(app: App, name: str, index: int) -> Finding:
+    return Finding(
+        message=f"Application {app.ref} fetches a source with ref {excerpt(name, 63)} that no values file names, so what it holds has no effect.",
+        at=Location(app.ref, None, f"/spec/sources/{index}/ref"),
+        cause="unused",
+        fixes=(
+            Fix(
+                "Name its file, or take the source out",
+                "application",
+                f"Application {app.ref}",
+                Edit("yaml", f"helm:\n  valueFiles:\n  - ${name}/path/to/values.yaml\n"),
+            ),
+        ),
+    )
+
+
+def _unknown(app: App, name: str, place: str, given: dict[str, int]) -> Finding:
+    return Finding(
+        message=f"Application {app.ref} names values of ref {excerpt(name, 63)}, which no source has (there is {excerpt(next(iter(given)), 63)}), so it cannot be rendered.",
+        at=Location(app.ref, None, place),
+        cause="unknown",
+        severity="error",
+        fixes=(
+            Fix(
+                f"Begin the file with ${excerpt(next(iter(given)), 63)}",
+                "application",
+                f"Application {app.ref}",
+                Edit("text", f"write ${next(iter(given))}/ in place of ${name}/ at {place}\n"),
+            ),
+        ),
+    )
+
+
+RULE = Rule(
+    id="source-ref-unused",
+    family="sync",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    causes=("unused", "unknown"),
+)

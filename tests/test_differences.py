@@ -1,0 +1,26 @@
+"""What of two states differs: lists of the same items in another order, and lists too long to align."""
+
+from __future__ import annotations
+
+from argolint import MISSING
+from argolint.comparison import differences, reordered
+
+
+def test_the_same_items_in_another_order_differ_as_one_list() -> None:
+    found = list(differences({"a": [{"x": 1}, {"x": 2}, {"x": 2}]}, {"a": [{"x": 2}, {"x": 1}, {"x": 2}]}))
+    assert found == [("/a", [{"x": 1}, {"x": 2}, {"x": 2}], [{"x": 2}, {"x": 1}, {"x": 2}])]
+
+
+def test_other_items_are_no_order() -> None:
+    assert list(differences([1, 2, 2], [2, 1, 1])) == [("/0", 1, 2), ("/1", 2, 1), ("/2", 2, 1)]
+    assert not reordered([1, 2], [1, 2])
+    assert not reordered([1], [True])
+
+
+def test_long_lists_are_one_difference_rather_than_aligned() -> None:
+    """Ten thousand items in another order, or with one more: the aligner's time would grow with the square."""
+    many = [{"n": n} for n in range(10_000)]
+    assert list(differences(many, many[::-1])) == [("", many, many[::-1])]
+    other = [*many[::-1], {"n": -1}]
+    assert list(differences(many, other)) == [("", many, other)]
+    assert list(differences([{"n": 1}], [{"n": 1}, {"n": 2}])) == [("/1", MISSING, {"n": 2})]

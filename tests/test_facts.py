@@ -1,0 +1,140 @@
+"""What a drift message and its first fix say of an object is found in the object: values, pointers and writers.
+
+Over every fixture of the drift rules, and a recorded Argo CD. Messages that quote no value of a field say nothing to check here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint import testing
+from argolint.application.app import App
+from argolint.application.resource import Resource
+from argolint.comparison import managers
+from argolint.model import MISSING, Finding, Fix
+from argolint.plugins import load_rules
+from argolint.values import at_and_above, get
+
+HERE = Path(__file__).parent / "rules"
+DRIFT = [rule for rule in load_rules().values() if rule.family == "drift" and rule.check is not None]
+FIXTURES = [path for rule in DRIFT for path in sorted((HERE / rule.id).glob("bad-*.yaml"))]
+
+_SIDE = re.compile(
+    r'(?:holds|is) (?P<value>"[^"]*"|-?\d+(?:\.\d+)?|true|false) (?:live )?at (?P<pointer>/[^\s,:()]+)(?! and \d)'
+)
+_GIT = re.compile(r'at (?P<pointer>/[^\s,:()]+) where Git says (?P<value>"[^"]*"|-?\d+(?:\.\d+)?|true|false)(?=[:,.])')
+_WRITER = re.compile(r"written by (?P<writer>[\w.-]+) at|field manager '(?P<manager>[^']+)'")
+
+
+@pytest.fixture(scope="module")
+def told() -> list[tuple[App, Resource, Finding]]:
+    """Every finding of a drift rule about an object, as the rule says it, with the object."""
+    found: list[tuple[App, Resource, Finding]] = []
+
+    def watched(rule: Any) -> Any:
+        def check(app: App, fleet: Any, options: Any) -> Iterator[Finding]:
+            for finding in rule.check(app, fleet, options):
+                resource = app.resource(finding.at.resource.key) if finding.at.resource else None
+                if resource is not None:
+                    found.append((app, resource, finding))
+                yield finding
+
+        return rule.__class__(**{**{f: getattr(rule, f) for f in _FIELDS}, "check": check})
+
+    rules = [watched(rule) for rule in DRIFT]
+    for path in FIXTURES:
+        testing.check(testing.load_fixture(path), rules)
+    return found
+
+
+_FIELDS = (
+    "id",
+    "family",
+    "severity",
+    "doc",
+    "wants",
+    "collect",
+    "join",
+    "reads",
+    "options",
+    "causes",
+    "tags",
+    "rank",
+    "standing",
+    "across",
+)
+
+
+def test_values_that_a_message_prints_stand_where_it_says(told: list[tuple[App, Resource, Finding]]) -> None:
+    checked = 0
+    for _, resource, finding in told:
+        for pattern, side in ((_SIDE, resource.normalized), (_GIT, resource.predicted)):
+            for said in pattern.finditer(finding.message):
+                value = get(side, said["pointer"])
+                if value is MISSING or isinstance(value, dict | list):
+                    continue
+                checked += 1
+                shown = json.loads(said["value"])
+                assert value == shown or str(value).startswith(str(shown).rstrip("…")), (finding.rule, finding.message)
+    assert checked > 20
+
+
+def test_what_is_said_to_be_absent_live_is_absent_from_the_live_object(
+    told: list[tuple[App, Resource, Finding]],
+) -> None:
+    for _, resource, finding in told:
+        for said in re.finditer(r"^(?P<pointer>/\S+): .* desired, absent live", "\n".join(finding.evidence), re.M):
+            assert get(resource.live, said["pointer"], None) is None, (finding.message, said[0])
+
+
+def test_writers_that_are_named_stand_in_the_managed_fields(told: list[tuple[App, Resource, Finding]]) -> None:
+    for _, resource, finding in _but_of_entries(told):
+        known = {writer.manager for writer in managers(resource.live or {})}
+        for said in _WRITER.finditer("\n".join((finding.message, *finding.evidence))):
+            assert (said["writer"] or said["manager"]) in known, (finding.message, known)
+
+
+def test_pointers_of_a_finding_lead_into_its_object(told: list[tuple[App, Resource, Finding]]) -> None:
+    for app, resource, finding in _but_of_entries(told):
+        sides = (resource.normalized, resource.predicted, resource.live, resource.desired, app.raw)
+        assert _somewhere(finding.at.pointer, sides), (finding.message, finding.at.pointer)
+
+
+def test_a_first_fix_edits_what_is_there(told: list[tuple[App, Resource, Finding]]) -> None:
+    for app, resource, finding in told:
+        for fix in finding.fixes[:1]:
+            if fix.edit.kind == "json-patch" and fix.target in ("manifest", "application") and fix.resource is None:
+                whole = resource.desired if fix.target == "manifest" else app.raw
+                assert _applies(fix, whole), (finding.message, fix.edit.content)
+
+
+def _but_of_entries(told: list[tuple[App, Resource, Finding]]) -> Iterator[tuple[App, Resource, Finding]]:
+    """Without ignore-rule-dead: what its entries name is nowhere, and that is what it says."""
+    return (each for each in told if "ignore rule" not in each[2].message)
+
+
+def _applies(fix: Fix, whole: Any) -> bool:
+    made: set[str] = set()
+    for operation in fix.edit.content:
+        place, parent = operation["path"], operation["path"].rpartition("/")[0]
+        there = get(whole, place) is not MISSING
+        if operation["op"] != "add" and not there and place not in made:
+            return False
+        if (
+            operation["op"] == "add"
+            and get(whole, parent) is MISSING
+            and not any(p in made for p in at_and_above(place))
+        ):
+            return False
+        made.add(place)
+    return True
+
+
+def _somewhere(pointer: str, sides: Iterable[Any]) -> bool:
+    return any(get(side, place) is not MISSING for side in sides for place in list(at_and_above(pointer))[:2])

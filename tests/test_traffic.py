@@ -1,0 +1,165 @@
+"""What the rules on traffic do with odd input and with many objects, and what a report says first."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+from argolint import testing
+from argolint.engine.plan import Chosen
+from argolint.plugins import load_rules
+from argolint.reports.document import to_json
+from argolint.reports.formats import Style
+from argolint.reports.formats.text import render
+
+RULES = load_rules()
+TRAFFIC = ("selector-matches-nothing", "port-not-offered", "target-missing", "address-unknown")
+
+
+def _pods(name: str, namespace: str = "shop", **more: Any) -> dict[str, Any]:
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "c", "image": "example.org/c:1"}]},
+    }
+    spec = {"selector": {"matchLabels": {"app": name}}, "template": template}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {**spec, **more},
+    }
+
+
+def _service(name: str, selector: Any, *ports: Any, namespace: str = "shop") -> dict[str, Any]:
+    spec = {"selector": selector, "ports": list(ports)}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+
+def _app(*objects: dict[str, Any], name: str = "shop", **more: Any) -> dict[str, Any]:
+    resources = [{"desired": o, "live": copy.deepcopy(o)} for o in objects]
+    return {"name": name, "spec": {"destination": {"namespace": "shop"}}, "resources": resources, **more}
+
+
+def _check(*apps: dict[str, Any], rules: tuple[str, ...] = TRAFFIC) -> Any:
+    fixture = testing.Fixture(Path("traffic"), {"about": "x", "apps": list(apps)})
+    return testing.check(fixture, [RULES[rule] for rule in rules])
+
+
+def test_fields_of_any_shape_are_no_crash_and_no_guess() -> None:
+    long = "x" * 10_000
+    odd: tuple[Any, ...] = (
+        None,
+        [],
+        {},
+        7,
+        True,
+        "app=web",
+        {"app": None},
+        {"app": 1},
+        {"app": long},
+        {long: "web"},
+        {"app": ["web"]},
+    )
+    ports: tuple[Any, ...] = (
+        None,
+        {},
+        [],
+        "80",
+        {"port": "80"},
+        {"port": -1},
+        {"port": 70000},
+        {"port": True},
+        {"port": 80, "targetPort": {}},
+        {"port": 80, "targetPort": long},
+    )
+    objects = [_pods("web"), *(_service(f"s{i}", selector, {"port": 80}) for i, selector in enumerate(odd))]
+    objects += [_service(f"p{i}", {"app": "web"}, port) for i, port in enumerate(ports)]
+    for i, selector in enumerate(
+        (*odd, {"matchLabels": []}, {"matchExpressions": [None, {"key": 1, "operator": "Like", "values": 3}]})
+    ):
+        objects.append(
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": f"b{i}", "namespace": "shop"},
+                "spec": {"selector": selector},
+            }
+        )
+    for i, value in enumerate((None, 3, long, "http://" + "a." * 3000, ":::", "web:99999", "//", "@@@:1")):
+        environment = [{"name": "WEB_URL", "value": value}, {"name": None, "value": "web:80"}, None]
+        pods = _pods(f"e{i}")
+        pods["spec"]["template"]["spec"]["containers"][0]["env"] = environment
+        objects.append(pods)
+    backends: tuple[Any, ...] = (
+        None,
+        [],
+        {"service": []},
+        {"service": {"name": 3}},
+        {"service": {"name": long, "port": []}},
+    )
+    for i, backend in enumerate(backends):
+        spec = {"defaultBackend": backend, "rules": [None, {"http": {"paths": [{"backend": backend}, None]}}]}
+        objects.append(
+            {
+                "apiVersion": "networking.k8s.io/v1",
+                "kind": "Ingress",
+                "metadata": {"name": f"i{i}", "namespace": "shop"},
+                "spec": spec,
+            }
+        )
+    found = _check(_app(*objects))
+    assert [(f.stage, f.rule, f.error) for f in found.failures] == []
+    assert [f.message for f in found.findings] == []
+
+
+def test_references_do_not_cross_clusters_and_namespaces() -> None:
+    other = {
+        **_app(_pods("web"), name="far"),
+        "spec": {"destination": {"server": "https://two.example.com", "namespace": "shop"}},
+    }
+    beside = _app(_pods("web", "elsewhere"), name="beside")
+    assert _check(_app(_service("web", {"app": "web"}, {"port": 80})), other, beside).findings == ()
+
+
+def test_a_thousand_services_are_looked_up_and_not_compared_each_with_each(monkeypatch: Any) -> None:
+    from argolint_rules.shared import labels
+
+    count = 0
+    matches = labels.Selector.matches
+
+    def counting(self: Any, found: Any) -> bool:
+        nonlocal count
+        count += 1
+        return bool(matches(self, found))
+
+    monkeypatch.setattr(labels.Selector, "matches", counting)
+    objects = [o for i in range(400) for o in (_pods(f"w{i}"), _service(f"w{i}", {"app": f"w{i}"}, {"port": 80}))]
+    assert _check(_app(*objects)).findings == ()
+    assert count < 10 * 400
+
+
+def test_the_report_says_first_that_what_is_shown_is_old() -> None:
+    old, new = "2026-01-01T02:00:00Z", "2026-01-01T11:59:00Z"
+    far = {"destination": {"server": "https://two.example.com", "namespace": "shop"}}
+    apps = [{"name": n, "status": {"reconciledAt": new}} for n in "abc"]
+    apps += [{"name": f"x{n}", "spec": far, "status": {"reconciledAt": old}} for n in "abc"]
+    found = _check(*apps, rules=("verdict-stale",))
+    assert [(s.cause, s.fingerprint) for s in found.stale or ()] == [("cluster", found.findings[0].fingerprint)]
+    assert render(found, Style()).startswith(
+        "What is shown is old: Argo CD has compared no application of cluster https://two.example.com for"
+    )
+    assert json.loads(to_json(found))["stale"][0]["server"] == found.servers[0].url
+
+
+def test_a_fleet_above_the_limit_is_read_for_traffic_only_with_deep() -> None:
+    from argolint.engine.load import load_fleet, needs_states
+
+    wrong = _app(_pods("web"), _service("web", {"app": "wep"}, {"port": 80}))
+    for count, expected in ((2, True), (300, False)):
+        data = {"about": "x", "apps": [wrong, *({"name": f"a{i}"} for i in range(count))]}
+        fleet, _ = load_fleet(testing.FixtureTransport(data))
+        app = next(a for a in fleet.apps if a.name == "shop")
+        rules = [Chosen(RULES[rule], RULES[rule].default_options) for rule in TRAFFIC]
+        assert needs_states(app, fleet, rules) is expected
