@@ -135,7 +135,6 @@ def _tell_comment(outputs: Sequence[str], error: ArgolintError) -> None:
 def _judge(files: tuple[Path, ...], given: Given) -> int:
     if bool(files) == bool(given.repo and given.head):
         raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
-    sources, remarks = sources_of(given)
     git = Git(given.checkout) if given.checkout else None
     if given.helm_render and (given.rendered or not (git and given.repo)):
         raise UsageError(
@@ -162,6 +161,7 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
             patience=Patience(given.wait, _waiting),
             local=run.plan.local,
         )
+    sources, remarks = sources_of(given)
     clock = Clock()
     transports = [source.transport for source in sources if source.transport is not None]
     if sources[0].name:
