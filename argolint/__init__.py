@@ -64,37 +64,15 @@ DOCS = "https://github.com/argolint/argolint/blob/main/docs/"
 
 # Names are imported when they are asked for: `argolint --help` needs none of them, and quick is a feature.
 _HOME = {
-    "argolint.application.app": ("App",),
-    "argolint.application.fleet": ("Fleet",),
-    "argolint.edits.narrowest_ignore": ("narrowest_ignore",),
-    "argolint.model": (
-        "MISSING",
-        "AppRef",
-        "Change",
-        "Edit",
-        "Fact",
-        "Finding",
-        "Fix",
-        "Follows",
-        "Json",
-        "Location",
-        "Need",
-        "Object",
-        "Related",
-        "ResourceId",
-        "ResourceKey",
-        "Severity",
-        "Source",
-        "Symptom",
-        "Trial",
-        "Want",
-        "Writer",
-    ),
-    "argolint.application.operation": ("Awaited", "Condition", "Event", "Operation"),
-    "argolint.application.resource": ("Health", "Node", "Resource"),
-    "argolint.application.rule": ("NoOptions", "Rank", "Rule"),
+    "argolint.application.app": "App",
+    "argolint.application.fleet": "Fleet",
+    "argolint.edits.narrowest_ignore": "narrowest_ignore",
+    "argolint.model": "MISSING AppRef Change Edit Fact Finding Fix Follows Json Location Need Object Related ResourceId ResourceKey Severity Source Symptom Trial Want Writer",
+    "argolint.application.operation": "Awaited Condition Event Operation",
+    "argolint.application.resource": "Health Node Resource",
+    "argolint.application.rule": "NoOptions Rank Rule",
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

@@ -36,35 +36,13 @@ if TYPE_CHECKING:
 
 # Names are imported when they are asked for, as in argolint itself.
 _HOME = {
-    "compare": (
-        "LAST_APPLIED",
-        "TRACKING_ID",
-        "Comparison",
-        "Rules",
-        "Strategy",
-        "apply",
-        "caused",
-        "compared_by",
-        "has_sync_option",
-        "hidden",
-        "last_applied",
-        "rules_of",
-        "strategy_of",
-        "syncs_server_side",
-    ),
-    "diff": ("change", "differences", "reordered"),
-    "ignore": (
-        "IgnoreRule",
-        "application_rules",
-        "matches",
-        "matches_object",
-        "removed",
-        "server_rules",
-    ),
-    "managed_fields": ("managers", "writer", "writers"),
-    "scheme": ("builtin", "duration"),
+    "compare": "LAST_APPLIED TRACKING_ID Comparison Rules Strategy apply caused compared_by has_sync_option hidden last_applied rules_of strategy_of syncs_server_side",
+    "diff": "change differences reordered",
+    "ignore": "IgnoreRule application_rules matches matches_object removed server_rules",
+    "managed_fields": "managers writer writers",
+    "scheme": "builtin duration",
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
