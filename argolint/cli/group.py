@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("argolint.cli.demo", "Check a recorded Argo CD; no server needed."),
     "fix": ("argolint.cli.fix", "Print fixes, or write them into Git checkouts."),
     "snapshot": ("argolint.cli.snapshot", "Save what a check reads, for offline use."),
+    "forecast": ("argolint.cli.forecast", "Say what an upgrade, a deletion or a move would do."),
     "gate": ("argolint.cli.gate", "Say what a change brings, before it is merged."),
     "comment": ("argolint.cli.comment", "Put a Markdown report on the pull request."),
     "merge": ("argolint.cli.merge", "Join shards into one report."),

@@ -13,7 +13,7 @@ import msgspec
 
 from argolint.reports.causes import WORST_FIRST, causes, causes_of
 from argolint.reports.document import Gate, Report, ReportedFailure, ReportedFinding, counted, page
-from argolint.reports.formats import Style, app_name, line_of, resource_name, subject_of
+from argolint.reports.formats import Style, app_name, forecast_text, line_of, resource_name, subject_of
 from argolint.reports.formats.blocks import blocks, cause_block, named
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
 from argolint.reports.formats.fixes import fix_lines
@@ -25,6 +25,8 @@ CONCISE_ABOVE = 30
 
 def render(report: Report, style: Style) -> str:
     """The findings (one line with -q), what could not be looked at, and the summary."""
+    if report.forecast:
+        return forecast_text.render(report, style)
     return text(report, style, concise=False)
 
 
