@@ -16,6 +16,7 @@ from argolint.comparison.compare import compare
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
 from argolint.proof.syncs import compared
+from argolint.model import ResourceKey
 from argolint.redaction import excerpt
 from argolint.values import at_and_above, below, join_pointer, split_pointer
 from argolint.values.kubernetes import is_secret
@@ -44,8 +45,8 @@ def _differences(app: App, world: World, asked: Asked) -> Iterator[Hit]:
     if not app.read or not app.desired_known:
         return
     for r in app.resources:
-        found = app.derive(_pointers, world, r.key) if _differs(app, r, world) else ((), ())
-        pointers = found[0] if way == "comes" else found[1]
+        comes, goes, _ = app.derive(_pointers, world, r.key) if _differs(r) else _NOTHING
+        pointers = comes if way == "comes" else goes
         if not pointers:
             continue
         place = _common(pointers)
@@ -63,34 +64,41 @@ def _differences(app: App, world: World, asked: Asked) -> Iterator[Hit]:
         )
 
 
-def _differs(app: App, r: Resource, world: World) -> bool:
+def _differs(r: Resource) -> bool:
     """A look at what decides, before anything is decoded."""
     return not (r.hook or is_secret(r.id) or r.missing or r.extra) and r.compared
 
 
-def _pointers(app: App, world: World, key: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The pointers that come and those that go; none where today's verdict is not understood."""
-    r = app.resource(key)  # type: ignore[arg-type]
-    nothing: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+_Pointers = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+_NOTHING: _Pointers = ((), (), ())
+
+
+def _pointers(app: App, world: World, key: ResourceKey) -> _Pointers:
+    """The pointers that come, those that go and those that stay; none where today's verdict is not understood.
+
+    What tells Argo CD whose an object is changes by its own rules, and is left out.
+    """
+    r = app.resource(key)
     if r is None or r.live is None or r.desired is None:
-        return nothing
+        return _NOTHING
     fleet, after = world.fleet, world.after
     rules = rules_of(app.raw, after.settings, after.version)
     now, then = strategy_of(app.raw, r.desired, fleet.version), strategy_of(app.raw, r.desired, after.version)
     if now is then and rules == rules_of(app.raw, fleet.settings, fleet.version):
-        return nothing
+        return (), (), tuple(change.pointer for change in r.changes)
     today = compared(r, r.live, r.desired, app, fleet)
     if today is None:
-        return nothing
+        return (), (), tuple(change.pointer for change in r.changes)
     strategy = Strategy.SERVER_SIDE if today.server_side else then
     label = "/metadata/labels" + join_pointer(fleet.label_key)
-    tomorrow = {
-        p for p in compare(r.live, r.desired, rules, strategy).pointers if not below(p, _TRACKING) and p != label
-    }
-    return _only(tomorrow, today.shown), _only(today.shown, tomorrow)
+    before = frozenset(p for p in today.shown if not (below(p, _TRACKING) or p == label))
+    pointers = compare(r.live, r.desired, rules, strategy).pointers
+    tomorrow = frozenset(p for p in pointers if not (below(p, _TRACKING) or p == label))
+    goes = _only(before, tomorrow)
+    return _only(tomorrow, before), goes, tuple(sorted(today.shown - set(goes)))
 
 
-def _only(these: frozenset[str] | set[str], those: frozenset[str] | set[str]) -> tuple[str, ...]:
+def _only(these: frozenset[str], those: frozenset[str]) -> tuple[str, ...]:
     """The pointers at, above and below which the others have none."""
     covered = {place for p in those for place in at_and_above(p)}
     return tuple(sorted(p for p in these if p not in covered and not any(q in those for q in at_and_above(p))))
@@ -113,10 +121,10 @@ def _last(app: App, world: World) -> bool:
     for r in app.resources:
         if r.status != "OutOfSync":
             continue
-        if not _differs(app, r, world):
+        if not _differs(r):
             return False
-        comes, goes = app.derive(_pointers, world, r.key)
-        if comes or {c.pointer for c in r.changes} - set(goes):
+        comes, _, stays = app.derive(_pointers, world, r.key)
+        if comes or stays:
             return False
     return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint.application.app import App
+from argolint.application.resource import Resource
 from argolint.comparison import TRACKING_ID
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
@@ -58,17 +59,48 @@ def _release(source: Mapping[str, object]) -> str:
 
 
 def _label_returns(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Workloads whose chart calls the instance otherwise than Argo CD does: its label comes back, and differs until a sync."""
+    """Objects whose chart calls the instance otherwise than Argo CD does: their label comes back, and differs until a sync.
+
+    Tracking by label overwrites the label of an object and leaves that of a pod template alone, which so shows what the chart
+    says; what bears the same chart's label says it too.
+    """
     names = {_release(source) for source in app.sources} - {"", app.instance}
     if not (names and _changes(world) and app.read and app.desired_known):
         return
     key = world.fleet.label_key
-    for r in app.resources:
-        pods, _ = pod_spec(r.desired)
-        own = labels_of(dig(r.desired, "spec", "template") if pods else None).get(key)
-        if own in names and labels_of(r.live).get(key) == app.instance == labels_of(r.desired).get(key):
-            fields = {"object": str(r.id), "app": str(app.ref), "label": key, "value": str(own)}
-            yield Hit(app.ref, r.id, f"/metadata/labels{join_pointer(key)}", fields)
+    own = [r for r in app.resources if labels_of(r.live).get(key) == app.instance == labels_of(r.desired).get(key)]
+    says: dict[tuple[str, str], str] = {}
+    for r in own:
+        value = labels_of(dig(r.desired, "spec", "template") if pod_spec(r.desired)[0] else None).get(key)
+        if value in names:
+            says |= {chart: str(value) for chart in _charts(r)}
+    found = [(r, value) for r in own if (value := next((says[c] for c in _charts(r) if c in says), ""))]
+    if not found:
+        return
+    place = f"/metadata/labels{join_pointer(key)}"
+    (first, value), *others = found
+    more = f" and {len(others)} more objects" if len(others) > 1 else f" and {others[0][0].id}" if others else ""
+    yield Hit(
+        app.ref,
+        first.id,
+        place,
+        {
+            "object": f"{first.id}{more}",
+            "verb": "turn" if others else "turns",
+            "its": "their" if others else "its",
+            "app": str(app.ref),
+            "label": key,
+            "value": value,
+        },
+        (f"{key} of the live objects: {app.instance}; of their chart: {value}",),
+        tuple(Related(app.ref, r.id, place, "symptom") for r, _ in others),
+    )
+
+
+def _charts(r: Resource) -> list[tuple[str, str]]:
+    """The labels by which the objects of one chart know each other."""
+    labels = labels_of(r.desired)
+    return [(name, labels[name]) for name in ("helm.sh/chart", "chart") if name in labels]
 
 
 def _excluded(app: App, world: World, asked: Asked) -> Iterator[Hit]:

@@ -90,7 +90,7 @@ def _findings(report: Report, forecast: Forecast, style: Style) -> Iterator[str]
         )
         limit = len(found) if style.full or style.verbose else _PLACES
         for f in found[:limit]:
-            yield from wrapped(f"{_place(f)}: {f.message}", style, "    ", "      ")
+            yield from wrapped(f"{_place(f)}{f.message}", style, "    ", "      ")
             for line in f.evidence if style.verbose else ():
                 yield from wrapped(line, style, "      ", "      ")
         if len(found) > limit:
@@ -100,7 +100,8 @@ def _findings(report: Report, forecast: Forecast, style: Style) -> Iterator[str]
 
 
 def _place(f: ReportedFinding) -> str:
-    return app_name(f.app)
+    """Whose it is, where the sentence does not say so."""
+    return "" if f.app.name in f.message else f"{app_name(f.app)}: "
 
 
 def _first(found: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
