@@ -80,7 +80,7 @@ def upgrade_command(
     }
     if not wanted:
         raise UsageError(
-            "no upgrade is named", "--argocd V, --external-secrets V, --kubernetes V or --helm V; several at once are fine"
+            "no upgrade is named", "pass --argocd, --kubernetes, --helm or --external-secrets with a version; several at once are fine"
         )
     return _told(Given(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, given.get("cluster")))
 
@@ -141,7 +141,7 @@ def _upgrade(read: Read, run: Run, wanted: dict[str, str], cluster: str | None) 
         "upgrade",
         versions=told.versions(steps, {id_: today[id_] or "an unknown version" for id_ in wanted}),
         causes=tuple(told.causes(found.rows, found.findings)),
-        order=tuple(upgrade.order(steps, found.findings, products)),
+        order=tuple(upgrade.order(steps, found.findings)),
         look=tuple(told.looks(found.look)),
         unknown=found.unknown,
     )
@@ -171,11 +171,11 @@ def _today(
         elif id_ == "helm":
             found[id_] = argocd.helm_version(read.transport)
         else:
-            version = upgrade.running(fleet, "external-secrets/external-secrets", clusters)
+            version, exact = upgrade.operator(fleet, clusters)
             found[id_] = "v" + ".".join(map(str, version)) if version else ""
-            if not version:
-                what = "no application that Argo CD shows runs its image, so which release runs today is not known"
-                failures.append(
-                    Failure(id_, what, "what concerns objects of an API version is told all the same; the rest may be past")
-                )
+            if not exact:
+                least = f"; by the API versions that are served it is {found[id_]} or later" if version else ""
+                what = f"no application that Argo CD shows runs its image, so which release runs is not known{least}"
+                hint = "what concerns an API version is told all the same; some of the rest may be past already"
+                failures.append(Failure(id_, what, hint))
     return found, failures
