@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 import msgspec
@@ -179,3 +179,41 @@ def _today(
                 hint = "what concerns an API version is told all the same; some of the rest may be past already"
                 failures.append(Failure(id_, what, hint))
     return found, failures
+
+
+_APPS = click.argument("named", nargs=-1, required=True, metavar="APP|APPSET|FILE...")
+
+
+@command.command("delete", cls=Sectioned)
+@_APPS
+@click.option(
+    "--cascade",
+    type=click.Choice(["auto", "foreground", "background", "none"]),
+    default="auto",
+    show_default=True,
+    help="auto: as the finalizers say, so as `kubectl delete` does.",
+)
+@common_options
+def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: Any) -> int:
+    """What the deletion of Applications or ApplicationSets takes along, in which order, what stays, and what hangs.
+
+    A FILE holds manifests: what would happen if they left Git or were deleted.
+    """
+    return _told(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "delete", cascade))
+
+
+@command.command("prune", cls=Sectioned)
+@click.argument("named", nargs=-1, metavar="[APP|FILE]...")
+@common_options
+def prune_command(named: tuple[str, ...], demo: bool, **given: Any) -> int:
+    """What the next sync with prune deletes: of all applications, of those named, or of the manifests in a FILE, had they left Git."""
+    return _told(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "prune", "auto"))
+
+
+def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Told:
+    from argolint.forecast import removal
+
+    meant = removal.meant(read.fleet, named, run.selection.takes, way)
+    fate, failures, apps = removal.fate(read.transport, read.fleet, meant, run.plan, way, cascade)
+    forecast = Forecast(way, about=meant.about, causes=tuple(removal.causes(fate)), steps=tuple(removal.steps(fate)))
+    return forecast, fate.findings, (*read.failures, *failures), apps, len(fate.taken)

@@ -276,9 +276,13 @@ class ForecastLook(msgspec.Struct, frozen=True):
 
 
 class ForecastStep(msgspec.Struct, frozen=True):
-    """One step of a plan or of a deletion, in order: what happens to what, the command, and how to see that it worked."""
+    """One step of a plan or of a deletion: what happens to what, the command, and how to see that it worked.
+
+    Steps of one `turn` happen together, one turn after the other.
+    """
 
     what: str
+    turn: Number
     app: ReportedApp | None = None
     resource: ReportedResource | None = None
     command: str = ""

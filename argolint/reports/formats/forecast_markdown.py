@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from argolint.reports.document import Report, ReportedFinding
 from argolint.reports.formats import Style, app_name
 from argolint.reports.formats.edits import as_text
-from argolint.reports.formats.forecast_text import HEADS, groups, subject, summary, title
+from argolint.reports.formats.forecast_text import HEADS, groups, summary, title, turns
 from argolint.reports.formats.markdown import LIMIT, MARKER, block, code, text
 
 _PLACES = 20
@@ -76,9 +76,12 @@ def _steps(report: Report) -> Iterator[str]:
         return
     yield "### In this order"
     yield ""
+    if report.forecast.kind != "move":
+        yield from (f"- {text(line)}" for line in turns(steps, whole=False))
+        yield ""
+        return
     for index, step in enumerate(steps, start=1):
-        about = f"{code(subject(step))}: " if subject(step) and report.forecast.kind != "move" else ""
-        yield f"{index}. {about}{text(step.what)}"
+        yield f"{index}. {text(step.what)}"
         if step.command:
             yield ""
             yield from block("sh", step.command.splitlines())

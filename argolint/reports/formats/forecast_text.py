@@ -115,30 +115,39 @@ def _first(found: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
             yield from wrapped(f"mind: {fix.caveat}", style, "      ", "      ")
 
 
-def subject(step: ForecastStep) -> str:
-    """The object or the application of a step."""
-    if step.resource:
-        return resource_name(step.resource)
-    return app_name(step.app) if step.app else ""
-
-
 def _steps(forecast: Forecast, style: Style) -> Iterator[str]:
     if not forecast.steps:
         return
     yield paint("Steps" if forecast.kind == "move" else "In this order", style, bold=True)
-    limit = len(forecast.steps) if style.full or style.verbose or forecast.kind == "move" else 40
-    for index, step in enumerate(forecast.steps[:limit], start=1):
-        about = f"{subject(step)}: " if subject(step) and forecast.kind != "move" else ""
-        yield from wrapped(f"{about}{step.what}", style, f"  {index}. ", "     ")
-        for line in step.command.splitlines():
-            yield f"       {line}"
-        if step.check:
-            yield from wrapped("check:", style, "     ", "       ")
-            for line in step.check.splitlines():
-                yield f"       {line}"
-    if len(forecast.steps) > limit:
-        yield f"  … and {len(forecast.steps) - limit} more (--full)"
+    if forecast.kind == "move":
+        for index, step in enumerate(forecast.steps, start=1):
+            yield from _step(index, step, style)
+    else:
+        for line in turns(forecast.steps, whole=style.full or style.verbose):
+            yield from wrapped(line, style, "  ", "     ")
     yield ""
+
+
+def _step(index: int, step: ForecastStep, style: Style) -> Iterator[str]:
+    yield from wrapped(step.what, style, f"  {index}. ", "     ")
+    for line in step.command.splitlines():
+        yield f"       {line}"
+    if step.check:
+        yield "     check:"
+        for line in step.check.splitlines():
+            yield f"       {line}"
+
+
+def turns(steps: Sequence[ForecastStep], *, whole: bool) -> Iterator[str]:
+    """What is deleted together, one line a turn and application; of many objects the first ones, unless the whole is asked for."""
+    together: dict[tuple[int, str, str], list[str]] = {}
+    for step in steps:
+        of = (step.turn, app_name(step.app) if step.app else "", step.what)
+        together.setdefault(of, []).append(resource_name(step.resource) if step.resource else "")
+    for (turn, app, what), names in together.items():
+        shown = names if whole else names[:_PLACES]
+        more = f" and {len(names) - len(shown)} more" if names[len(shown) :] else ""
+        yield f"{turn}. {app}, {what}: {', '.join(shown)}{more}"
 
 
 def _look(forecast: Forecast, style: Style) -> Iterator[str]:
@@ -173,6 +182,11 @@ def summary(report: Report) -> str:
         counts[cause.effect] = counts.get(cause.effect, 0) + cause.findings
     said = {"breaks": "break", "deletes": "are deleted", "looks-different": "only look different"}
     said |= {"stays": "stay", "hangs": "hang", "refuses": "stand in the way"}
-    parts = [f"{counts[effect]} {said[effect]}" for effect in HEADS if effect in counts]
+    if forecast.kind in ("delete", "prune"):
+        counts.pop("deletes", None)
+        gone = [f"{number(len(forecast.steps), 'object')} deleted"] if forecast.steps else ["nothing is deleted"]
+    else:
+        gone = [number(len(forecast.steps), "step")] if forecast.steps else []
+    parts = [*gone, *(f"{counts[effect]} {said[effect]}" for effect in HEADS if effect in counts)]
     open_ = [*(["something could not be known"] if not report.complete else [])]
     return f"{number(report.summary.apps, 'application')}: " + (", ".join([*parts, *open_]) or "nothing changes")
