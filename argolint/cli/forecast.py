@@ -27,7 +27,8 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.progress import Clock, progress
 from argolint.engine.servers import Read
 from argolint.errors import UsageError
-from argolint.forecast import releases, told, upgrade
+from argolint.forecast import move, releases, report, upgrade
+from argolint.forecast.move import Where
 from argolint.forecast.releases import Product, Step
 from argolint.forecast.table import rows
 from argolint.forecast.world import World
@@ -80,7 +81,8 @@ def upgrade_command(
     }
     if not wanted:
         raise UsageError(
-            "no upgrade is named", "pass --argocd, --kubernetes, --helm or --external-secrets with a version; several at once are fine"
+            "no upgrade is named",
+            "pass --argocd, --kubernetes, --helm or --external-secrets with a version; several at once are fine",
         )
     return _told(Given(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, given.get("cluster")))
 
@@ -102,13 +104,13 @@ def _told(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, 
     with shown:
         read, failures, remarks = read_lists(replace(given, workers=1))
         if len(read) != 1:
-            raise UsageError("a forecast is of one Argo CD, and several were read", "name it: --only NAME")
+            raise UsageError("a forecast looks at one Argo CD, and several were read", "name it: --only NAME")
         one = read[0]
         shown.say("looking ahead")
         forecast, findings, more, apps, resources = made(one, run)
     t = one.transport
     stats = Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET)
-    report = told.report(
+    made_report = report.report(
         forecast,
         findings,
         tuple(dict.fromkeys((*failures, *more))),
@@ -119,7 +121,7 @@ def _told(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, 
         stats=stats,
         remarks=(*remarks, *one.fleet.remarks),
     )
-    return common.publish(report, run)
+    return common.publish(made_report, run)
 
 
 def _upgrade(read: Read, run: Run, wanted: dict[str, str], cluster: str | None) -> Told:
@@ -128,9 +130,11 @@ def _upgrade(read: Read, run: Run, wanted: dict[str, str], cluster: str | None) 
     fleet = read.fleet
     tables = upgrade_tables()
     products = releases.products(tables)
-    clusters = frozenset(
-        server for server, raw in fleet.clusters.items() if cluster in (server, raw.get("name"))
-    ) if cluster else frozenset()
+    clusters = (
+        frozenset(server for server, raw in fleet.clusters.items() if cluster in (server, raw.get("name")))
+        if cluster
+        else frozenset()
+    )
     today, failures = _today(read, products, wanted, clusters)
     steps = {id_: _step(products[id_], today[id_], wanted[id_]) for id_ in wanted}
     unread = frozenset(f.stage for f in read.failures)
@@ -139,10 +143,10 @@ def _upgrade(read: Read, run: Run, wanted: dict[str, str], cluster: str | None) 
     found = upgrade.upgrade(read.transport, fleet, failures, upgrade.between(every, steps), world, run.plan)
     forecast = Forecast(
         "upgrade",
-        versions=told.versions(steps, {id_: today[id_] or "an unknown version" for id_ in wanted}),
-        causes=tuple(told.causes(found.rows, found.findings)),
+        versions=report.versions(steps, {id_: today[id_] or "an unknown version" for id_ in wanted}),
+        causes=tuple(report.causes(found.rows, found.findings)),
         order=tuple(upgrade.order(steps, found.findings)),
-        look=tuple(told.looks(found.look)),
+        look=tuple(report.looks(found.look)),
         unknown=found.unknown,
     )
     return forecast, found.findings, found.failures, found.apps, found.resources
@@ -162,8 +166,8 @@ def _today(
     fleet = read.fleet
     found: dict[str, str] = {}
     failures: list[Failure] = []
-    for id_ in wanted:
-        releases.written(wanted[id_], products[id_])  # a version that there is not comes before all else
+    for id_, version_wanted in wanted.items():
+        releases.written(version_wanted, products[id_])  # a version that there is not comes before all else
         if id_ == "argocd":
             found[id_] = fleet.version
         elif id_ == "kubernetes":
@@ -176,7 +180,7 @@ def _today(
             if not exact:
                 least = f"; by the API versions that are served it is {found[id_]} or later" if version else ""
                 what = f"no application that Argo CD shows runs its image, so which release runs is not known{least}"
-                hint = "what concerns an API version is told all the same; some of the rest may be past already"
+                hint = "what concerns an API version is listed all the same; some of the rest may be past already"
                 failures.append(Failure(id_, what, hint))
     return found, failures
 
@@ -217,3 +221,36 @@ def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", 
     fate, failures, apps = removal.fate(read.transport, read.fleet, meant, run.plan, way, cascade)
     forecast = Forecast(way, about=meant.about, causes=tuple(removal.causes(fate)), steps=tuple(removal.steps(fate)))
     return forecast, fate.findings, (*read.failures, *failures), apps, len(fate.taken)
+
+
+@command.command("move", cls=Sectioned)
+@click.argument("app")
+@click.option("--rename", metavar="NAME", help="Give it another name.")
+@click.option("--to", metavar="APP", help="Let this Application have its objects.")
+@click.option("--to-set", metavar="APPSET", help="Let this ApplicationSet generate it.")
+@click.option("--to-cluster", metavar="C", help="Deploy it to another cluster (name or URL).")
+@common_options
+def move_command(
+    app: str, rename: str | None, to: str | None, to_set: str | None, to_cluster: str | None, demo: bool, **given: Any
+) -> int:
+    """The plan of a move, step by step with a check after each; refuses where an object would be deleted on the way."""
+    ways: dict[Where, str | None] = {"rename": rename, "to": to, "to-set": to_set, "to-cluster": to_cluster}
+    asked = [(way, target) for way, target in ways.items() if target]
+    if len(asked) != 1:
+        raise UsageError("name one place to move to", "one of --rename, --to, --to-set and --to-cluster")
+    ((way, target),) = asked
+    return _told(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
+
+
+def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Told:
+    from argolint.forecast import removal
+
+    app, failures = removal.one(read.transport, read.fleet, name, run.plan)
+    plan = move.plan(app, read.fleet, way, target)
+    forecast = Forecast(
+        "move",
+        about=(plan.about,),
+        causes=tuple(removal.causes_of(move.EFFECT, plan.findings)),
+        steps=tuple(removal.told_steps(app, plan)),
+    )
+    return forecast, plan.findings, (*read.failures, *failures), (app.ref,), len(app.resources)

@@ -24,8 +24,9 @@ from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 Way = Literal["delete", "prune"]
 FAMILY = "forecast"
+Effect = Literal["breaks", "deletes", "looks-different", "stays", "hangs", "refuses"]
 
-EFFECT: Mapping[str, str] = {
+EFFECT: Mapping[str, Effect] = {
     "volume-deleted": "deletes",
     "namespace-with-content": "deletes",
     "instances-deleted": "deletes",
@@ -124,7 +125,7 @@ def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resour
         return {}, told
     groups: dict[int, list[Resource]] = {}
     for r in app.resources:
-        if not _live(r) or (r.hook and not r.live_known):
+        if not _live(r) or (r.hook and not (r.live_known or r.uid)):
             continue
         stays = _stays(app, r, fleet)
         if stays is not None:
@@ -242,11 +243,15 @@ def _not_cascading(app: App, live: Sequence[Resource], *, asked: bool) -> Findin
         "not-cascading",
         app,
         None,
-        f"All {len(live)} live objects of {app.ref} stay when it is deleted, {why}, and no application owns them then.",
+        f"{_all(live)} of {app.ref} {'stays' if len(live) == 1 else 'stay'} when it is deleted, {why}, and no application owns {'it' if len(live) == 1 else 'them'} then.",
         pointer="/metadata/finalizers",
         related=[Related(app.ref, r.id) for r in live],
         fixes=[] if asked else [command],
     )
+
+
+def _all(live: Sequence[Resource]) -> str:
+    return f"All {len(live)} live objects" if len(live) > 1 else "The only live object" if live else "What may be live"
 
 
 def _no_cluster(app: App) -> Finding:
@@ -388,8 +393,16 @@ def _claims_of_set(fate: Fate, app: App, r: Resource) -> Iterator[Finding]:
     if goes:
         for id_ in names or [r.id]:
             by = f" with {r.id}, whose persistentVolumeClaimRetentionPolicy says so"
-            yield _claim(fate, app, id_, None, by) if id_.kind != "StatefulSet" else _found(
-                fate.way, "volume-deleted", app, r.id, f"The claims of {r.id} of {app.ref} are deleted with it, and their data."
+            yield (
+                _claim(fate, app, id_, None, by)
+                if id_.kind != "StatefulSet"
+                else _found(
+                    fate.way,
+                    "volume-deleted",
+                    app,
+                    r.id,
+                    f"The claims of {r.id} of {app.ref} are deleted with it, and their data.",
+                )
             )
         return
     templated = enumerated([text_at(t, "metadata", "name") for t in templates])
@@ -405,11 +418,14 @@ def _claims_of_set(fate: Fate, app: App, r: Resource) -> Iterator[Finding]:
 
 
 def _of_set(claim: str, r: Resource, templates: Sequence[object]) -> bool:
-    return any(re.fullmatch(f"{re.escape(text_at(t, 'metadata', 'name'))}-{re.escape(r.name)}-[0-9]+", claim) for t in templates)
+    return any(
+        re.fullmatch(f"{re.escape(text_at(t, 'metadata', 'name'))}-{re.escape(r.name)}-[0-9]+", claim)
+        for t in templates
+    )
 
 
 def _namespaces(fate: Fate) -> Iterator[Finding]:
-    """A Namespace takes everything in it along, whoever manages it."""
+    """A Namespace takes everything in it along, by whatever Application."""
     for taken in fate.taken:
         app, r = taken.app, taken.resource
         if (r.group, r.kind) != ("", "Namespace"):
@@ -423,7 +439,7 @@ def _namespaces(fate: Fate) -> Iterator[Finding]:
             "namespace-with-content",
             app,
             r.id,
-            f"{r.id} of {app.ref} is deleted with everything in it, whoever made it{also}.",
+            f"{r.id} of {app.ref} is deleted with everything in it, managed by Argo CD or not{also}.",
             related=related,
             fixes=[_keep_live(r.id)],
         )
@@ -452,7 +468,9 @@ def _definitions(fate: Fate) -> Iterator[Finding]:
         keys = fate.fleet.of_kind(app.cluster, group, kind) if kind else ()
         related = [Related(ref, _id(k), "", "dependent") for k in keys for ref in fate.fleet.owners(k)]
         whose = enumerated(sorted({str(x.app) for x in related}))
-        also = f", of which {whose} manage{'s' if len({x.app for x in related}) == 1 else ''} {len(keys)}" if keys else ""
+        also = (
+            f", of which {whose} manage{'s' if len({x.app for x in related}) == 1 else ''} {len(keys)}" if keys else ""
+        )
         yield _found(
             fate.way,
             "instances-deleted",
@@ -508,7 +526,7 @@ def _word(finalizer: str) -> str:
     if _OF_KUBERNETES.match(finalizer):
         return ""
     labels = finalizer.partition("/")[0].split(".")
-    return labels[-2] if len(labels) > 1 and len(labels[-2]) > 3 else ""  # noqa: PLR2004
+    return labels[-2] if len(labels) > 1 and len(labels[-2]) > 3 else ""
 
 
 def _runs(workload: Resource, word: str) -> bool:
@@ -574,7 +592,10 @@ _AROUND = 40
 
 def still_referenced(fate: Fate, others: Iterable[App]) -> Iterator[Finding]:
     """Objects of other applications, or of the same one where it stays, that name what goes."""
-    gone = {(t.resource.id.cluster, t.resource.group, t.resource.kind, t.resource.namespace, t.resource.name): t for t in fate.taken}
+    gone = {
+        (t.resource.id.cluster, t.resource.group, t.resource.kind, t.resource.namespace, t.resource.name): t
+        for t in fate.taken
+    }
     named: dict[ResourceKey, list[Related]] = {}
     for app in others:
         for r in app.resources:

@@ -15,8 +15,8 @@ from argolint.comparison import Strategy, has_sync_option, rules_of, strategy_of
 from argolint.comparison.compare import compare
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
-from argolint.proof.syncs import compared
 from argolint.model import ResourceKey
+from argolint.proof.syncs import compared
 from argolint.redaction import excerpt
 from argolint.values import at_and_above, below, join_pointer, split_pointer
 from argolint.values.kubernetes import is_secret

@@ -112,7 +112,6 @@ def _excluded(app: App, world: World, asked: Asked) -> Iterator[Hit]:
             yield Hit(app.ref, r.id, "", {"object": str(r.id), "app": str(app.ref), "kind": kind})
 
 
-
 CONDITIONS: Mapping[str, Condition] = {
     "label-tracking": Condition(of_fleet=_fleet_tracked, needs=("settings",)),
     "orphaned-by-tracking": Condition(of_app=_orphaned, reads=_reads_extra, needs=("settings",)),
