@@ -27,15 +27,11 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.progress import Clock, progress
 from argolint.engine.servers import Read
 from argolint.errors import UsageError
-from argolint.forecast import move, releases, report, upgrade
+from argolint.forecast import move, report
 from argolint.forecast.move import Where
-from argolint.forecast.releases import Product, Step
-from argolint.forecast.table import rows
-from argolint.forecast.world import World
 from argolint.model import Failure, Finding
 from argolint.model.stats import Stats
 from argolint.reports.document import Forecast
-from argolint.server import api as argocd
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -125,64 +121,10 @@ def _told(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, 
 
 
 def _upgrade(read: Read, run: Run, wanted: dict[str, str], cluster: str | None) -> Told:
-    from argolint.plugins import removed_apis, upgrade_tables
+    from argolint.forecast.wanted import upgrades
 
-    fleet = read.fleet
-    tables = upgrade_tables()
-    products = releases.products(tables)
-    clusters = (
-        frozenset(server for server, raw in fleet.clusters.items() if cluster in (server, raw.get("name")))
-        if cluster
-        else frozenset()
-    )
-    today, failures = _today(read, products, wanted, clusters)
-    steps = {id_: _step(products[id_], today[id_], wanted[id_]) for id_ in wanted}
-    unread = frozenset(f.stage for f in read.failures)
-    world = World(fleet, steps, unread, clusters)
-    every = [row for table in tables for row in rows(table)] + list(upgrade.removals(removed_apis()))
-    found = upgrade.upgrade(read.transport, fleet, failures, upgrade.between(every, steps), world, run.plan)
-    forecast = Forecast(
-        "upgrade",
-        versions=report.versions(steps, {id_: today[id_] or "an unknown version" for id_ in wanted}),
-        causes=tuple(report.causes(found.rows, found.findings)),
-        order=tuple(upgrade.order(steps, found.findings)),
-        look=tuple(report.looks(found.look)),
-        unknown=found.unknown,
-    )
-    return forecast, found.findings, found.failures, found.apps, found.resources
-
-
-def _step(product: Product, today: str, wanted: str) -> Step:
-    """The upgrade. One whose start is not known begins at the oldest release: each object says by itself whether it is concerned."""
-    if today or product.id != "external-secrets":
-        return releases.step(product, today, wanted)
-    return Step(product, (0, 0, 0), releases.written(wanted, product))
-
-
-def _today(
-    read: Read, products: dict[str, Product] | Any, wanted: dict[str, str], clusters: frozenset[str]
-) -> tuple[dict[str, str], list[Failure]]:
-    """What runs of each product, and failures where that is not seen."""
-    fleet = read.fleet
-    found: dict[str, str] = {}
-    failures: list[Failure] = []
-    for id_, version_wanted in wanted.items():
-        releases.written(version_wanted, products[id_])  # a version that there is not comes before all else
-        if id_ == "argocd":
-            found[id_] = fleet.version
-        elif id_ == "kubernetes":
-            found[id_] = upgrade.oldest_cluster(fleet, clusters)
-        elif id_ == "helm":
-            found[id_] = argocd.helm_version(read.transport)
-        else:
-            version, exact = upgrade.operator(fleet, clusters)
-            found[id_] = "v" + ".".join(map(str, version)) if version else ""
-            if not exact:
-                least = f"; by the API versions that are served it is {found[id_]} or later" if version else ""
-                what = f"no application that Argo CD shows runs its image, so which release runs is not known{least}"
-                hint = "what concerns an API version is listed all the same; some of the rest may be past already"
-                failures.append(Failure(id_, what, hint))
-    return found, failures
+    forecast, found = upgrades(read.transport, read.fleet, read.failures, wanted, run.plan, cluster or "")
+    return forecast, found.findings, (*read.failures, *found.failures), found.apps, found.resources
 
 
 _APPS = click.argument("named", nargs=-1, required=True, metavar="APP|APPSET|FILE...")

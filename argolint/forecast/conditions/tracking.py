@@ -28,7 +28,7 @@ def _fleet_tracked(world: World, asked: Asked) -> Iterator[Hit]:
         first.ref,
         None,
         "",
-        {"count": str(len(apps)), "label": world.fleet.label_key},
+        {"count": f"{len(apps)} applications" if others else "1 application", "label": world.fleet.label_key},
         (f"tracking method: {world.fleet.tracking_method}, label {world.fleet.label_key}",),
         tuple(Related(other.ref, None, "", "other") for other in others),
         key="tracking",
