@@ -33,7 +33,14 @@ _OF_CAUSE = {
     "comparison-returns": "comparison",
 }
 IN_PLACE = frozenset(
-    {"annotation-tracking", "orphaned-by-tracking", "instance-label-returns", "apply-out-of-sync-only"}
+    {
+        "annotation-tracking",
+        "orphaned-by-tracking",
+        "instance-label-returns",
+        "apply-out-of-sync-only",
+        "copied-label-forgotten",
+        "shared-unseen",
+    }
 )
 """Causes that only an upgrade in place shows: the recorded companies were each installed anew, and tracked by annotation at once."""
 

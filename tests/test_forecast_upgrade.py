@@ -132,6 +132,19 @@ def project(*policies: str, **spec: Any) -> Data:
     return {"metadata": {"name": "default"}, "spec": {"roles": roles, **spec}}
 
 
+APPLIED = [{"manager": "argocd-controller", "operation": "Update"}]
+
+
+def labelled(name: str, **metadata: Any) -> Data:
+    return config(name, labels={"app.kubernetes.io/instance": "web"}, **metadata)
+
+
+def shared(owner: str) -> Data:
+    """An application that renders `common`, whose live label names web."""
+    desired = config("common", labels={"app.kubernetes.io/instance": owner})
+    return {"name": owner, "resources": [{"desired": desired, "live": labelled("common")}]}
+
+
 LABEL = "argocd.argoproj.io/kubernetes-version"
 READ_ONLY = "p, proj:default:dev, applications, get, default/*, allow"
 CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
@@ -165,15 +178,15 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
         "Argo CD tracks the objects of 1 application by annotation instead of the label app.kubernetes.io/instance; the next sync of each writes it.",
     ),
     "orphaned-by-tracking": (
-        fleet({"name": "web", "resources": [{"live": config("old", labels={"app.kubernetes.io/instance": "web"})}]}),
+        fleet({"name": "web", "resources": [{"live": labelled("old", managedFields=APPLIED)}]}),
         fleet(
             {
                 "name": "web",
                 "resources": [
                     {
-                        "live": config(
+                        "live": labelled(
                             "old",
-                            labels={"app.kubernetes.io/instance": "web"},
+                            managedFields=APPLIED,
                             annotations={"argocd.argoproj.io/tracking-id": "web:/ConfigMap:shop/old"},
                         )
                     }
@@ -182,6 +195,18 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
         ),
         {"argocd": "3.0"},
         "ConfigMap shop/old left Git and is not pruned yet; only its label ties it to argocd/web, so Argo CD forgets it and it stays.",
+    ),
+    "copied-label-forgotten": (
+        fleet({"name": "web", "resources": [{"live": labelled("made", managedFields=[{"manager": "operator"}])}]}),
+        fleet({"name": "web", "resources": [{"live": labelled("made", managedFields=APPLIED)}]}),
+        {"argocd": "3.0"},
+        "ConfigMap shop/made bears the label app.kubernetes.io/instance of argocd/web without being in its manifests; Argo CD no longer shows it there, nor prunes it.",
+    ),
+    "shared-unseen": (
+        fleet(shared("api"), shared("web")),
+        fleet(shared("api"), shared("web"), settings={"trackingMethod": "annotation+label"}),
+        {"argocd": "3.0"},
+        "ConfigMap shop/common of argocd/api is shown as unshared and in sync, until web or argocd/api syncs it: no annotation names an owner yet.",
     ),
     "apply-out-of-sync-only": (
         fleet(app("web", config("a"), spec={"syncPolicy": {"syncOptions": ["ApplyOutOfSyncOnly=true"]}})),
@@ -717,6 +742,27 @@ def test_every_table_knows_the_releases_of_its_rows() -> None:
         lines = {str(line) for line in table["lines"]}
         for row in rows(table):
             assert all(f"{since[0]}.{since[1]}" in lines for since in row.since), row.id
+
+
+def test_an_object_that_the_api_server_refuses_may_end_the_comparison() -> None:
+    def refused(version: str, option: str) -> Upgrade:
+        result = {"kind": "ConfigMap", "namespace": "shop", "name": "a", "status": "SyncFailed", "message": "denied"}
+        state = {
+            "phase": "Failed",
+            "message": "one or more objects failed to apply",
+            "syncResult": {"resources": [result]},
+        }
+        one = {
+            "name": "web",
+            "spec": {"syncPolicy": {"syncOptions": [option]}},
+            "status": {"operationState": state},
+            "resources": [{"desired": {**config("a"), "data": {"a": "c"}}, "live": config("a")}],
+        }
+        return forecast(fleet(one, version=version, settings={"trackingMethod": "annotation"}), argocd="3.6")
+
+    (found,) = of(refused("v3.5.1", "ServerSideApply=true"), "dry-run-refused")
+    assert (found.severity, found.confidence) == ("warning", "likely")
+    assert not of(refused("v3.5.1", "Validate=true"), "dry-run-refused")
 
 
 PAIRS = [

@@ -20,7 +20,7 @@ from argolint.edits.pruning import cascades, outlives, prune_option
 from argolint.model import AppRef, Edit, Finding, Fix, Location, Object, Related, ResourceId, ResourceKey, Severity
 from argolint.relations.references import references
 from argolint.values import annotations_of, comma_list, dig, enumerated, items, sh, text_at
-from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
+from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name, wave
 
 Way = Literal["delete", "prune"]
 FAMILY = "forecast"
@@ -101,14 +101,14 @@ class _Walk:
         self._done.add(app.ref)
         groups, told = _groups(app, self.fleet, self.cascade)
         self.told += told
-        for wave in sorted(groups, reverse=True):
+        for number in sorted(groups, reverse=True):
             self.turn += 1
             now = self.turn
-            for r in sorted(groups[wave], key=lambda r: r.key):
+            for r in sorted(groups[number], key=lambda r: r.key):
                 child = self.fleet.app(r.name, r.namespace) if r.kind == "Application" else None
                 if child is not None and child.ref in self.known:
                     self.delete(self.known[child.ref])
-                self.taken.append(Taken(app, r, now, f"wave {wave}" if len(groups) > 1 else ""))
+                self.taken.append(Taken(app, r, now, f"wave {number}" if len(groups) > 1 else ""))
 
 
 def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resource]], list[Finding]]:
@@ -133,13 +133,18 @@ def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resour
             continue
         if "Delete=confirm" in comma_list(annotations_of(r.live).get(SYNC_OPTIONS)):
             told.append(_confirmation(app, r, "Delete=confirm"))
-        groups.setdefault(r.wave, []).append(r)
+        groups.setdefault(_wave(r), []).append(r)
     return groups, told
 
 
 def _live(r: Resource) -> bool:
     """Whether there is something to delete: a live state, or where none is known a row that is not Missing."""
     return r.live is not None if r.live_known else r.health.status != "Missing"
+
+
+def _wave(r: Resource) -> int:
+    """The live object's own: a deletion looks at nothing else, and of what is pruned nothing else is left."""
+    return wave(r.live) if r.live is not None else r.wave
 
 
 def of_prune(apps: Sequence[App], fleet: Fleet, only: frozenset[ResourceKey] | None = None) -> Fate:
@@ -163,13 +168,13 @@ def of_prune(apps: Sequence[App], fleet: Fleet, only: frozenset[ResourceKey] | N
                 continue
             if option == "confirm":
                 told.append(_confirmation(app, r, "Prune=confirm"))
-            groups.setdefault(r.wave, []).append(r)
+            groups.setdefault(_wave(r), []).append(r)
         last = [r for own in groups.values() for r in own if _prune_last(app, r)]
         waves = sorted(groups, reverse=True)  # pruned in the reverse order of creation
-        for wave in waves:
-            own = [r for r in groups[wave] if r not in last]
+        for number in waves:
+            own = [r for r in groups[number] if r not in last]
             turn += 1 if own else 0
-            note = f"wave {wave}" if len(waves) > 1 else ""
+            note = f"wave {number}" if len(waves) > 1 else ""
             found += [Taken(app, r, turn, note) for r in sorted(own, key=lambda r: r.key)]
         if last:
             turn += 1
@@ -433,7 +438,8 @@ def _namespaces(fate: Fate) -> Iterator[Finding]:
         inside = [k for k in fate.fleet.in_namespace(app.cluster, r.name) if k not in fate.keys]
         related = [Related(ref, _id(k), "", "dependent") for k in inside for ref in fate.fleet.owners(k)]
         whose = sorted({str(x.app) for x in related})
-        also = f", among it {len(inside)} objects of {enumerated(whose)}" if inside else ""
+        count = f"{len(inside)} objects" if len(inside) > 1 else "1 object"
+        also = f", among it {count} of {enumerated(whose)}" if inside else ""
         yield _found(
             fate.way,
             "namespace-with-content",
@@ -546,7 +552,8 @@ def _children(fate: Fate) -> Iterator[Finding]:
         if child is None:
             continue
         objects = sum(not row.hook for row in child.rows)
-        what = f"with its {objects} objects" if cascades(child) else f"and its {objects} objects stay without an owner"
+        its = f"its {objects} objects" if objects != 1 else "its only object"
+        what = f"with {its}" if cascades(child) else f"and {its} {'stay' if objects != 1 else 'stays'} without an owner"
         yield _found(
             fate.way,
             "child-application",
