@@ -236,7 +236,7 @@ def _rename_steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
         _made(app, target),
         f"argocd app diff {sh(new)}\n# it may show the tracking annotation or label, and nothing else",
     )
-    yield from _taken(app, fleet, new, target)
+    yield from _taken(app, app, fleet, new, _instance(app, target))
     yield from _away(app, new)
 
 
@@ -259,9 +259,9 @@ def _let_go(app: App, fleet: Fleet) -> Iterator[Step]:
         )
 
 
-def _taken(app: App, fleet: Fleet, new: str, instance: str) -> Iterator[Step]:
-    """The taker syncs, and the live objects name it."""
-    refuses = "FailOnSharedResource=true" in app.sync_options
+def _taken(app: App, taker: App, fleet: Fleet, new: str, instance: str) -> Iterator[Step]:
+    """The taker syncs, and the live objects name it. A new application has the options of the old one."""
+    refuses = "FailOnSharedResource=true" in taker.sync_options
     objects = _objects(app)
     key = fleet.label_key if fleet.tracking_method == "label" else TRACKING_ID
     if refuses and objects:
@@ -275,6 +275,11 @@ def _taken(app: App, fleet: Fleet, new: str, instance: str) -> Iterator[Step]:
         "\n".join(_names(r.id, key, instance) for r in _told(objects))
         or f"argocd app get {sh(new)} -o json | jq -e '.status.sync.status == \"Synced\"'",
     )
+
+
+def _instance(app: App, name: str) -> str:
+    """The name in tracking data of an application next to this one."""
+    return name if app.instance == app.name else f"{app.ref.namespace}_{name}"
 
 
 _CHECKED = 12
@@ -386,7 +391,7 @@ def _to_steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
         "",
         f"argocd app diff {sh(new)} --refresh\n# of the objects that move it may show the tracking annotation or label, and nothing else",
     )
-    yield from _taken(app, fleet, new, other.instance)
+    yield from _taken(app, other, fleet, new, other.instance)
     yield from _away_into(app, new)
 
 
