@@ -1,6 +1,6 @@
 """How an application changes its name, its place or its cluster without an object being deleted on the way: the plan, or why there is none.
 
-The order is that of the hand-over of a shared object (argolint.edits.handover): whoever lets go may neither prune nor delete,
+The order is that of the hand-over of a shared object (argolint.edits.handover): the one that lets go may neither prune nor delete,
 the taker syncs in full, and what let go is taken away only once the live objects name their taker.
 """
 
@@ -165,7 +165,7 @@ def _common(app: App, fleet: Fleet, where: Where, target: str) -> Iterator[Findi
         yield _found(
             "shared-objects",
             app,
-            f"{enumerated([str(o) for o in others])} also renders {objects}, and whoever syncs last owns it.",
+            f"{enumerated([str(o) for o in others])} also renders {objects}, and the last sync of them owns it.",
             related=[Related(ref, None, "", "claimant") for ref in others],
         )
 
