@@ -24,6 +24,7 @@ from typing import IO, Any, NoReturn
 
 from argolint import plugins
 from argolint.values import knowledge
+from argolint_rules.shared import messages
 
 ROOT = Path(__file__).resolve().parents[1]
 START = "import sys; sys.path[0] = sys.argv[1]; from tests.warm import serve; serve(int(sys.argv[2]))"
@@ -112,6 +113,7 @@ def _import_all() -> None:
     for name, module in list(sys.modules.items()):
         for file in Path(module.__file__ or "").parent.glob("*.yaml") if name.startswith("argolint_rules.") else ():
             knowledge.load(module.__package__ or "", file.name)
+    list(messages.catalogue().patterns())  # compiled
 
 
 @cache
