@@ -22,9 +22,10 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from argolint_rules.shared import messages
+
 from argolint import plugins
 from argolint.values import knowledge
-from argolint_rules.shared import messages
 
 ROOT = Path(__file__).resolve().parents[1]
 START = "import sys; sys.path[0] = sys.argv[1]; from tests.warm import serve; serve(int(sys.argv[2]))"
