@@ -21,6 +21,7 @@ from dataclasses import replace
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Rule, Symptom
 from argolint.edits import set_field
 from argolint.edits.consequences import consequences
+from argolint.messages import in_passing
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, sh
 
@@ -45,7 +46,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if refused:
         yield _finding(
             app,
-            f"Application {app.ref} is destined for {_destination(app)}, which is no cluster of this Argo CD, so it is neither compared nor synced.",
+            f"Application {app.ref} cannot sync: its destination {_destination(app)} is no cluster of this Argo CD.",
             refused,
             (
                 Fix(
@@ -64,7 +65,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         blind = [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")]
         yield _finding(
             app,
-            f'Cluster {app.cluster} does not answer Argo CD ("{reason}"), so the status of application {app.ref} is Unknown and it is not synced.',
+            in_passing(
+                f"Application {app.ref} cannot sync: cluster {app.cluster} does not answer Argo CD",
+                reason,
+            ),
             blind,
             (_repair(app),),
             "unreachable",
@@ -73,13 +77,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _unreached(app: App, failed: Sequence[Failed]) -> Finding:
     """The last sync met the network where it asked the API server: what it says of kinds and objects proves nothing."""
-    reason = excerpt(failed[0].message)
     again = Edit("command", f"argocd app sync {sh(app.ref.namespace)}/{sh(app.ref.name)}")
     why = "Argo CD does not try a revision again by itself whose sync has failed"
     sync = Fix("Sync again once it answers", "live", f"Application {app.ref}", again, why)
     found = _finding(
         app,
-        f'Cluster {app.cluster} did not answer when application {app.ref} was last synced ("{reason}"), so the sync failed.',
+        in_passing(
+            f"The last sync of application {app.ref} failed: cluster {app.cluster} did not answer", failed[0].message
+        ),
         [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")],
         (_repair(app), sync),
         "unreachable",
