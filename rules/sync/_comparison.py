@@ -23,6 +23,7 @@ from ._objects import object_named
 from ._options import compare_options
 from ._refusals import refusal_fixes
 from ._sources import pointer_of_source, source_in, usual_revision
+from ._webhooks import service_of
 
 _ABSENT = re.compile(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
 _OF_SOURCE = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
@@ -178,6 +179,7 @@ def _facts(
     ref = revision or "HEAD"
     read = {**_groups(), **entry.said}
     address = _address(message, repo)
+    service = service_of(message)
     place = read["file"] or read["directory"]
     return {
         **read,
@@ -204,6 +206,10 @@ def _facts(
         "cluster": app.cluster,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "repo": address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
+        "service_namespace": service[0],
+        "service": service[1],
+        "group": read["group"] or read["api"].partition("/")[0],
+        "helm_version": base if text_at(source, "helm", "version") else "",
         "repo_login": _login(address or repo, chart if not address else ""),
         "path": path or ".",
         "folder": path or ".",

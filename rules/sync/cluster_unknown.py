@@ -25,6 +25,7 @@ from argolint.messages import in_passing
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, sh
 
+from ._comparison import classify as reads
 from ._failures import Failed, answered_by
 
 # util/argo/argo.go and util/db/cluster.go, from 2.x on.
@@ -63,6 +64,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     elif state.get("status") == "Failed" and "Unknown" in (app.sync_status, app.health.status):
         reason = excerpt(str(state.get("message") or "no reason given"))
         blind = [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")]
+        if any(_answers(c.message) for c in blind):
+            return  # the API server answered: comparison-error says what it could not do
         yield _finding(
             app,
             in_passing(
@@ -73,6 +76,20 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             (_repair(app),),
             "unreachable",
         )
+
+
+def _answers(message: str) -> bool:
+    """Whether the catalogue knows the sentence for a fault of one API or kind of a cluster that does answer."""
+    meaning = reads(message)
+    return meaning.cause == "cluster" and meaning.name in _OF_ONE_API
+
+
+_OF_ONE_API = frozenset(
+    {
+        *("conversion", "conversion-tls", "conversion-answer", "cluster-schema", "cluster-withheld", "cluster-rbac"),
+        *("cluster-discovery", "cluster-forbidden", "cluster-resource", "cluster-list", "cluster-shard"),
+    }
+)
 
 
 def _unreached(app: App, failed: Sequence[Failed]) -> Finding:

@@ -80,12 +80,14 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             *([Symptom.condition("SyncError")] if _operation_says_so(app) else []),
             *left_missing(app),
         ),
-        follows=_follows(found.cause, source_in(app, message)),
+        follows=_follows(app, found.cause, source_in(app, message)),
     )
 
 
-def _follows(cause: str, source: Object) -> tuple[Follows, ...]:
-    """A repository that Argo CD may not read, for all applications that come from it."""
+def _follows(app: App, cause: str, source: Object) -> tuple[Follows, ...]:
+    """What all applications share: a cluster that Argo CD cannot read, or a repository that it may not read."""
+    if cause == "cluster":
+        return (Follows.common(f"Argo CD cannot read cluster {app.cluster}.", "cluster", app.cluster),)
     repository = without_secrets(text_at(source, "repoURL"))
     if cause != "auth" or not repository:
         return ()

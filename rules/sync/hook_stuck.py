@@ -96,8 +96,10 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         return
     troubles = pods.troubles_below(app, node) if node else ()
     trouble = next((t for t in troubles if t.failed or _older(app, t.since, options.minutes)), None)
-    running = node is not None and trouble is None and _under_way(app, node)
     sidecar = _hooks.sidecar_of(app, node, _manifest(app, node.id)) if node else None
+    if sidecar is not None and pods.status_reason(sidecar.pod) == "NotReady":
+        trouble = None  # the hook's own container has ended: what Events say is the sidecar's
+    running = node is not None and trouble is None and _under_way(app, node)
     if sidecar is not None and trouble is None and pods.status_reason(sidecar.pod) == "NotReady":
         running = False  # the hook's own container has ended
     if running and not _long(app, operation, options.running_minutes):

@@ -90,5 +90,5 @@ def _newer_commit(app: App, operation: Operation) -> bool:
 
 
 RULE = Rule(
-    id="retry-exhausted", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.ROOT, standing=True
+    id="retry-exhausted", family="sync", severity="warning", doc=__doc__, check=check, rank=Rank.ROOT, standing=True
 )

@@ -46,7 +46,7 @@ from argolint.edits import application_place, ignore_less, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
-from argolint.values import below, get, index_of, join_pointer, maps, split_pointer
+from argolint.values import below, dig, get, index_of, join_pointer, maps, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 
@@ -379,12 +379,15 @@ def _topic(field: _Undeclared, *, is_brought: bool, meant: str) -> str:
         return f"schema-field/brought-{'diff' if field.diff else 'sync'}"
     if field.whose == "argocd" and not meant and field.resource is not None:
         return "schema-field/argocd"
+    if field.resource is None and field.whose == "unknown" and not meant:
+        return "schema-field/unknown"
     return "schema-field/crd" if field.whose == "crd" else "schema-field/remove"
 
 
 def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
     """What the topics of schema-field in advice.yaml speak of."""
     resource, crd = field.resource, field.crd
+    skips = any(dig(source, "helm", "skipCrds") is True for source in app.sources)
     in_git = resource is not None and get(resource.desired, pointer) is not MISSING
     return {
         "app": str(app.ref),
@@ -401,6 +404,7 @@ def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
         "crd_resource": Shell(argocd_name(crd.id)) if crd else "",
         "group": resource.group if resource else "",
         "kind": resource.kind.lower() if resource else "<kind>",
+        "crds_left_out": "skipCrds is set, so no sync upgrades the chart's CRDs" if skips else "",
         "without_ssd": compare_options(app, "ServerSideDiff=false"),
         "with_ssd": compare_options(app, "ServerSideDiff=true"),
     }
