@@ -92,7 +92,7 @@ def _serves_none(fleet: Fleet, cluster: str, group: str) -> bool:
 def _foreseen(app: App, group: str, kind: str, resources: list[Resource]) -> Finding:
     first = resources[0]
     return Finding(
-        message=f"Cluster {app.cluster} serves nothing of {group}, so the sync of application {app.ref} will fail at {first.id} before anything is applied.",
+        message=f"The sync of application {app.ref} will apply nothing: cluster {app.cluster} does not serve {group}, the API group of {first.id}.",
         at=Location(app.ref, first.id, "/kind"),
         confidence="likely",
         related=tuple(Related(app.ref, r.id, role="symptom") for r in resources[1:]),
@@ -114,7 +114,7 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     definitions = _definitions(app, fleet, group)
     origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
     finding = Finding(
-        message=f"Cluster {app.cluster} does not know {what}{origin}, so the sync of application {app.ref} fails before anything is applied.",
+        message=f"The sync of application {app.ref} applies nothing: cluster {app.cluster} does not know {what}{origin}.",
         at=Location(app.ref, first.id, "/kind" if first.id else ""),
         evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message, 400)}" for f in refused[:5]),
         related=(*definitions, *(Related(app.ref, f.id, role="symptom") for f in refused[1:] if f.id)),
