@@ -23,7 +23,7 @@ from argolint.values import below
 
 from ._defaults import from_schema, is_custom, is_default, of_kubernetes, replaces_zero, schema_of, wanted_crds
 from ._edits import server_side_diff, write_live
-from ._fields import finding, matching, value, where
+from ._fields import finding, listing, matching, value
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -49,12 +49,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         guessed = tuple(c for c in changes if schema is None and c not in known and _appeared(app, resource, c))
         if known:
             built_in = all(of_kubernetes(resource, change) for change in known)
-            what = "the default that the API server fills in" if built_in else "the default of its schema"
+            what = "a default of Kubernetes" if built_in else "a default of its schema"
             yield _finding(app, resource, known, what, "proven")
         if guessed:
-            yield _finding(
-                app, resource, guessed, "filled in when Argo CD wrote the object, most likely a default", "likely"
-            )
+            yield _finding(app, resource, guessed, "most likely a default", "likely")
 
 
 def _zeros(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
@@ -63,8 +61,7 @@ def _zeros(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding
         app,
         resource,
         changes,
-        f"{resource.id} says {value(first, first.desired)} at {where(changes)}, which the API server takes for nothing and replaces by its"
-        f" default {value(first, first.live)}, so the object stays OutOfSync.",
+        f"{resource.id} stays OutOfSync over {listing(changes)}: the API server replaces Git's {value(first, first.desired)} by its default.",
         fixes=(write_live(app, resource, changes, "Write the default, or leave the field out"), server_side_diff(app)),
         evidence=(() if len(changes) == 1 else ("each of these zeros has a default of its own",)),
         confidence="proven",
@@ -72,13 +69,13 @@ def _zeros(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], what: str, confidence: str) -> Finding:
-    first = changes[0]
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} holds {value(first, first.live)} at {where(changes)}, {what}; Git leaves it out, so the object stays OutOfSync.",
+        f"{resource.id} stays OutOfSync over {listing(changes)}, {what} that Git leaves out.",
         fixes=(write_live(app, resource, changes, "Write the default"), server_side_diff(app)),
+        evidence=("it appeared when Argo CD itself wrote the object",) if confidence == "likely" else (),
         confidence=confidence,
     )
 

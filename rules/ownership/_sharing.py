@@ -148,6 +148,10 @@ class Shared:
     def namespace(self) -> bool:
         return self.id.kind == "Namespace" and not self.id.group
 
+    def few(self, parties: Sequence[Party]) -> str:
+        """Two Applications for a sentence, else the first and how many more there are: all of them are related."""
+        return enumerated([self.name(p) for p in parties], "Application", limit=2 if len(parties) == 2 else 1)
+
     def names(self, parties: Sequence[Party]) -> str:
         return enumerated([self.name(p) for p in parties], "Application")
 

@@ -52,16 +52,12 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
     why, sure, fixes = _reason(app, fleet, warning.owner, resource, live)
     tracking = tracking_of(live, fleet)
     moved = [c.pointer for c in resource.changes if is_tracking(c.pointer, fleet)] if resource else []
-    evidence = [f"condition SharedResourceWarning: {warning.condition.message}"]
+    evidence = [why, f"condition SharedResourceWarning: {warning.condition.message}"]
     if tracking:
         evidence.append(f'{tracking.by} of the live object says "{tracking.instance}"')
     return Finding(
-        message=f'{what} is said to belong to "{warning.owner}" too, which is no Application that could own it ({why}), so '
-        + (
-            "FailOnSharedResource refuses every sync for nothing."
-            if refused
-            else "the warning stands for no clash inside this Argo CD."
-        ),
+        message=f'Argo CD warns that "{warning.owner}" owns {what} too, which cannot be, '
+        + ("yet FailOnSharedResource refuses every sync." if refused else "so nothing clashes."),
         at=Location(app.ref, resource.id if resource else None),
         severity="error" if refused else None,
         confidence="proven" if sure else "likely",
@@ -114,11 +110,11 @@ def _adopt(app: App, fleet: Fleet, resource: Resource | None) -> Fix:
     if resource is not None and "FailOnSharedResource=true" in app.sync_options:
         return _untrack(fleet, resource)
     return Fix(
-        "Sync the Application in full, which writes its own tracking data over the stray data",
+        "Sync the Application in full, which writes its own tracking data",
         "live",
         f"Application {app.ref}",
         Edit("command", sync(app.ref) + "\n"),
-        caveat="helps for good only when the other writer is gone",
+        caveat="lasts only when the other writer is gone",
     )
 
 
@@ -129,7 +125,7 @@ def _by_annotation() -> Fix:
         "argocd-settings",
         "ConfigMap argocd-cm",
         Edit("yaml", content),
-        caveat="changes all Applications: sync each one once afterwards",
+        caveat="sync every Application once afterwards",
     )
 
 
@@ -141,7 +137,7 @@ def _untrack(fleet: Fleet, resource: Resource) -> Fix:
         "live",
         str(resource.id),
         Edit("command", f"{untrack(resource.id, key)}\n"),
-        caveat="helps for good only when the other writer is gone",
+        caveat="lasts only when the other writer is gone",
     )
 
 
