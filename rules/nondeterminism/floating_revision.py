@@ -120,4 +120,5 @@ RULE = Rule(
     collect=collect,
     join=join,
     standing=True,
+    pedantic=True,
 )
