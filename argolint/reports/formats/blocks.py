@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from argolint.reports.causes import affected, causes_of
-from argolint.reports.document import Cause, Report, ReportedApp, ReportedFinding
+from argolint.reports.document import Cause, Report, ReportedApp, ReportedFinding, is_of_several
 from argolint.reports.formats import Style, app_name, line_of, resource_name
 from argolint.reports.formats.fixes import fix_lines, is_masked
 from argolint.reports.formats.frames import frame_lines
@@ -51,7 +51,9 @@ def screen(report: Report, style: Style, room: int = 0) -> tuple[list[str], list
 
 
 def named(report: Report) -> Callable[[ReportedApp], str]:
-    """How an application is called: without its namespace where all of them have the same."""
+    """How an application is called, as every command takes it: without its namespace where all of them have the same."""
+    if is_of_several(report):
+        return app_name
     namespaces = {a.app.namespace for a in report.applications}
     return app_name if len(namespaces) != 1 else lambda app: app_name(app, namespace=False)
 
