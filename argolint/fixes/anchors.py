@@ -86,6 +86,25 @@ def anchored(report: Report, site: Site, diff: Diff | None = None) -> Report:
     return msgspec.structs.replace(report, findings=findings)
 
 
+def of_finding(finding: ReportedFinding, site: Site) -> ReportedFinding:
+    """One finding with its file and line, where a checkout tells them."""
+    return _anchored(finding, site, None)
+
+
+def of_field(
+    app: ReportedApp, resource: ReportedResource, pointer: str, finding: ReportedFinding, site: Site
+) -> ReportedSource | None:
+    """Where Git says a field of an object: file, line and its text; None where no checkout holds it. `finding` is one on that object."""
+    for spot, at in _of_object(app, resource, pointer, finding, site):
+        lines = _span(spot, at)
+        if lines is not None:
+            text, first = excerpt(spot.checkout, spot.file, lines.first)
+            return ReportedSource(
+                "", "", "", file=spot.file, line=lines.first, excerpt=text or msgspec.UNSET, excerpt_from=first
+            )
+    return None
+
+
 def of_application(app: ReportedApp, site: Site) -> str:
     """`file:line` of an Application's manifest; empty where no checkout holds it."""
     for spot, pointer in _of_application(app, "", site):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint.reports.document import ReportedFinding
+from argolint.reports.document import ReportedFinding, ReportedSource
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import paint, visible
 
@@ -16,8 +16,13 @@ _MOST = 60
 
 def frame_lines(finding: ReportedFinding, style: Style, indent: str) -> Iterator[str]:
     """The lines with their numbers, and a caret under the value of the finding's own; nothing where no checkout tells them."""
-    source = finding.source
-    if source is None or not source.excerpt or not source.line or not source.excerpt_from:
+    if finding.source is not None:
+        yield from source_lines(finding.source, style, indent)
+
+
+def source_lines(source: ReportedSource, style: Style, indent: str) -> Iterator[str]:
+    """The same of a place."""
+    if not source.excerpt or not source.line or not source.excerpt_from:
         return
     width = len(str(source.excerpt_from + len(source.excerpt) - 1))
     for number, text in enumerate(source.excerpt, source.excerpt_from):
