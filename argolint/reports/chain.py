@@ -23,6 +23,7 @@ from argolint.redaction import HIDDEN, excerpt, in_name, show, show_sides, witho
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.values import get, split_pointer
+from argolint.values.short_kinds import kinds
 
 SCHEMA_VERSION = "1.0"
 
@@ -50,13 +51,17 @@ class Wrote(msgspec.Struct, frozen=True):
 
 
 class FieldState(msgspec.Struct, frozen=True):
-    """Both sides of one field as text (JSON, cut and masked); null when that side is not known. `equal`: no difference."""
+    """Both sides of one field as text (JSON, cut and masked); null when that side is not known. `equal`: no difference.
+
+    `source`: its file and line in Git, where a checkout tells them.
+    """
 
     pointer: str
     desired: str | None
     live: str | None
     equal: bool
     writers: tuple[Wrote, ...] = ()
+    source: report.ReportedSource | None = None
 
 
 class Involved(msgspec.Struct, frozen=True):
@@ -111,7 +116,7 @@ class Asked:
         name = rest[-1] if rest else "*"
         namespace = rest[0] if len(rest) > 1 else "*"
         return (
-            fnmatchcase(id_.kind.lower(), kind or "*")
+            any(fnmatchcase(id_.kind.lower(), own) for own in kinds(kind or "*"))
             and (not group or fnmatchcase(id_.group.lower(), group))
             and fnmatchcase(id_.namespace.lower(), namespace)
             and fnmatchcase(id_.name.lower(), name)

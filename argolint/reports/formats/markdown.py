@@ -167,7 +167,7 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
     if gone[_NAMED:]:
         yield f"- and {len(gone) - _NAMED} more"
     if report.remarks:
-        yield from ("", *(f"- note: {text(remark)}" for remark in report.remarks))
+        yield from ("", *(f"- {text(remark)}" for remark in report.remarks))
     if gate and gate.unlisted:
         yield from ("", *(f"- left out: {text(line)}" for line in gate.unlisted))
     if not report.complete:

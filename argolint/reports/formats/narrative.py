@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from argolint.reports.chain import FieldState, Link, Origin, Why, Wrote
 from argolint.reports.document import ReportedFinding
-from argolint.reports.formats import Style, app_name, resource_name, shown
+from argolint.reports.formats import Style, app_name, line_of, resource_name, shown
 from argolint.reports.formats.fixes import fix_lines
+from argolint.reports.formats.frames import source_lines
 from argolint.reports.formats.layout import paint, wrapped
 
 _WIDTH = 10  # of the words in front: `desired`, `because`, `involved`
@@ -25,7 +26,7 @@ def render(why: Why, style: Style) -> str:
     for number, links in enumerate(_by_reason(why.chain), 1):
         lines += ["", *_links(links, number, style)]
     if not why.chain:
-        lines += ["", "Nothing is wrong with it."]
+        lines += ["", "Argo CD shows nothing wrong with it." if why.also else "Nothing is wrong with it."]
     if why.also:
         lines += ["", paint("Also found", style, bold=True)]
         lines += [line for finding in why.also for line in _finding("", finding, style)]
@@ -77,7 +78,11 @@ def _links(links: list[Link], number: int, style: Style) -> Iterator[str]:
 
 def _field(field: FieldState, style: Style) -> Iterator[str]:
     yield from _said("field", field.pointer, style)
-    yield from _said("  Git", field.desired if field.desired is not None else "not known", style)
+    at = field.source
+    where = f"  at {at.file}:{at.line}" if at is not None and at.file else ""
+    yield from _said("  Git", (field.desired if field.desired is not None else "not known") + where, style)
+    if at is not None:
+        yield from source_lines(at, style, " " * (_WIDTH + 2))
     by = ", ".join(_written(w) for w in field.writers)
     live = field.live if field.live is not None else "not known"
     yield from _said("  live", live + (f"  written by {by}" if by else ""), style)
@@ -93,6 +98,8 @@ def _finding(word: str, finding: ReportedFinding, style: Style) -> Iterator[str]
     rule = finding.rule + (f"/{finding.cause}" if finding.cause else "")
     unsure = "" if finding.confidence == "proven" else f" ({finding.confidence})"
     yield from _said(word, f"{rule}: {finding.message}{unsure}", style)
+    if where := line_of(finding):
+        yield from _said("", f"at {where}", style)
     if style.verbose:
         for line in finding.evidence:
             yield from _said("", f"· {line}", style)
