@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from argolint.reports.causes import causes_of, with_causes, worst_first
 from argolint.reports.document import Gate, Report, ReportedFailure, ReportedFinding, counted, page
-from argolint.reports.formats import Style, app_name, line_of, resource_name, subject_of
+from argolint.reports.formats import Style, app_name, forecast_text, line_of, resource_name, subject_of
 from argolint.reports.formats.blocks import Group, cause_block, named, screen
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
 from argolint.reports.formats.fixes import fix_lines
@@ -21,6 +21,8 @@ from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, 
 
 def render(report: Report, style: Style) -> str:
     """The findings (one line with -q), what could not be looked at, and the summary."""
+    if report.forecast:
+        return forecast_text.render(report, style)
     return text(report, style, concise=False)
 
 
