@@ -58,6 +58,9 @@ def _told() -> Iterator[None]:
     try:
         yield
     except yaml.MarkedYAMLError as error:
+        if "nesting" in f"{error.problem} {error.context}":  # a limit of newer C libraries, which Go's readers have not
+            mark = error.problem_mark
+            raise ManifestError(f"it is nested more than {MAX_DEPTH} levels deep{_place(mark)}") from None
         raise NoYamlError(f"{error.problem or error.context}{_place(error.problem_mark)}") from None
     except (yaml.YAMLError, UnicodeError):
         raise ManifestError("it holds characters that YAML does not allow") from None
