@@ -267,4 +267,4 @@ def test_a_finding_about_an_object_has_the_line_of_its_application(hook: Hook, t
         own = Hook(server, tmp_path)
         own.write("a.yaml", application(ignoreDifferences=dead))
         own("a.yaml")
-    assert own.told == [("ignore-rule-dead", "pointer", "a.yaml", 6)]
+    assert own.told == [("ignore-rule-dead", "pointer", "a.yaml", 15)]

@@ -30,6 +30,8 @@ MAX_VALUES = 2_000_000
 """Values of one text, each alias counted as all that it stands for. The largest charts render some 300,000."""
 MAX_DEPTH = 128
 """Maps and lists in one another. The schemas of custom resources reach 60."""
+_TOO_DEEP = "exceeded maximum nesting depth"
+"""What libyaml says of 1,000 open brackets. Go's readers open 10,000, so that text is not refused by all."""
 
 
 class ManifestError(ValueError):
@@ -58,10 +60,9 @@ def _told() -> Iterator[None]:
     try:
         yield
     except yaml.MarkedYAMLError as error:
-        said = f"{error.problem} {error.context}"
-        if "nesting" in said:  # a limit of newer C libraries, which Go's readers have not
+        if error.problem == _TOO_DEEP:
             raise ManifestError(f"it is nested more than {MAX_DEPTH} levels deep{_place(error.problem_mark)}") from None
-        kind = ManifestError if _OTHERS_READ.search(said) else NoYamlError
+        kind = ManifestError if _OTHERS_READ.search(f"{error.problem} {error.context}") else NoYamlError
         raise kind(f"{error.problem or error.context}{_place(error.problem_mark)}") from None
     except (yaml.YAMLError, UnicodeError):
         raise ManifestError("it holds characters that YAML does not allow") from None
