@@ -126,7 +126,7 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
 def _reads(found: Sequence[touched.Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, touched.Read]:
     """The changed files that each application may read, as its branch has them and as the change will leave them."""
     changes = git.changes(base, change.head)
-    revisions = (base, change.head)
+    revisions = (*git.bases(base), change.head)
     changed = [c.path for c in changes]
     everywhere = tuple(of_all(changes, git, revisions))
     reads = {c.app.ref: touched.by_files(c, changed, git, revisions, change.repo, base) for c in found}
