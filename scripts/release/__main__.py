@@ -169,6 +169,7 @@ def python_bom(made: Release) -> dict[str, Any]:
     )
     found: dict[str, Any] = json.loads(file.read_text())
     found = packagers.without_paths(found)
+    found["metadata"]["component"]["version"] = made.version  # pyproject.toml takes it from the code
     made.put(f"{made.stem}.python.cdx.json", bom.written(found))
     return found
 
