@@ -27,6 +27,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from argolint.names import DOCS as DOCS
+
 if TYPE_CHECKING:
     from argolint.application.app import App
     from argolint.application.fleet import Fleet
@@ -59,8 +61,6 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
-DOCS = "https://github.com/argolint/argolint/blob/main/docs/"
-"""Where the documentation is; pages of rules lie below `rules/`."""
 
 # Names are imported when they are asked for: `argolint --help` needs none of them, and quick is a feature.
 _HOME = {

@@ -438,7 +438,7 @@ def test_without_distributed_nothing_is_asked(tmp_path: Path, monkeypatch: pytes
         ran = run_here("check", *access, "--dask", "127.0.0.1:1", cwd=tmp_path)
         assert server.seen == []
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "argolint: --dask needs the package distributed\n  → pip install 'argolint[dask]'\n"
+    assert ran.err == "argolint: --dask needs the package distributed\n  → pip install 'distributed>=2025.1'\n"
 
 
 def test_what_accepts_connections_and_says_nothing_is_no_scheduler(
