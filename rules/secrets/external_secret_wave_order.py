@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceId, Rule, Want
 from argolint.edits import annotate
-from argolint.relations.order import runs_before
+from argolint.sequence.order import runs_before
 from argolint.values import dig, items
 from argolint.values.kubernetes import HOOK, SYNC_WAVE, api_of
 
