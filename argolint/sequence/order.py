@@ -60,7 +60,8 @@ def delete_policies(manifest: Object | None) -> frozenset[str]:
     annotations = annotations_of(manifest)
     own = frozenset(_POLICIES).intersection(comma_list(annotations.get("argocd.argoproj.io/hook-delete-policy")))
     helm = comma_list(annotations.get("helm.sh/hook-delete-policy"))
-    return own | {_POLICIES_OF_HELM[word] for word in helm if word in _POLICIES_OF_HELM} or {"BeforeHookCreation"}
+    found = own | {_POLICIES_OF_HELM[word] for word in helm if word in _POLICIES_OF_HELM}
+    return found or frozenset(("BeforeHookCreation",))
 
 
 def runs_before(manifest: Object | None) -> bool:
