@@ -358,7 +358,7 @@ SET = NEW_APP.replace("Application", "ApplicationSet")
             {"project.yaml": NEW_APP.replace("Application", "AppProject")},
             {},
             [
-                "argocd/new: a new AppProject; what it permits is not held against the Applications of it that stay as they are",
+                "argocd/new: a new AppProject; its Applications are held against the sources and destinations that it permits",
             ],
         ),
         ({"new.yaml": NEW_APP.replace("name: new", "generateName: new-")}, {}, ["Application without a metadata.name"]),

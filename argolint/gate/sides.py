@@ -18,6 +18,7 @@ from argolint.gate import candidates as touched
 from argolint.gate.change import Change, Written
 from argolint.gate.children import with_children
 from argolint.gate.generated import generated
+from argolint.gate.projects import with_projects
 from argolint.gate.reads import of_all
 from argolint.gate.renders import render
 from argolint.gate.touched import Touched, compared
@@ -111,6 +112,8 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
     judged = with_children(judged, fleet, t, plan, edits, change)
+    judged, more = with_projects(judged, edits.projects, fleet, t, plan)
+    failures = (*failures, *more)
     if change.by_files:
         failures = (*failures, *(Failure("not judged", j.unjudged, _UNJUDGED, j.ref) for j in judged if j.unjudged))
     unchanged = [j.ref for j in judged if j.drawn_only]
