@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from argolint.application.app import App, app_from_list
 from argolint.application.fleet import IN_CLUSTER, Fleet
@@ -574,7 +573,7 @@ def test_settings_that_count_for_all_applications_are_not_judged(
     elsewhere = replace(
         made,
         **{
-            part: {structs.replace(key, namespace="other"): v for k, v in getattr(made, part).items()}
+            part: {key._replace(namespace="other"): v for k, v in getattr(made, part).items()}
             for part in ("added", "removed", "changed")
         },
     )
