@@ -66,6 +66,8 @@ SHAPES: dict[str, tuple[Mapping[str, str | None], Make, tuple[str, ...], tuple[s
     "charts": (kustomization("helmGlobals: {chartHome: ../lib}\n"), app(KUSTOMIZE), ("lib/a/b",), ("base/x.yaml",)),
     "generators": (kustomization("generators: [g.yaml]\n"), app(KUSTOMIZE), ("docs/x.md",), ()),
     "transformers": (kustomization("tranſformers: [g.yaml]\n"), app(KUSTOMIZE), ("docs/x.md",), ()),
+    "a tag that ends elsewhere": (
+        kustomization("resources: [!a,../docs ../lib]\n"), app(KUSTOMIZE), ("lib/x.yaml",), ()),
     "no YAML": (kustomization("resources: [\n"), app(KUSTOMIZE), ("docs/x.md",), ()),
     "a pointer": (
         kustomization("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),

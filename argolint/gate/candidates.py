@@ -60,11 +60,11 @@ def _positions(app: App, repo: str) -> tuple[int, ...]:
     return tuple(
         number
         for number, source in enumerate(app.sources, 1)
-        if not source.get("chart") and _may_be(repo, str(source.get("repoURL") or ""))
+        if not source.get("chart") and may_be_repository(repo, str(source.get("repoURL") or ""))
     )
 
 
-def _may_be(repo: str, other: str) -> bool:
+def may_be_repository(repo: str, other: str) -> bool:
     """True for one repository, also where a host is named in full and in short (`git`, `git.example.com`, `ssh.git.example.com`)."""
     if not repo or not other:
         return False

@@ -123,10 +123,7 @@ def _part(text: str, turns: int) -> Stream:
             unread = after.unread
             if not unread and not _FOLDED.search(text):
                 return Stream(tuple(found))
-        if _BOM in text[1:]:
-            raise ManifestError("it has a byte order mark in the middle")
-        if _LONG_TAG.search(text):
-            raise ManifestError("it may have a tag with a comma or bracket in it, which ends there for some readers")
+        _require_one_reading(text)
         if len(text) > MAX_LENGTH:
             raise ManifestError(f"it has {len(text):,} characters, more than {MAX_LENGTH:,}")
         with _told():
@@ -135,6 +132,14 @@ def _part(text: str, turns: int) -> Stream:
     except ManifestError as error:
         return Stream(tuple(found), unread or ((text, error),))
     return Stream(tuple(found))
+
+
+def _require_one_reading(text: str) -> None:
+    """Refuse what libyaml and Go's readers, which come from an older one, read without an error and otherwise."""
+    if _BOM in text[1:]:
+        raise ManifestError("it has a byte order mark in the middle")
+    if _LONG_TAG.search(text):
+        raise ManifestError("it may have a tag with a comma or bracket in it, which ends there for some readers")
 
 
 _LONG_TAG = re.compile(r"(?:^|[\s\[{,])![^\s\"'<]*[,\[\]{}]", re.MULTILINE)
@@ -181,6 +186,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 def scalars(text: str) -> Iterator[str]:
     """Every scalar of every document as it is written, also what is in base64. Raises ManifestError where they cannot all be had."""
+    _require_one_reading(text)
     with _told():
         events: Any = knowledge.LOADER(text)
         while not isinstance(event := events.get_event(), yaml.StreamEndEvent | None):

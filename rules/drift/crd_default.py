@@ -16,14 +16,15 @@ Sources: argoproj/argo-cd#11074; docs/user-guide/diff-strategies.md.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
-from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
 from argolint.application.applied import rewritten_on_arrival
 from argolint.values import below
 
 from ._defaults import from_schema, is_custom, is_default, of_kubernetes, replaces_zero, schema_of, wanted_crds
 from ._edits import server_side_diff, write_live
-from ._fields import finding, listing, matching, value
+from ._fields import finding, listing, matching, pointers, value
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -37,6 +38,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object and certainty, and one for the zeros of an object."""
     for resource, zeros in matching(app, replaces_zero):
         yield _zeros(app, resource, zeros)
+    for resource, changes in matching(app, partial(is_default, "assigned")):
+        yield _assigned(app, resource, changes)
     for resource, changes in matching(app, _candidate):
         schema = schema_of(app, resource) if is_custom(resource.group) else None
         known = tuple(
@@ -53,6 +56,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _finding(app, resource, known, what, "proven")
         if guessed:
             yield _finding(app, resource, guessed, "most likely a default", "likely")
+
+
+def _assigned(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    """A value of the API server's own choice, which no one should write into Git."""
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{resource.id} stays OutOfSync over {listing(changes)}, which the API server assigns.",
+        fixes=(server_side_diff(app), narrowest_ignore(app, resource, pointers(changes))),
+        confidence="proven",
+    )
 
 
 def _zeros(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
@@ -81,7 +96,9 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], what: st
 
 
 def _candidate(resource: Resource, change: Change) -> bool:
-    return change.desired is MISSING and not change.masked and not below(change.pointer, "/metadata")
+    if change.desired is not MISSING or change.masked or below(change.pointer, "/metadata"):
+        return False
+    return not is_default("assigned", resource, change)
 
 
 def _appeared(app: App, resource: Resource, change: Change) -> bool:

@@ -223,7 +223,7 @@ def party(
         repo=str(source.get("repoURL") or ""),
         path=str(source.get("path") or ""),
         chart=str(source.get("chart") or ""),
-        tool=str(types[index] or "") if index < len(types) else "",
+        tool=str(types[index] or "") if index < len(types) and types[index] else "Helm" if source.get("chart") else "",
         release=str(dig(source, "helm", "releaseName") or app.name),
         namespace=app.destination_namespace,
         switches=switches(app, resource, charts),
@@ -276,6 +276,8 @@ def _applied(app: App, resource: Resource, owner: App | None) -> bool:
     if owner is not None and owner.ref == app.ref:
         return True
     operation = app.operation
+    if operation is not None and operation.self_heal_attempts and operation.phase == "Succeeded":
+        return True  # only what was synced before heals itself
     for result in operation.results_of(resource.id) if operation else ():
         return result.get("status") == "Synced"
     asked = mapping(operation.raw, "operation", "sync") if operation else {}

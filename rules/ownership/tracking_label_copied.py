@@ -55,10 +55,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         danger = "auto-sync prunes it" if app.prune else "a sync with prune deletes it"
         yield Finding(
-            message=f"{resource.id} carries a copied tracking {'label' if tracking.by != TRACKING_ID else 'annotation'}, so {danger}.",
+            message=f"{resource.id} carries this Application's tracking {'label' if tracking.by != TRACKING_ID else 'annotation'}, though Argo CD"
+            f" never applied it: {danger}.",
             at=Location(app.ref, resource.id),
             evidence=(
-                f'{tracking.by} is "{tracking.instance}": {by} copied the metadata',
+                f'{tracking.by} is "{tracking.instance}", which {maker or "its maker"} copied from a tracked object or set by itself',
                 f"field managers of the live object: {_managers(resource)}; none of them is Argo CD",
             ),
             fixes=tuple(_fixes(app, resource)),
@@ -91,14 +92,14 @@ def _managers(resource: Resource) -> str:
 def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
     content = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n"
     yield Fix(
-        "Track by annotation, where a copy names the original",
+        "Track by annotation, which names one object",
         "argocd-settings",
         "ConfigMap argocd-cm",
         Edit("yaml", content),
         caveat="sync every Application once afterwards",
     )
     yield Fix(
-        "Keep the copy from being pruned",
+        "Keep the object from being pruned",
         "live",
         str(resource.id),
         Edit(
