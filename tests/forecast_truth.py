@@ -32,7 +32,16 @@ _OF_CAUSE = {
     "excluded-by-default": "excluded",
     "comparison-returns": "comparison",
 }
-IN_PLACE = frozenset({"annotation-tracking", "orphaned-by-tracking", "instance-label-returns", "apply-out-of-sync-only"})
+IN_PLACE = frozenset(
+    {
+        "annotation-tracking",
+        "orphaned-by-tracking",
+        "instance-label-returns",
+        "apply-out-of-sync-only",
+        "copied-label-forgotten",
+        "shared-unseen",
+    }
+)
 """Causes that only an upgrade in place shows: the recorded companies were each installed anew, and tracked by annotation at once."""
 
 
@@ -62,7 +71,9 @@ def _random(truth: Path) -> frozenset[tuple[str, str]]:
     faults = yaml.safe_load(truth.read_text())["faults"]
     chance = ("nondeterministic-", "shared-resource")
     return frozenset(
-        (f["resource"]["kind"], f["resource"]["name"]) for f in faults if f["fault"].startswith(chance) and f.get("resource")
+        (f["resource"]["kind"], f["resource"]["name"])
+        for f in faults
+        if f["fault"].startswith(chance) and f.get("resource")
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argolint_rules.ownership._handover import released
+from argolint.edits.handover import released
 
 from argolint import testing
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, compare

@@ -27,14 +27,11 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.progress import Clock, progress
 from argolint.engine.servers import Read
 from argolint.errors import UsageError
-from argolint.forecast import releases, told, upgrade
-from argolint.forecast.releases import Product, Step
-from argolint.forecast.table import rows
-from argolint.forecast.world import World
+from argolint.forecast import move, report
+from argolint.forecast.move import Where
 from argolint.model import Failure, Finding
 from argolint.model.stats import Stats
 from argolint.reports.document import Forecast
-from argolint.server import api as argocd
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -80,7 +77,8 @@ def upgrade_command(
     }
     if not wanted:
         raise UsageError(
-            "no upgrade is named", "pass --argocd, --kubernetes, --helm or --external-secrets with a version; several at once are fine"
+            "no upgrade is named",
+            "pass --argocd, --kubernetes, --helm or --external-secrets with a version; several at once are fine",
         )
     return _told(Given(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, given.get("cluster")))
 
@@ -102,13 +100,13 @@ def _told(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, 
     with shown:
         read, failures, remarks = read_lists(replace(given, workers=1))
         if len(read) != 1:
-            raise UsageError("a forecast is of one Argo CD, and several were read", "name it: --only NAME")
+            raise UsageError("a forecast looks at one Argo CD, and several were read", "name it: --only NAME")
         one = read[0]
         shown.say("looking ahead")
         forecast, findings, more, apps, resources = made(one, run)
     t = one.transport
     stats = Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET)
-    report = told.report(
+    made_report = report.report(
         forecast,
         findings,
         tuple(dict.fromkeys((*failures, *more))),
@@ -119,66 +117,14 @@ def _told(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, 
         stats=stats,
         remarks=(*remarks, *one.fleet.remarks),
     )
-    return common.publish(report, run)
+    return common.publish(made_report, run)
 
 
 def _upgrade(read: Read, run: Run, wanted: dict[str, str], cluster: str | None) -> Told:
-    from argolint.plugins import removed_apis, upgrade_tables
+    from argolint.forecast.wanted import upgrades
 
-    fleet = read.fleet
-    tables = upgrade_tables()
-    products = releases.products(tables)
-    clusters = frozenset(
-        server for server, raw in fleet.clusters.items() if cluster in (server, raw.get("name"))
-    ) if cluster else frozenset()
-    today, failures = _today(read, products, wanted, clusters)
-    steps = {id_: _step(products[id_], today[id_], wanted[id_]) for id_ in wanted}
-    unread = frozenset(f.stage for f in read.failures)
-    world = World(fleet, steps, unread, clusters)
-    every = [row for table in tables for row in rows(table)] + list(upgrade.removals(removed_apis()))
-    found = upgrade.upgrade(read.transport, fleet, failures, upgrade.between(every, steps), world, run.plan)
-    forecast = Forecast(
-        "upgrade",
-        versions=told.versions(steps, {id_: today[id_] or "an unknown version" for id_ in wanted}),
-        causes=tuple(told.causes(found.rows, found.findings)),
-        order=tuple(upgrade.order(steps, found.findings)),
-        look=tuple(told.looks(found.look)),
-        unknown=found.unknown,
-    )
-    return forecast, found.findings, found.failures, found.apps, found.resources
-
-
-def _step(product: Product, today: str, wanted: str) -> Step:
-    """The upgrade. One whose start is not known begins at the oldest release: each object says by itself whether it is concerned."""
-    if today or product.id != "external-secrets":
-        return releases.step(product, today, wanted)
-    return Step(product, (0, 0, 0), releases.written(wanted, product))
-
-
-def _today(
-    read: Read, products: dict[str, Product] | Any, wanted: dict[str, str], clusters: frozenset[str]
-) -> tuple[dict[str, str], list[Failure]]:
-    """What runs of each product, and failures where that is not seen."""
-    fleet = read.fleet
-    found: dict[str, str] = {}
-    failures: list[Failure] = []
-    for id_ in wanted:
-        releases.written(wanted[id_], products[id_])  # a version that there is not comes before all else
-        if id_ == "argocd":
-            found[id_] = fleet.version
-        elif id_ == "kubernetes":
-            found[id_] = upgrade.oldest_cluster(fleet, clusters)
-        elif id_ == "helm":
-            found[id_] = argocd.helm_version(read.transport)
-        else:
-            version, exact = upgrade.operator(fleet, clusters)
-            found[id_] = "v" + ".".join(map(str, version)) if version else ""
-            if not exact:
-                least = f"; by the API versions that are served it is {found[id_]} or later" if version else ""
-                what = f"no application that Argo CD shows runs its image, so which release runs is not known{least}"
-                hint = "what concerns an API version is told all the same; some of the rest may be past already"
-                failures.append(Failure(id_, what, hint))
-    return found, failures
+    forecast, found = upgrades(read.transport, read.fleet, read.failures, wanted, run.plan, cluster or "")
+    return forecast, found.findings, (*read.failures, *found.failures), found.apps, found.resources
 
 
 _APPS = click.argument("named", nargs=-1, required=True, metavar="APP|APPSET|FILE...")
@@ -217,3 +163,36 @@ def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", 
     fate, failures, apps = removal.fate(read.transport, read.fleet, meant, run.plan, way, cascade)
     forecast = Forecast(way, about=meant.about, causes=tuple(removal.causes(fate)), steps=tuple(removal.steps(fate)))
     return forecast, fate.findings, (*read.failures, *failures), apps, len(fate.taken)
+
+
+@command.command("move", cls=Sectioned)
+@click.argument("app")
+@click.option("--rename", metavar="NAME", help="Give it another name.")
+@click.option("--to", metavar="APP", help="Let this Application have its objects.")
+@click.option("--to-set", metavar="APPSET", help="Let this ApplicationSet generate it.")
+@click.option("--to-cluster", metavar="C", help="Deploy it to another cluster (name or URL).")
+@common_options
+def move_command(
+    app: str, rename: str | None, to: str | None, to_set: str | None, to_cluster: str | None, demo: bool, **given: Any
+) -> int:
+    """The plan of a move, step by step with a check after each; refuses where an object would be deleted on the way."""
+    ways: dict[Where, str | None] = {"rename": rename, "to": to, "to-set": to_set, "to-cluster": to_cluster}
+    asked = [(way, target) for way, target in ways.items() if target]
+    if len(asked) != 1:
+        raise UsageError("name one place to move to", "one of --rename, --to, --to-set and --to-cluster")
+    ((way, target),) = asked
+    return _told(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
+
+
+def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Told:
+    from argolint.forecast import removal
+
+    app, failures = removal.one(read.transport, read.fleet, name, run.plan)
+    plan = move.plan(app, read.fleet, way, target)
+    forecast = Forecast(
+        "move",
+        about=(plan.about,),
+        causes=tuple(removal.causes_of(move.EFFECT, plan.findings)),
+        steps=tuple(removal.told_steps(app, plan)),
+    )
+    return forecast, plan.findings, (*read.failures, *failures), (app.ref,), len(app.resources)

@@ -7,5 +7,6 @@ conditions  the closed set of conditions that rows name
 upgrade     rows against a world
 deletion    what a deletion or a prune takes, in which order, what stays and what hangs
 move        the ordered plan by which an application changes its name, its set or its cluster
-told        a forecast as a report: findings, and what no API tells
+removal     which applications and objects a deletion means; all reading for it
+report      a forecast as a report: findings, and what no API says
 """

@@ -20,12 +20,13 @@ from argolint.edits.pruning import cascades, outlives, prune_option
 from argolint.model import AppRef, Edit, Finding, Fix, Location, Object, Related, ResourceId, ResourceKey, Severity
 from argolint.relations.references import references
 from argolint.values import annotations_of, comma_list, dig, enumerated, items, sh, text_at
-from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
+from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name, wave
 
 Way = Literal["delete", "prune"]
 FAMILY = "forecast"
+Effect = Literal["breaks", "deletes", "looks-different", "stays", "hangs", "refuses"]
 
-EFFECT: Mapping[str, str] = {
+EFFECT: Mapping[str, Effect] = {
     "volume-deleted": "deletes",
     "namespace-with-content": "deletes",
     "instances-deleted": "deletes",
@@ -100,14 +101,14 @@ class _Walk:
         self._done.add(app.ref)
         groups, told = _groups(app, self.fleet, self.cascade)
         self.told += told
-        for wave in sorted(groups, reverse=True):
+        for number in sorted(groups, reverse=True):
             self.turn += 1
             now = self.turn
-            for r in sorted(groups[wave], key=lambda r: r.key):
+            for r in sorted(groups[number], key=lambda r: r.key):
                 child = self.fleet.app(r.name, r.namespace) if r.kind == "Application" else None
                 if child is not None and child.ref in self.known:
                     self.delete(self.known[child.ref])
-                self.taken.append(Taken(app, r, now, f"wave {wave}" if len(groups) > 1 else ""))
+                self.taken.append(Taken(app, r, now, f"wave {number}" if len(groups) > 1 else ""))
 
 
 def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resource]], list[Finding]]:
@@ -124,7 +125,7 @@ def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resour
         return {}, told
     groups: dict[int, list[Resource]] = {}
     for r in app.resources:
-        if not _live(r) or (r.hook and not r.live_known):
+        if not _live(r) or (r.hook and not (r.live_known or r.uid)):
             continue
         stays = _stays(app, r, fleet)
         if stays is not None:
@@ -132,13 +133,18 @@ def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resour
             continue
         if "Delete=confirm" in comma_list(annotations_of(r.live).get(SYNC_OPTIONS)):
             told.append(_confirmation(app, r, "Delete=confirm"))
-        groups.setdefault(r.wave, []).append(r)
+        groups.setdefault(_wave(r), []).append(r)
     return groups, told
 
 
 def _live(r: Resource) -> bool:
     """Whether there is something to delete: a live state, or where none is known a row that is not Missing."""
     return r.live is not None if r.live_known else r.health.status != "Missing"
+
+
+def _wave(r: Resource) -> int:
+    """The live object's own: a deletion looks at nothing else, and of what is pruned nothing else is left."""
+    return wave(r.live) if r.live is not None else r.wave
 
 
 def of_prune(apps: Sequence[App], fleet: Fleet, only: frozenset[ResourceKey] | None = None) -> Fate:
@@ -162,13 +168,13 @@ def of_prune(apps: Sequence[App], fleet: Fleet, only: frozenset[ResourceKey] | N
                 continue
             if option == "confirm":
                 told.append(_confirmation(app, r, "Prune=confirm"))
-            groups.setdefault(r.wave, []).append(r)
+            groups.setdefault(_wave(r), []).append(r)
         last = [r for own in groups.values() for r in own if _prune_last(app, r)]
         waves = sorted(groups, reverse=True)  # pruned in the reverse order of creation
-        for wave in waves:
-            own = [r for r in groups[wave] if r not in last]
+        for number in waves:
+            own = [r for r in groups[number] if r not in last]
             turn += 1 if own else 0
-            note = f"wave {wave}" if len(waves) > 1 else ""
+            note = f"wave {number}" if len(waves) > 1 else ""
             found += [Taken(app, r, turn, note) for r in sorted(own, key=lambda r: r.key)]
         if last:
             turn += 1
@@ -242,11 +248,15 @@ def _not_cascading(app: App, live: Sequence[Resource], *, asked: bool) -> Findin
         "not-cascading",
         app,
         None,
-        f"All {len(live)} live objects of {app.ref} stay when it is deleted, {why}, and no application owns them then.",
+        f"{_all(live)} of {app.ref} {'stays' if len(live) == 1 else 'stay'} when it is deleted, {why}, and no application owns {'it' if len(live) == 1 else 'them'} then.",
         pointer="/metadata/finalizers",
         related=[Related(app.ref, r.id) for r in live],
         fixes=[] if asked else [command],
     )
+
+
+def _all(live: Sequence[Resource]) -> str:
+    return f"All {len(live)} live objects" if len(live) > 1 else "The only live object" if live else "What may be live"
 
 
 def _no_cluster(app: App) -> Finding:
@@ -388,8 +398,16 @@ def _claims_of_set(fate: Fate, app: App, r: Resource) -> Iterator[Finding]:
     if goes:
         for id_ in names or [r.id]:
             by = f" with {r.id}, whose persistentVolumeClaimRetentionPolicy says so"
-            yield _claim(fate, app, id_, None, by) if id_.kind != "StatefulSet" else _found(
-                fate.way, "volume-deleted", app, r.id, f"The claims of {r.id} of {app.ref} are deleted with it, and their data."
+            yield (
+                _claim(fate, app, id_, None, by)
+                if id_.kind != "StatefulSet"
+                else _found(
+                    fate.way,
+                    "volume-deleted",
+                    app,
+                    r.id,
+                    f"The claims of {r.id} of {app.ref} are deleted with it, and their data.",
+                )
             )
         return
     templated = enumerated([text_at(t, "metadata", "name") for t in templates])
@@ -405,11 +423,14 @@ def _claims_of_set(fate: Fate, app: App, r: Resource) -> Iterator[Finding]:
 
 
 def _of_set(claim: str, r: Resource, templates: Sequence[object]) -> bool:
-    return any(re.fullmatch(f"{re.escape(text_at(t, 'metadata', 'name'))}-{re.escape(r.name)}-[0-9]+", claim) for t in templates)
+    return any(
+        re.fullmatch(f"{re.escape(text_at(t, 'metadata', 'name'))}-{re.escape(r.name)}-[0-9]+", claim)
+        for t in templates
+    )
 
 
 def _namespaces(fate: Fate) -> Iterator[Finding]:
-    """A Namespace takes everything in it along, whoever manages it."""
+    """A Namespace takes everything in it along, by whatever Application."""
     for taken in fate.taken:
         app, r = taken.app, taken.resource
         if (r.group, r.kind) != ("", "Namespace"):
@@ -417,13 +438,14 @@ def _namespaces(fate: Fate) -> Iterator[Finding]:
         inside = [k for k in fate.fleet.in_namespace(app.cluster, r.name) if k not in fate.keys]
         related = [Related(ref, _id(k), "", "dependent") for k in inside for ref in fate.fleet.owners(k)]
         whose = sorted({str(x.app) for x in related})
-        also = f", among it {len(inside)} objects of {enumerated(whose)}" if inside else ""
+        count = f"{len(inside)} objects" if len(inside) > 1 else "1 object"
+        also = f", among it {count} of {enumerated(whose)}" if inside else ""
         yield _found(
             fate.way,
             "namespace-with-content",
             app,
             r.id,
-            f"{r.id} of {app.ref} is deleted with everything in it, whoever made it{also}.",
+            f"{r.id} of {app.ref} is deleted with everything in it, managed by Argo CD or not{also}.",
             related=related,
             fixes=[_keep_live(r.id)],
         )
@@ -452,7 +474,9 @@ def _definitions(fate: Fate) -> Iterator[Finding]:
         keys = fate.fleet.of_kind(app.cluster, group, kind) if kind else ()
         related = [Related(ref, _id(k), "", "dependent") for k in keys for ref in fate.fleet.owners(k)]
         whose = enumerated(sorted({str(x.app) for x in related}))
-        also = f", of which {whose} manage{'s' if len({x.app for x in related}) == 1 else ''} {len(keys)}" if keys else ""
+        also = (
+            f", of which {whose} manage{'s' if len({x.app for x in related}) == 1 else ''} {len(keys)}" if keys else ""
+        )
         yield _found(
             fate.way,
             "instances-deleted",
@@ -508,7 +532,7 @@ def _word(finalizer: str) -> str:
     if _OF_KUBERNETES.match(finalizer):
         return ""
     labels = finalizer.partition("/")[0].split(".")
-    return labels[-2] if len(labels) > 1 and len(labels[-2]) > 3 else ""  # noqa: PLR2004
+    return labels[-2] if len(labels) > 1 and len(labels[-2]) > 3 else ""
 
 
 def _runs(workload: Resource, word: str) -> bool:
@@ -528,7 +552,8 @@ def _children(fate: Fate) -> Iterator[Finding]:
         if child is None:
             continue
         objects = sum(not row.hook for row in child.rows)
-        what = f"with its {objects} objects" if cascades(child) else f"and its {objects} objects stay without an owner"
+        its = f"its {objects} objects" if objects != 1 else "its only object"
+        what = f"with {its}" if cascades(child) else f"and {its} {'stay' if objects != 1 else 'stays'} without an owner"
         yield _found(
             fate.way,
             "child-application",
@@ -574,7 +599,10 @@ _AROUND = 40
 
 def still_referenced(fate: Fate, others: Iterable[App]) -> Iterator[Finding]:
     """Objects of other applications, or of the same one where it stays, that name what goes."""
-    gone = {(t.resource.id.cluster, t.resource.group, t.resource.kind, t.resource.namespace, t.resource.name): t for t in fate.taken}
+    gone = {
+        (t.resource.id.cluster, t.resource.group, t.resource.kind, t.resource.namespace, t.resource.name): t
+        for t in fate.taken
+    }
     named: dict[ResourceKey, list[Related]] = {}
     for app in others:
         for r in app.resources:

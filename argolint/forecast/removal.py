@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -14,6 +14,7 @@ from argolint.engine.plan import Plan
 from argolint.errors import UsageError
 from argolint.forecast import deletion
 from argolint.forecast.conditions.fleetwide import of_set, set_id
+from argolint.forecast.move import Plan as Moving
 from argolint.host.folder import FileError
 from argolint.model import AppRef, Failure, Finding, Location, Object, Related, ResourceKey
 from argolint.reports import assemble
@@ -22,7 +23,7 @@ from argolint.server.transport import Transport
 from argolint.sources.files import own_path, read_text
 from argolint.values import dig, enumerated, text_at
 from argolint.values.kubernetes import api_of
-from argolint.values.manifests import ManifestError, documents, objects, stream
+from argolint.values.manifests import ManifestError, documents, objects
 
 _MOST_BYTES = 10_000_000
 
@@ -87,7 +88,7 @@ def _named(fleet: Fleet, name: str, way: str) -> Meant:
 def _file(fleet: Fleet, file: Path) -> Meant:
     """The manifests of a file: Applications and sets as wholes, every other object as one that leaves its application."""
     try:
-        found = [obj for document in documents(stream(read_text(own_path(file), _MOST_BYTES))) for obj in objects(document)]
+        found = list(objects(documents(read_text(own_path(file), _MOST_BYTES))))
     except (OSError, FileError, ManifestError) as error:
         raise UsageError(f"cannot read {file}: {error}", "pass a YAML file of manifests") from None
     result = Meant((str(file),))
@@ -182,10 +183,15 @@ def _of_sets(fleet: Fleet, meant: Meant) -> Iterator[Finding]:
 
 def causes(found: deletion.Fate) -> Iterator[ForecastCause]:
     """The causes of the findings, in the order of their effects."""
-    for cause, effect in deletion.EFFECT.items():
-        own = [f for f in found.findings if f.cause == cause]
+    return causes_of(deletion.EFFECT, found.findings)
+
+
+def causes_of(effects: Mapping[str, deletion.Effect], findings: Sequence[Finding]) -> Iterator[ForecastCause]:
+    """Those of a table of causes that have findings."""
+    for cause, effect in effects.items():
+        own = [f for f in findings if f.cause == cause]
         if own:
-            yield ForecastCause(cause, effect, len(own), len({f.at.app for f in own}))  # type: ignore[arg-type]
+            yield ForecastCause(cause, effect, len(own), len({f.at.app for f in own}))
 
 
 def steps(found: deletion.Fate) -> Iterator[ForecastStep]:
@@ -193,3 +199,15 @@ def steps(found: deletion.Fate) -> Iterator[ForecastStep]:
     for taken in found.taken:
         what = "deleted" + (f" ({taken.note})" if taken.note else "")
         yield ForecastStep(what, taken.turn, assemble.app(taken.app.ref), assemble.resource(taken.resource.id))
+
+
+def told_steps(app: App, plan: Moving) -> Iterator[ForecastStep]:
+    """The steps of a move."""
+    for turn, step in enumerate(plan.steps, start=1):
+        yield ForecastStep(step.what, turn, assemble.app(app.ref), None, step.command, step.check)
+
+
+def one(t: Transport, fleet: Fleet, name: str, plan: Plan) -> tuple[App, tuple[Failure, ...]]:
+    """The application of that name, read. UsageError where there is none, or more than one."""
+    found = _named(fleet, name, "move").apps[0]
+    return load(t, replace(found, resources=tuple(found.resources)), fleet, replace(plan, rules=()), states=True)

@@ -57,7 +57,7 @@ class Row:
 
 
 class TableError(ValueError):
-    """A table that is no table: a mistake of whoever wrote it."""
+    """A table that is no table: a mistake in the file."""
 
 
 def rows(table: Mapping[str, Any]) -> Iterator[Row]:
@@ -96,7 +96,7 @@ def _row(product: str, raw: Mapping[str, Any]) -> Row:
 def _versions(given: Json, where: str) -> Iterator[Version]:
     for text in _listed(given):
         found = parse_version(str(text))
-        if found is None or len(found) < 3:  # noqa: PLR2004
+        if found is None or len(found) < 3:
             raise TableError(f"{where}: `in` names whole versions, {text!r} is none")
         yield found
 

@@ -252,12 +252,17 @@ def _images(app: App) -> Iterator[Version]:
 def _charts(app: App) -> Iterator[Version]:
     """Chart and operator have one version."""
     for source in app.sources:
-        if str(source.get("chart") or "").rpartition("/")[2] == "external-secrets":
-            if (version := parse_version(source.get("targetRevision"))) is not None:
-                yield version
+        named = str(source.get("chart") or "").rpartition("/")[2] == "external-secrets"
+        if named and (version := parse_version(source.get("targetRevision"))) is not None:
+            yield version
 
 
-_SERVING: Mapping[str, Version] = {"v1": (0, 16, 0), "v1 alone": (0, 17, 0), "v1beta1": (0, 5, 0), "v1alpha1": (0, 1, 0)}
+_SERVING: Mapping[str, Version] = {
+    "v1": (0, 16, 0),
+    "v1 alone": (0, 17, 0),
+    "v1beta1": (0, 5, 0),
+    "v1alpha1": (0, 1, 0),
+}
 """The first release that serves this as the newest version of its kinds."""
 
 

@@ -60,7 +60,9 @@ class After:
 
 
 _CRD = "apiextensions.k8s.io/CustomResourceDefinition"
-_OF_2 = "jqPathExpressions: null\njsonPointers:\n- /status\n- /spec/preserveUnknownFields\nmanagedFieldsManagers: null\n"
+_OF_2 = (
+    "jqPathExpressions: null\njsonPointers:\n- /status\n- /spec/preserveUnknownFields\nmanagedFieldsManagers: null\n"
+)
 """What a 2.x answers of CRDs where no one has set `resource.compareoptions` or a customization of them."""
 _OF_3 = "jqPathExpressions: null\njsonPointers:\n- /status\nmanagedFieldsManagers: null\n"
 

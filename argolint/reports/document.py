@@ -296,7 +296,7 @@ class Forecast(msgspec.Struct, frozen=True):
     """What has not happened yet. Its findings are those of the report.
 
     `versions` are the upgrades asked for, `about` names what is deleted or moved. `order` says in sentences what comes before what,
-    `unknown` what could not be told and why.
+    `unknown` what could not be known and why.
     """
 
     kind: Literal["upgrade", "delete", "prune", "move"]

@@ -15,10 +15,10 @@ from argolint.comparison import Strategy, has_sync_option, rules_of, strategy_of
 from argolint.comparison.compare import compare
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
-from argolint.proof.syncs import compared
 from argolint.model import ResourceKey
+from argolint.proof.syncs import compared
 from argolint.redaction import excerpt
-from argolint.values import at_and_above, below, join_pointer, split_pointer
+from argolint.values import at_and_above, below, join_pointer, maps, split_pointer, text_at
 from argolint.values.kubernetes import is_secret
 
 _TRACKING = "/metadata/annotations/argocd.argoproj.io~1tracking-id"
@@ -156,7 +156,29 @@ def _schema(app: App, world: World, asked: Asked) -> Iterator[Hit]:
             return
 
 
+def _refused(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """An object that the API server refuses, in an application that is compared server-side from then on.
+
+    One refused dry run leaves the whole application without a comparison (gitops-engine pkg/diff/diff.go, serverSideDiff); what is
+    not live yet is not sent.
+    """
+    operation = app.operation
+    if operation is None or not operation.failed or not app.desired_known or not _options_count(app, world):
+        return
+    refused = {
+        (text_at(x, "group"), text_at(x, "kind"), text_at(x, "namespace"), text_at(x, "name")): text_at(x, "message")
+        for x in maps(operation.raw, "syncResult", "resources")
+        if x.get("status") == "SyncFailed"
+    }
+    for r in app.resources:
+        message = refused.get((r.group, r.kind, r.namespace, r.name))
+        if message is not None and r.live is not None and r.desired is not None and r.modified:
+            fields = {"object": str(r.id), "app": str(app.ref)}
+            yield Hit(app.ref, r.id, "", fields, (f"last sync: {excerpt(message, 300)}",))
+
+
 CONDITIONS: Mapping[str, Condition] = {
     "difference": Condition(of_app=_differences, reads=_reads),
+    "dry-run-refused": Condition(of_app=_refused, reads=_reads),
     "schema-refusal": Condition(of_app=_schema),
 }

@@ -101,7 +101,7 @@ def _versions(fleet: Fleet, value: str) -> Iterator[str]:
     wanted = parse_version(value)
     for version in sorted(found):
         exact = parse_version(version)
-        if exact is not None and exact[:2] == wanted and len(exact) > 2:  # noqa: PLR2004
+        if exact is not None and exact[:2] == wanted and len(exact) > 2:
             yield "v" + ".".join(map(str, exact))
 
 
@@ -123,7 +123,7 @@ def _nested_selector(world: World, asked: Asked) -> Iterator[Hit]:
             continue
         made = of_set(world.fleet, raw)
         for place, generator, depth in _generators(raw.get("spec"), "/spec"):
-            if depth >= 2 and generator.get("selector"):  # noqa: PLR2004
+            if depth >= 2 and generator.get("selector"):
                 own = set_id(world.fleet, raw)
                 yield Hit(
                     _speaker(world.fleet, made, raw),
@@ -170,7 +170,7 @@ def _role(world: World, asked: Asked) -> Iterator[Hit]:
 def _policy(line: Json) -> tuple[str, str, str] | None:
     """Resource, action and object of a policy line that allows; None for any other line."""
     parts = [part.strip() for part in str(line).split(",")]
-    if len(parts) == 6 and parts[0] == "p" and parts[5] == "allow":  # noqa: PLR2004
+    if len(parts) == 6 and parts[0] == "p" and parts[5] == "allow":
         return parts[2], parts[3], parts[4]
     return None
 
@@ -184,7 +184,9 @@ def _setting(world: World, asked: Asked) -> Iterator[Hit]:
     """A setting with this value: one hit for the server, at its first application."""
     if get(world.fleet.settings, asked["at"], None) == asked["is"] and world.fleet.apps:
         fields = {"value": str(asked["is"])}
-        yield Hit(world.fleet.apps[0].ref, None, "", fields, (f"settings{asked['at']}: {asked['is']}",), key=asked["at"])
+        yield Hit(
+            world.fleet.apps[0].ref, None, "", fields, (f"settings{asked['at']}: {asked['is']}",), key=asked["at"]
+        )
 
 
 def _scoped_cluster(world: World, asked: Asked) -> Iterator[Hit]:

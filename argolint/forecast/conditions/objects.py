@@ -89,9 +89,7 @@ def _option(app: App, world: World, asked: Asked) -> Iterator[Hit]:
     option, method = asked["value"], asked.get("tracking")
     if option in app.sync_options and method in (None, world.fleet.tracking_method):
         place = list(items(app.spec, "syncPolicy", "syncOptions")).index(option)
-        yield Hit(
-            app.ref, None, f"/spec/syncPolicy/syncOptions/{place}", {"app": str(app.ref), "value": str(option)}
-        )
+        yield Hit(app.ref, None, f"/spec/syncPolicy/syncOptions/{place}", {"app": str(app.ref), "value": str(option)})
 
 
 def _api(app: App, world: World, asked: Asked) -> Iterator[Hit]:
@@ -104,9 +102,9 @@ def _api(app: App, world: World, asked: Asked) -> Iterator[Hit]:
         return
     found: dict[str, list[Resource]] = {}
     for r in app.resources:
-        if r.group == asked["group"] and r.id.version == version and not r.requires_pruning and not r.hook:
-            if not asked.get("kinds") or r.kind in asked["kinds"]:
-                found.setdefault(r.kind, []).append(r)
+        written = r.group == asked["group"] and r.id.version == version and not (r.requires_pruning or r.hook)
+        if written and (not asked.get("kinds") or r.kind in asked["kinds"]):
+            found.setdefault(r.kind, []).append(r)
     for kind, resources in sorted(found.items()):
         served = world.fleet.served_versions(app.cluster, asked["group"], kind)
         if served and version not in served:

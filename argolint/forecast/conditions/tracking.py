@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint.application.app import App
+from argolint.application.applied import by_argocd
 from argolint.application.resource import Resource
-from argolint.comparison import TRACKING_ID
+from argolint.comparison import TRACKING_ID, last_applied, managers
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import Related
@@ -28,7 +29,7 @@ def _fleet_tracked(world: World, asked: Asked) -> Iterator[Hit]:
         first.ref,
         None,
         "",
-        {"count": str(len(apps)), "label": world.fleet.label_key},
+        {"count": f"{len(apps)} applications" if others else "1 application", "label": world.fleet.label_key},
         (f"tracking method: {world.fleet.tracking_method}, label {world.fleet.label_key}",),
         tuple(Related(other.ref, None, "", "other") for other in others),
         key="tracking",
@@ -40,14 +41,48 @@ def _reads_extra(app: App, world: World, asked: Asked) -> bool:
 
 
 def _orphaned(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Live objects that left Git and are still to be pruned: their label is all that ties them to the application."""
+    """Live objects that are not desired: their label is all that ties them to the application.
+
+    `applied` are those that Argo CD once applied, and that left Git; the others got the label from someone who copied it.
+    """
     if not _changes(world):
         return
     for r in app.extra:
         bound = labels_of(r.live).get(world.fleet.label_key) == app.instance
-        if bound and not annotations_of(r.live).get(TRACKING_ID):
+        if bound and not annotations_of(r.live).get(TRACKING_ID) and _applied(r) == asked["applied"]:
             fields = {"object": str(r.id), "app": str(app.ref), "label": world.fleet.label_key}
             yield Hit(app.ref, r.id, f"/metadata/labels{join_pointer(world.fleet.label_key)}", fields)
+
+
+def _applied(r: Resource) -> bool:
+    """Whether Argo CD applied this very object: by its own field manager, or by the configuration that it applied last."""
+    if any(by_argocd(writer) for writer in managers(r.live or {})):
+        return True
+    applied = last_applied(r.live or {})
+    return applied is not None and dig(applied, "metadata", "name") == r.name and applied.get("kind") == r.kind
+
+
+def _reads_shared(app: App, world: World, asked: Asked) -> bool:
+    return _changes(world) and bool(world.fleet.contests.get(app.ref))
+
+
+def _shared(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """Objects whose label names another application that renders them too: no one owns them until one of the two syncs."""
+    label = world.fleet.label_key
+    for key in world.fleet.contests.get(app.ref, ()) if _changes(world) else ():
+        r = app.resource(key)
+        other = labels_of(r.live).get(label) if r is not None else None
+        if r is None or not other or other == app.instance or annotations_of(r.live).get(TRACKING_ID):
+            continue
+        also = {f"/metadata/labels{join_pointer(label)}"}
+        alone = bool(r.changes) and all(change.pointer in also for change in r.changes)
+        fields = {
+            "object": str(r.id),
+            "app": str(app.ref),
+            "other": other.replace("_", "/"),
+            "also": " and in sync" if alone else "",
+        }
+        yield Hit(app.ref, r.id, next(iter(also)), fields, (f"{label}: {other}",))
 
 
 def _reads_renamed(app: App, world: World, asked: Asked) -> bool:
@@ -112,10 +147,10 @@ def _excluded(app: App, world: World, asked: Asked) -> Iterator[Hit]:
             yield Hit(app.ref, r.id, "", {"object": str(r.id), "app": str(app.ref), "kind": kind})
 
 
-
 CONDITIONS: Mapping[str, Condition] = {
     "label-tracking": Condition(of_fleet=_fleet_tracked, needs=("settings",)),
     "orphaned-by-tracking": Condition(of_app=_orphaned, reads=_reads_extra, needs=("settings",)),
     "instance-label-returns": Condition(of_app=_label_returns, reads=_reads_renamed, needs=("settings",)),
+    "shared-by-label": Condition(of_app=_shared, reads=_reads_shared, needs=("settings",)),
     "excluded-kind": Condition(of_app=_excluded),
 }

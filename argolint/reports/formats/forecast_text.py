@@ -85,9 +85,7 @@ def _findings(report: Report, forecast: Forecast, style: Style) -> Iterator[str]
         worst = found[0].severity if found else "info"
         since = f" since {cause.product} {cause.since}" if cause.since else ""
         places = f"{number(cause.findings, 'place')} in {number(cause.apps, 'application')}"
-        yield from wrapped(
-            f"{paint(cause.cause, style, fg=SEVERITY[worst])}{since}: {places}", style, "  ", "    "
-        )
+        yield from wrapped(f"{paint(cause.cause, style, fg=SEVERITY[worst])}{since}: {places}", style, "  ", "    ")
         limit = len(found) if style.full or style.verbose else _PLACES
         for f in found[:limit]:
             yield from wrapped(f"{_place(f)}{f.message}", style, "    ", "      ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -40,7 +41,8 @@ def report(
     remarks: tuple[str, ...] = (),
 ) -> Report:
     """The report of a forecast; it is incomplete where something was not known."""
-    outcome = Outcome(tuple(sorted(findings, key=finding_order)), tuple(failures), tuple(apps), resources)
+    apart = (replace(f, key=f.key or _mark(f)) for f in findings)
+    outcome = Outcome(tuple(sorted(apart, key=finding_order)), tuple(failures), tuple(apps), resources)
     built = assemble.build(
         outcome,
         servers=[ServerRead(fleet.server, fleet.version)],
@@ -52,6 +54,12 @@ def report(
     complete = built.complete and not told.unknown
     found = tuple(msgspec.structs.replace(f, docs=PAGE) for f in built.findings)
     return msgspec.structs.replace(built, findings=found, complete=complete, forecast=told)
+
+
+def _mark(f: Finding) -> str:
+    """What tells two findings of one place apart: a forecast may have several causes there."""
+    key = f.at.resource.key if f.at.resource else ()
+    return "/".join(("forecast", f.cause or "", str(f.at.app), *key, f.at.pointer))
 
 
 def versions(steps: Mapping[str, Step], today: Mapping[str, str]) -> tuple[ForecastVersion, ...]:
