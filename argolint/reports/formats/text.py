@@ -11,13 +11,14 @@ from urllib.parse import quote
 
 import msgspec
 
+from argolint.model import DESTINATION
 from argolint.reports.causes import WORST_FIRST, causes, causes_of
 from argolint.reports.document import Gate, Report, ReportedFailure, ReportedFinding, counted, page
 from argolint.reports.formats import Style, app_name, line_of, resource_name, subject_of
 from argolint.reports.formats.blocks import blocks, cause_block, named
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
 from argolint.reports.formats.fixes import fix_lines
-from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, wrapped
+from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, unanswered, wrapped
 
 CONCISE_ABOVE = 30
 """Findings; what is more is shown by cause."""
@@ -44,7 +45,16 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
         lines = [*blocks(report, style, room)]
     else:
         lines = [line for section in _sections(report, shown, style) for line in (*section, "")]
-    return "\n".join((*_stale(report, style), *lines, *tail, *end)) + "\n"
+    return "\n".join((*_unanswered(report, style), *_stale(report, style), *lines, *tail, *end)) + "\n"
+
+
+def _unanswered(report: Report, style: Style) -> Iterator[str]:
+    """Clusters that are down: much of what follows may come of that."""
+    for said, hint in (found := list(unanswered(report))):
+        yield from wrapped(f"{paint('not looked at', style, fg='magenta')}  {said}", style, hang="  ")
+        yield from wrapped(f"→ {hint}", style, indent="  ", hang="    ")
+    if found:
+        yield ""
 
 
 def _stale(report: Report, style: Style) -> Iterator[str]:
@@ -58,11 +68,11 @@ def _stale(report: Report, style: Style) -> Iterator[str]:
 def _tail(report: Report, style: Style) -> Iterator[str]:
     """What could not be looked at, remarks, and what the gate says next to its findings."""
     alike: dict[tuple[str, str, str | None], list[ReportedFailure]] = {}
-    for failure in report.failures:
+    for failure in (f for f in report.failures if f.stage != DESTINATION):
         alike.setdefault((failure.stage, _nameless(failure), failure.rule), []).append(failure)
     for failures in alike.values():
         yield from _failure(failures, style)
-    if report.failures:
+    if alike:
         yield ""
     for remark in report.remarks:
         yield from wrapped(remark, style)
