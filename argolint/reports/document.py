@@ -69,7 +69,8 @@ class ReportedFix(msgspec.Struct, frozen=True):
 
 
 class ReportedSource(msgspec.Struct, frozen=True):
-    """`in_change`: where a change is judged, whether it edits this line; null where none is, or no line is known."""
+    """`in_change`: where a change is judged, whether it edits this line; null where none is, or no line is known. `excerpt`: the
+    line and those next to it, without secrets, where a checkout has them; its first one is line `excerpt_from`."""
 
     repo: str
     revision: str
@@ -78,6 +79,8 @@ class ReportedSource(msgspec.Struct, frozen=True):
     file: str | None = None
     line: int | None = None
     in_change: bool | None = None
+    excerpt: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    excerpt_from: Number | msgspec.UnsetType = msgspec.UNSET
 
 
 class ReportedRelation(msgspec.Struct, frozen=True):

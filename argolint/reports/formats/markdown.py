@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
+from argolint.model import DESTINATION
 from argolint.reports.document import (
     Gate,
     GateApp,
@@ -26,6 +27,7 @@ from argolint.reports.document import (
 )
 from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name, subject_of
 from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
+from argolint.reports.formats.layout import unanswered
 from argolint.reports.formats.links import of_line
 from argolint.reports.ownership.diagrams import MERMAID_NODES, mermaid
 from argolint.reports.ownership.findings import held
@@ -171,17 +173,19 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
     if gone[_NAMED:]:
         yield f"- and {len(gone) - _NAMED} more"
     if report.remarks:
-        yield from ("", *(f"- note: {text(remark)}" for remark in report.remarks))
+        yield from ("", *(f"- {text(remark)}" for remark in report.remarks))
     if gate and gate.unlisted:
         yield from ("", *(f"- left out: {text(line)}" for line in gate.unlisted))
     if not report.complete:
+        failures = [f for f in report.failures if f.stage != DESTINATION]
         yield from (
             "",
             "⚠️ **Incomplete**, some things could not be looked at:",
-            *map(_failure, report.failures[:_NAMED]),
+            *(_cut(f"- {text(said[:_VALUE])}") + f" → {text(hint[:_VALUE])}" for said, hint in unanswered(report)),
+            *map(_failure, failures[:_NAMED]),
         )
-        if report.failures[_NAMED:]:
-            yield f"- and {len(report.failures) - _NAMED} more"
+        if failures[_NAMED:]:
+            yield f"- and {len(failures) - _NAMED} more"
     yield ""
 
 
