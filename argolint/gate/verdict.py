@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import msgspec
+
 from argolint.application.fleet import Fleet
 from argolint.comparison.diff import differences
 from argolint.gate.change import Change
+from argolint.gate.deletes import deletes
 from argolint.gate.delta import Edited
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
@@ -118,6 +121,7 @@ def gate_report(verdict: Verdict, change: Change) -> report.Gate:
         without_secrets(change.repo),
         tuple(assemble.finding(f) for f in verdict.fixed),
         verdict.unlisted,
+        deletes=deletes(verdict.apps, verdict.fleets) or msgspec.UNSET,
     )
 
 

@@ -232,7 +232,7 @@ class Gate(msgspec.Struct, frozen=True):
     """What a change brings: `new` counts the report's findings, `fixed` those that base has and head lacks (`gone`).
 
     `unlisted` says which applications were left out, and why, one sentence each. `fails` says in one sentence why the gate does not
-    pass; it is empty when it does.
+    pass; it is empty when it does. `deletes` says what goes once the change is merged, one sentence each.
     """
 
     base: str
@@ -245,6 +245,7 @@ class Gate(msgspec.Struct, frozen=True):
     gone: tuple[ReportedFinding, ...] = ()
     unlisted: tuple[str, ...] = ()
     fails: str = ""
+    deletes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ForecastVersion(msgspec.Struct, frozen=True):

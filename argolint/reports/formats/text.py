@@ -45,11 +45,20 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
         taken = (
             len(tail)
             + len(list(ending(report, style, causes_of(report))))
-            + len([*_unanswered(report, style), *_stale(report, style)])
+            + len([*_deletes(report, style), *_unanswered(report, style), *_stale(report, style)])
         )
         lines, groups = screen(report, style, max(_LEAST, style.lines - taken) if style.lines else 0)
     return (
-        "\n".join((*_unanswered(report, style), *_stale(report, style), *lines, *tail, *ending(report, style, groups)))
+        "\n".join(
+            (
+                *_deletes(report, style),
+                *_unanswered(report, style),
+                *_stale(report, style),
+                *lines,
+                *tail,
+                *ending(report, style, groups),
+            )
+        )
         + "\n"
     )
 
@@ -80,6 +89,14 @@ def _stale(report: Report, style: Style) -> Iterator[str]:
     for old in report.stale or ():
         yield from wrapped(f"What is shown is old: {old.message}", style)
     if report.stale:
+        yield ""
+
+
+def _deletes(report: Report, style: Style) -> Iterator[str]:
+    """What a change deletes comes before what it breaks."""
+    for line in (report.gate.deletes or ()) if report.gate else ():
+        yield from wrapped(f"{paint('deletes', style, fg='red')}  {line}", style, hang="         ")
+    if report.gate and report.gate.deletes:
         yield ""
 
 
