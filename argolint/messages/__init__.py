@@ -11,7 +11,7 @@ docs/messages.md says how an entry is written.
 from argolint.messages.catalogue import Catalogue, Match
 from argolint.messages.entry import CatalogueError, Entry
 from argolint.messages.fields import FieldError, Named, field_errors, named
-from argolint.messages.wrapping import Unwrapped, quoted, shortened, unwrap
+from argolint.messages.wrapping import Unwrapped, quoted, shortened, telling, unwrap
 
 __all__ = [
     "Catalogue",
@@ -25,5 +25,6 @@ __all__ = [
     "named",
     "quoted",
     "shortened",
+    "telling",
     "unwrap",
 ]

@@ -60,6 +60,33 @@ def shortened(text: str, limit: int = _SHOWN) -> str:
     return f"{whole[:head].rstrip()} … {whole[len(whole) - (limit - head - 3) :].lstrip()}"
 
 
+def telling(text: str, words: int = 10) -> str:
+    """What a sentence of few words may quote of a text: the last of its clauses that fit, else the beginning of the last one.
+
+    Programs write what they did before why it failed.
+    """
+    line = _NOTHING.sub("", excerpt(unwrap(text).innermost, 10_000))
+    clauses = _CLAUSE.split(line)
+    kept: list[str] = []
+    count = 0
+    for clause in reversed(clauses):
+        count += len(clause.split())
+        if count > words:
+            break
+        kept.insert(0, clause)
+    shown = "".join(kept).lstrip("* ")
+    if len(shown.split()) >= _SAYS_SOMETHING or len(kept) == len(clauses):
+        return shown
+    left = clauses[-len(kept) - 1].split()
+    room = words - len(shown.split())
+    return " ".join(left[-room:] if kept else left[:room]) + (f" {shown}" if kept else "…")
+
+
+_CLAUSE = re.compile(r"(?<=[:.] )(?=\S)")
+_NOTHING = re.compile(r"(?:[:,\s]|<nil>)+$")
+_SAYS_SOMETHING = 3
+
+
 @cache
 def _wrappers() -> re.Pattern[str]:
     entries = load(__package__, "wrappers.yaml")["before"]

@@ -205,12 +205,13 @@ def _finding(
     pods = "its pods are restarted" if probe.kind != "readinessProbe" else "its pods get no traffic"
     shown = unwell(resource, nodes)
     return Finding(
-        message=f"The {kind} probe of container {probe.container} in {resource.id} {why}, so {pods}.",
+        message=f"The {kind} probe of {resource.id} {why}, so {pods}.",
         at=Location(app.ref, resource.id, _place(probe, cause)),
         cause=cause,
         severity="error" if shown else "warning",
         confidence="likely" if cause in ("port", "timing") else "proven",
         evidence=(
+            f"container {probe.container}",
             f"{node.id}: {shortened(said[2] if said else event.message)}",
             f"restarts of {node.id}: {restarts(node)}",
         ),
