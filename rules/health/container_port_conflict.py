@@ -83,7 +83,10 @@ def _failing(app: App, nodes: Sequence[Node]) -> frozenset[str]:
     return frozenset(text_at(s, "name") for s in statuses if s.get("ready") is not True and s.get("name") in ended)
 
 
-_LISTENS = r"(?:^|[\s=]|(?:^|[\s=/])(?:0\.0\.0\.0|\[::\]|\*)?:){port}(?![0-9.])"
+_PORT = r"(?<![\d.]){port}(?![\d.])"
+_HOST = re.compile(r"(?P<host>[\w.-]{1,253}):$")
+_OWN = re.compile(r"0\.0\.0\.0|[\w.-]{0,30}listen|tcp4?|udp4?", re.IGNORECASE)
+"""What stands before the colon of an address to listen on: all addresses, or a word such as TCP-LISTEN."""
 
 
 def _told(obj: Object, failing: frozenset[str]) -> Iterator[tuple[str, str, str, int]]:
@@ -99,7 +102,7 @@ def _told(obj: Object, failing: frozenset[str]) -> Iterator[tuple[str, str, str,
                 continue
             for port in maps(other, "ports"):
                 number = number_or_name(port.get("containerPort"))[0]
-                listens = re.compile(_LISTENS.format(port=number))
+                listens = re.compile(_PORT.format(port=number))
                 where = next((place for place, text in words if number and _listens_there(text[:4000], listens)), "")
                 if where:
                     yield where, name, text_at(other, "name"), number
@@ -107,7 +110,12 @@ def _told(obj: Object, failing: frozenset[str]) -> Iterator[tuple[str, str, str,
 
 def _listens_there(text: str, port: re.Pattern[str]) -> bool:
     """Whether a text names the port for the program's own use, rather than as that of another one."""
-    return any(_WHOM.search(text[max(0, found.start() - 60) : found.start()]) is None for found in port.finditer(text))
+    return any(_is_own(text[max(0, found.start() - 300) : found.start()]) for found in port.finditer(text))
+
+
+def _is_own(before: str) -> bool:
+    host = _HOST.search(before)
+    return _WHOM.search(before[-60:]) is None and (host is None or _OWN.fullmatch(host["host"]) is not None)
 
 
 _WHOM = re.compile(r"(?:upstream|target|backend|app|remote|peer|dest|forward)\S{0,40}\s?$", re.IGNORECASE)
