@@ -115,11 +115,14 @@ def sentence(
     return f"{subject} fails because {because}{f' ({shown})' if shown else ''}{f', so {so}' if so else ''}."
 
 
+_OF_A_REQUEST = re.compile(r"(?i)\b(?:trace|correlation|request|activity)[ -]?id\b|\btimestamp\b")
+
+
 def _quoted(text: str, told: tuple[int, int], words: int) -> str:
     """Its last clauses, where Go says what happened; from where the cause is named, where identifiers of a request come last."""
     shown = telling(text, words)
     named = text[told[0] : told[1]]
-    if not named or named in shown:
+    if not named or named in shown or not _OF_A_REQUEST.search(shown):
         return shown
     first = text[told[0] :].split()
     return " ".join(first[:words]) + ("…" if len(first) > words else "")

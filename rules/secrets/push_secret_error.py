@@ -42,6 +42,7 @@ _CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .{0,300}n
 _CREATED_IN_PARTS = re.compile(r"failed to create .{0,300}(?:RequiredFieldMissing|[Ff]ield is required|required field)")
 _WHOLE = re.compile(r"pushing the whole secret is not")
 _NO_KEY = re.compile(r"secret key (\S+) does not exist")
+_REFUSED = re.compile(r"\b(?:status(?: code)?:? 400|400 Bad Request|InvalidArgument|ValidationException)\b")
 _MEANINGS = (
     (_FOREIGN, "something else made that key at the provider"),
     (_CANNOT_ASK, "its provider cannot tell whether a key exists"),
@@ -288,7 +289,7 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
             "data:\n- match:\n    secretKey: <a key of the Secret>\n    remoteRef:\n      remoteKey: <name at the provider>",
         )
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
-    return advice(__package__, "push", known)
+    return advice(__package__, "push-refused" if _REFUSED.search(text) else "push", known)
 
 
 def _template(resource: Resource, text: str, found: Diagnosis, retry: str) -> tuple[Fix, ...]:
