@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("argolint.cli.check", "Lint applications."),
     "demo": ("argolint.cli.demo", "Check a recorded Argo CD; no server needed."),
     "fix": ("argolint.cli.fix", "Print fixes, or write them into Git checkouts."),
+    "watch-fix": ("argolint.cli.watch_fix", "Wait until what was fixed is gone on the server."),
     "snapshot": ("argolint.cli.snapshot", "Save what a check reads, for offline use."),
     "gate": ("argolint.cli.gate", "Say what a change brings, before it is merged."),
     "comment": ("argolint.cli.comment", "Put a Markdown report on the pull request."),

@@ -22,7 +22,7 @@ from argolint.model.stats import Number, Stats
 from argolint.redaction import PRINTED, without_secrets
 from argolint.values.decoding import converted, json_value
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 
 
 class ReportedApp(msgspec.Struct, frozen=True):
@@ -153,6 +153,13 @@ class ReportedFailure(msgspec.Struct, frozen=True):
 class Tool(msgspec.Struct, frozen=True):
     name: str
     version: str
+
+
+class Knowledge(msgspec.Struct, frozen=True):
+    """Which knowledge of charts, versions and messages the findings rest on, and the day of its last change."""
+
+    version: str
+    date: str
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -292,6 +299,7 @@ class Report(msgspec.Struct, frozen=True):
     trend: tuple[Point, ...] = ()
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
     stale: tuple[Stale, ...] | msgspec.UnsetType = msgspec.UNSET
+    knowledge: Knowledge | msgspec.UnsetType = msgspec.UNSET
 
 
 _ADDRESS = re.compile(r"https?://[\w.:/~-]+")

@@ -253,6 +253,15 @@ def site(made: Release) -> None:
     made.put(f"{made.stem}.site.tar.gz", archives.tar_gz(entries, made.when))
 
 
+def pack(made: Release) -> None:
+    """The knowledge files as a pack, which an older argolint takes too."""
+    file = made.work / "pack.json"
+    env = {"PYTHONPATH": str(made.tree)}
+    run([made.work / "installed/bin/python", made.tree / "scripts/knowledge.py", file], made.tree, **env)
+    version = json.loads(file.read_text())["version"]
+    made.put(f"argolint-knowledge-{version}.json", file.read_bytes())
+
+
 def extras(made: Release) -> None:
     """What other packagers and Argo CD's UI take: the extension, a formula of Homebrew, a manifest of krew."""
     argolint = made.work / "installed/bin/argolint"
@@ -343,6 +352,7 @@ def release(wanted: str, out: Path, base: str, root: Path = ROOT) -> Release:
             "image": lambda: image(made, listed),
             "chart": lambda: chart(made),
             "site": lambda: site(made),
+            "knowledge pack": lambda: pack(made),
             "extension, Homebrew, krew": lambda: extras(made),
             "notes and checksums": lambda: about(made),
         }

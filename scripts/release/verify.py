@@ -73,6 +73,7 @@ class Verify:
             "image": self.image,
             "action": self.action,
             "site": self.site,
+            "knowledge pack": self.knowledge,
             "extension": self.extension,
             "Homebrew and krew": self.packagers,
         }
@@ -314,6 +315,22 @@ class Verify:
             if wanted not in pages:
                 raise Wrong(f"the site has no {wanted}")
         return f"{len(pages)} files"
+
+    def knowledge(self) -> str:
+        (pack,) = self.folder.glob("argolint-knowledge-*.json")
+        argolint = self.venv / "bin/argolint"
+        report = self.work / "with-pack.json"
+        self.run(
+            [argolint, "check", "--quiet", "--snapshot", self._demo(), "--knowledge", pack, "-o", f"json={report}"],
+            code=1,
+        )
+        taken = json.loads(report.read_text())["knowledge"]["version"]
+        if f"argolint-knowledge-{taken}.json" != pack.name:
+            raise Wrong(f"{pack.name} is read as {taken}")
+        cut = self.work / "cut.json"
+        cut.write_bytes(pack.read_bytes()[:-1000])
+        self.run([argolint, "check", "--quiet", "--snapshot", self._demo(), "--knowledge", cut], code=2)
+        return f"{taken}, read by the wheel"
 
     def extension(self) -> str:
         name = "extension-argolint.tar.gz"
