@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from argolint import __version__, names
 from argolint.application.fleet import IN_CLUSTER
 from argolint.reports.formats.markdown import MARKER
 from argolint.snapshots.http_server import ReplayServer
@@ -26,6 +27,7 @@ from .gitops import REPO, GitServer, commit, git
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 WORKFLOW = yaml.safe_load((ROOT / "templates" / "github-workflow.yml").read_text())
+ACTION_NAME = names.ACTION
 GITLAB = yaml.safe_load((ROOT / "templates" / "gitlab-ci.yml").read_text())
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {MODE: fast}\n"
@@ -224,7 +226,7 @@ def test_the_action_reads_no_configuration_of_the_change(runner: Runner) -> None
 
 def test_the_action_runs_no_module_of_the_checkout(runner: Runner) -> None:
     (runner.clone / "venv.py").write_text(f"open({str(runner.folder / 'ran')!r}, 'w')\n")
-    first = STEPS["Install"]["run"].replace('"$RUNNER_TEMP/argolint/bin/pip" install', "true")
+    first = STEPS["Install"]["run"].replace('"$RUNNER_TEMP/argolint/bin/pip" install', "true install")
     ran = runner(first.replace("$RUNNER_TEMP/argolint", "$RUNNER_TEMP/other"), {"GITHUB_ACTION_PATH": str(ROOT)})
     assert ran.code == 0, ran.err
     assert not (runner.folder / "ran").exists()
@@ -331,8 +333,26 @@ def test_no_template_installs_a_package_by_a_name_that_nobody_has_published(runn
     assert ran.code != 0
     assert "ARGOLINT_PACKAGE: set it to git+https://HOST/PATH@COMMIT or to a wheel" in ran.err
     assert STEPS["Install"]["run"].rstrip().endswith('"$GITHUB_ACTION_PATH"')
-    (used,) = [s["uses"] for s in WORKFLOW["jobs"]["gate"]["steps"] if s.get("uses", "").startswith("argolint/")]
-    assert used == "argolint/argolint@COMMIT"
+    (used,) = [s["uses"] for s in WORKFLOW["jobs"]["gate"]["steps"] if s.get("uses", "").startswith(ACTION_NAME)]
+    assert used == f"{ACTION_NAME}@v{__version__}"
+
+
+def test_the_action_installs_by_hashes_and_keeps_what_it_downloads() -> None:
+    """What a cache gives back is held against the lock's hashes: whoever may write the cache decides nothing."""
+    install = STEPS["Install"]["run"]
+    assert "--require-hashes -r" in install
+    assert install.count('--cache-dir "$RUNNER_TEMP/argolint-pip"') == install.count("bin/pip") == 2
+    cache = STEPS["Cache"]
+    assert re.fullmatch(r"actions/cache@[0-9a-f]{40}", cache["uses"])
+    assert cache["with"]["path"] == "${{ runner.temp }}/argolint-pip"
+    assert cache["if"] == "inputs.cache == 'true'"
+
+
+def test_the_page_of_the_action_lists_its_inputs_and_outputs() -> None:
+    page = (ROOT / "docs" / "ci" / "github.md").read_text()
+    for name, told in (*ACTION["inputs"].items(), *ACTION["outputs"].items()):
+        (row,) = re.findall(rf"^\| `{name}` \| .*", page, re.MULTILINE)
+        assert told["description"] in row
 
 
 def test_a_gate_that_cannot_read_its_options_replaces_the_comment_all_the_same(runner: Runner, forge: Comments) -> None:
