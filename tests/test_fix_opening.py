@@ -15,6 +15,7 @@ from argolint.cli.fix_opening import commands, forge_of
 from argolint.reports.formats.markdown import MARKER
 from argolint.snapshots.http_server import ReplayServer
 from argolint.sources.checkout import Checkout
+from argolint.testing import FixtureTransport
 from tests.checkouts import DEPLOYMENT, finding, report, repository
 from tests.conftest import run_argolint
 from tests.gitops import git
@@ -140,7 +141,7 @@ def test_what_is_gone_is_told_from_what_is_there(saved: dict[str, Any], tmp_path
 
 def test_a_server_that_is_away_is_looked_at_until_the_time_is_over(saved: dict[str, Any], tmp_path: Path) -> None:
     file = _with(saved, tmp_path / "r.json", saved["findings"][0])
-    with ReplayServer(RECORDING) as server:
+    with ReplayServer(FixtureTransport({"apps": []})) as server:
         address, token = server.address, server.token()
     watch = ("watch-fix", file, "--plaintext", "--server", address, "--within", "5s", "--every", "5s")
     ran = run_argolint(*watch, env={"ARGOCD_AUTH_TOKEN": token})

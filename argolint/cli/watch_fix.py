@@ -98,7 +98,7 @@ def _chosen(made: Report, wanted: Sequence[str], saved: Path) -> list[ReportedFi
     for word in wanted:
         if not any(_is(f, word) for f in active):
             raise UsageError(
-                f"no finding of {saved} is of the rule or fingerprint {word!r}", "`argolint report` shows them"
+                f"no finding of {saved} has the rule or fingerprint {word!r}", "`argolint report` shows them"
             )
     found = [f for f in active if not wanted or any(_is(f, word) for word in wanted)]
     if not found:

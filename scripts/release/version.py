@@ -18,6 +18,7 @@ _SAID = (
     ("docs/gate.md", r"^(  rev: v)(\S+)()"),
     ("docs/ci/github.md", r"(@v)(\d+\.\d+\.\d+)()"),
     ("docs/ci/argo-workflows.md", r"(image: \S+:)(\d+\.\d+\.\d+)()"),
+    ("docs/ci/gitlab.md", r"(/gate@v)(\d+\.\d+\.\d+)()"),
     ("docs/ci/tekton.md", r"(image: \S+:)(\d+\.\d+\.\d+)()"),
     ("templates/github-workflow.yml", r"(@v)(\d+\.\d+\.\d+)()"),
 )
