@@ -6,7 +6,8 @@ comparison           Argo CD's comparison: ignore rules, differences, field mana
 application.applied  what Argo CD applied last
 edits                operations that change an Application or a manifest; below it: consequences of a failed sync, pruning,
                       advice (fixes from a table)
-relations            how an object stands to what a sentence of trouble names
+relations            how an object stands to what a sentence of trouble names; below it: blocked (what of a sync waits for what comes later)
+sequence             what one sync applies, in which order, and what it waits for
 messages             what a server's text means: taken apart, its fields, a catalogue of entries
 redaction            what of a value or a text may be printed
 testing              the fixture harness, for tests

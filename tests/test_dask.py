@@ -157,7 +157,8 @@ def plugin(folder: Path, version: str) -> Path:
 
 def small_fleet(folder: Path) -> Path:
     answers: list[Recorded] = [a for a in ANSWERS if not a[0].startswith("/api/v1/applications")]
-    answers += [(f"/api/v1/{kind}", (), False, 200, {"items": []}) for kind in ("projects", "repositories")]
+    answers.append(("/api/v1/projects", (), False, 200, {"items": [{"metadata": {"name": "shop"}}]}))
+    answers.append(("/api/v1/repositories", (), False, 200, {"items": []}))
     answers.append(("/api/v1/applicationsets", (), False, 200, {"items": []}))
     apps = [application(name, "argocd", "shop", "https://git.example.com/shop.git") for name in NAMES]
     answers.append(("/api/v1/applications", (), False, 200, {"items": apps}))

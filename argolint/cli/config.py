@@ -84,7 +84,7 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
     }
     click.echo(f"{'configuration':16} {'not usable, see above' if broken else loaded.file or 'none'}")
     for remark in counts.remarks:
-        click.echo(f"{'note':16} {without_secrets(remark)}")
+        click.echo(f"{'change':16} {without_secrets(remark)}")
     for option, key in _KEYS.items():
         source = _FROM.get(ctx.get_parameter_source(option) or ParameterSource.DEFAULT, "flag")
         if source == "default" and getattr(loaded.config, key):

@@ -23,15 +23,18 @@ from argolint.engine.servers import Read
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
+from argolint.fixes.anchors import holds_secret
 from argolint.fixes.placement import Outcome
 from argolint.fixes.site import Choice, Site
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.plugins import load_rules
 from argolint.redaction import PRINTED
 from argolint.reports import document as report
+from argolint.reports.causes import with_causes, worst_first
 from argolint.reports.document import Report, ReportedApp, ReportedResource
 from argolint.reports.formats import Style, server_name, with_server_names
 from argolint.reports.formats.edits import as_text, steps_before
+from argolint.reports.formats.fixes import MASKED, is_masked
 from argolint.server import api as argocd
 from argolint.sources import branches, checkout
 from argolint.sources.checkout import Checkout, Committed
@@ -103,7 +106,8 @@ def command(
 ) -> int:
     """Print the fix of each finding, or write it into checkouts of the repositories with --write.
 
-    What is written is verified or safe, unless --unverified says otherwise. APP is NAME or NAMESPACE/NAME and may hold globs. Exit
+    What is written mends errors and warnings and is verified or safe, unless --unverified says otherwise. What only informs, and what
+    someone has stated on purpose (a suspended CronJob), is changed when --select names its rule. APP is NAME or NAMESPACE/NAME and may hold globs. Exit
     codes: 0 all that has a place was placed, 1 a file did not take its fix, lacks its place, or a fix is not verified, 2 cannot start.
     """
     given = Given(**options)
@@ -122,7 +126,7 @@ def command(
     checkouts: tuple[Checkout, ...] = branches.at_head(opened, branch) if branch else opened
     opened_by: list[opening.Opening] = []
     made, site = _read(saved, apps, given, checkouts)
-    findings = [f for f in made.findings if f.suppressed is None]
+    findings = worst_first(with_causes(made))
     choices = [
         Choice(f, f.fixes[alternative - 1], alternative)
         for f in findings
@@ -137,7 +141,11 @@ def command(
     if not checkouts:
         _print(choices, len(findings), style, output)
         return 0
-    allowed.require_known(unverified, choices, load_rules())
+    rules = load_rules()
+    allowed.require_known(unverified, choices, rules)
+    asked = {word for group in given.select for word in group.replace(",", " ").split()}
+    named = {*asked, *unverified, *(c.finding.rule for c in choices if allowed.is_named(c, unverified))}
+    left, choices = allowed.left_alone(choices, rules, named, infos="info" in (given.min_severity, *asked))
     held, wanted = allowed.split(choices, unverified)
     if branch:
         outcomes, texts = _committed(wanted, site, branch, dry_run=dry_run)
@@ -150,6 +158,7 @@ def command(
     all_told = [
         *(told.Told(told.group_of(o), o, len(checkouts) > 1) for o in outcomes),
         *(_held_back(o) for o in edit.arrange(held, site, dirty=True).outcomes),
+        *(told.Told("left", Outcome(c, why=why, todo=f"--select {c.finding.rule}")) for c, why in left),
     ]
     if dry_run and output == "text":
         click.echo("".join(_diffs(texts, checkouts)), nl=False)
@@ -235,9 +244,12 @@ def _printed(choice: Choice, style: Style) -> Iterator[str]:
     yield f"{click.style(finding.rule, bold=style.color or None)}  {told.subject(finding)}"
     yield f"  {plain(finding.message)}"
     yield f"  fix {choice.number} of {len(finding.fixes)}: {plain(fix.title)}{f' [{plain(fix.where)}]' if fix.where else ''}"
+    yield from (f"    {line}" for line in told.doubts(fix))
+    if is_masked(fix):
+        yield f"    by hand: {MASKED}"
+        return
     yield from (f"      first: {line}" for line in steps_before(fix))
     yield from (f"      {line}" for line in as_text(fix.edit).splitlines())
-    yield from (f"    {line}" for line in told.doubts(fix))
 
 
 def _held_back(outcome: Outcome) -> told.Told:
@@ -315,7 +327,6 @@ def _diffs(changed: Mapping[tuple[Checkout, str], str], checkouts: Sequence[Chec
 
 def _holds_secret(text: str) -> bool:
     try:
-        kinds = [d.data.get("kind") for d in documents(text) if isinstance(d.data, Mapping)]
+        return holds_secret(documents(text))
     except EditError:
         return True
-    return "Secret" in kinds or "List" in kinds

@@ -80,7 +80,13 @@ def prepare(given: Given, names: Sequence[str] = (), counts: Trusted | None = No
     known = load_rules()
     config.check_rules(loaded, known, providers())
     wanted = loaded.config
-    shown = chosen(known, given.select or wanted.select, given.ignore or wanted.deselect, given.min_severity)
+    shown = chosen(
+        known,
+        given.select or wanted.select,
+        given.ignore or wanted.deselect,
+        given.min_severity,
+        pedantic=given.pedantic or wanted.pedantic,
+    )
     rules = []
     for rule in known.values():
         own = wanted.rules.get(rule.id, config.RuleSettings())

@@ -23,7 +23,7 @@ from argolint.values import sh
 from argolint.values.kubernetes import argocd_name
 
 from ._edits import write_live
-from ._fields import finding, value
+from ._fields import finding, listing
 from ._grammar import hollow
 from ._writers import is_sort, known
 
@@ -44,13 +44,13 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     assert tool is not None
     assert first.writer is not None
     when = f" at {first.writer.time:%Y-%m-%d %H:%M} UTC" if first.writer.time else ""
-    more = f" (and {len(changes) - 1} more field{'s' if len(changes) > 2 else ''})" if len(changes) > 1 else ""
+    undone = "self-heal or the next sync" if app.self_heal else "the next sync"
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} was edited with {tool.tool} (field manager {first.writer.manager!r}){when}: {first.pointer}{more} is"
-        f" {value(first, first.live)} live and {value(first, first.desired)} in Git; the next sync undoes it.",
+        f"Someone changed {listing(changes)} of {resource.id} with {tool.tool}; {undone} undoes it.",
+        evidence=(f"edited by field manager {first.writer.manager!r}{when}",),
         fixes=(
             write_live(app, resource, changes, "Commit the live value, if it is right"),
             Fix(
@@ -58,7 +58,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
                 "live",
                 f"{resource.id}",
                 Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
-                "undoes the edit, which may have been a hotfix",
+                "undoes the edit",
             ),
         ),
     )

@@ -47,6 +47,10 @@ _MARK = {"error": "🔴", "warning": "🟠", "info": "🔵"}
 
 def render(report: Report, style: Style) -> str:
     """The comment. Findings have at least two thirds of the room, diffs have the rest."""
+    if report.forecast:
+        from argolint.reports.formats import forecast_markdown
+
+        return forecast_markdown.render(report, style)
     findings = [f for f in report.findings if f.suppressed is None]
     findings.sort(key=lambda f: list(_MARK).index(f.severity))
     gate = report.gate or None
@@ -167,7 +171,7 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
     if gone[_NAMED:]:
         yield f"- and {len(gone) - _NAMED} more"
     if report.remarks:
-        yield from ("", *(f"- note: {text(remark)}" for remark in report.remarks))
+        yield from ("", *(f"- {text(remark)}" for remark in report.remarks))
     if gate and gate.unlisted:
         yield from ("", *(f"- left out: {text(line)}" for line in gate.unlisted))
     if not report.complete:
@@ -265,15 +269,15 @@ def _fix(fix: ReportedFix) -> Iterable[str]:
     if fix.before:
         yield "First:"
         yield ""
-        yield from _block("sh", steps_before(fix))
+        yield from block("sh", steps_before(fix))
     language = {"json-patch": "yaml", "yaml": "yaml", "command": "sh", "text": "text"}[fix.edit.kind]
-    yield from _block(language, as_text(fix.edit).splitlines())
+    yield from block(language, as_text(fix.edit).splitlines())
     if but := "; ".join(filter(None, (told_effects(fix), fix.caveat))):
         yield f"*But:* {text(but)}"
         yield ""
 
 
-def _block(language: str, lines: Sequence[str]) -> Iterable[str]:
+def block(language: str, lines: Sequence[str]) -> Iterable[str]:
     """A fence longer than any run of backticks inside; a cut says so."""
     shown = [_cut(line, _VALUE) for line in lines[:_BLOCK_LINES]]
     if lines[_BLOCK_LINES:]:
@@ -295,7 +299,7 @@ def _app(app: GateApp) -> str:
     if app.notes:
         lines.append("")
     if app.changes:
-        lines += _block("diff", list(_diff(app.changes)))
+        lines += block("diff", list(_diff(app.changes)))
     return "\n".join((*lines, "</details>", "", ""))
 
 
