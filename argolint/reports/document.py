@@ -22,7 +22,7 @@ from argolint.model.stats import Number, Stats
 from argolint.redaction import PRINTED, without_secrets
 from argolint.values.decoding import converted, json_value
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 
 
 class ReportedApp(msgspec.Struct, frozen=True):
@@ -156,6 +156,13 @@ class ReportedFailure(msgspec.Struct, frozen=True):
 class Tool(msgspec.Struct, frozen=True):
     name: str
     version: str
+
+
+class Knowledge(msgspec.Struct, frozen=True):
+    """Which knowledge of charts, versions and messages the findings rest on, and the day of its last change."""
+
+    version: str
+    date: str
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -359,6 +366,7 @@ class Report(msgspec.Struct, frozen=True):
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
     forecast: Forecast | msgspec.UnsetType = msgspec.UNSET
     stale: tuple[Stale, ...] | msgspec.UnsetType = msgspec.UNSET
+    knowledge: Knowledge | msgspec.UnsetType = msgspec.UNSET
 
 
 _ADDRESS = re.compile(r"https?://[\w.:/~-]+")

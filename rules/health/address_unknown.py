@@ -3,6 +3,7 @@
 What it finds: a container's environment with the address of a Service in the cluster (`cache:6379`, `http://api.shop.svc`) that no
 application of the cluster has, nor the resource tree, while a Service of nearly that name is there (`missing`); or the Service is there
 without that `port`; or it is there, and the pods resolve no names of the cluster, by their dnsPolicy or since they use the node's network (`dns`).
+Pods that fail under a dnsPolicy that asks no DNS of the cluster are reported too, whatever their environment names.
 
 Why it hurts: Argo CD shows everything Synced and Healthy, and each call of that container fails.
 
@@ -20,7 +21,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceKey, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Related, Resource, ResourceKey, Rule
 from argolint.redaction import is_hidden
 from argolint.values import dig, join_pointer, maps, text_at
 from argolint.values.kubernetes import containers, pod_spec
@@ -28,6 +29,7 @@ from argolint.values.kubernetes import containers, pod_spec
 from ..shared.labels import alike
 from ..shared.triage import worth_reading
 from ._ports import Port, declared, of_service
+from ._running import crash_loops, unwell, workloads
 from ._surroundings import in_tree, namesakes, services, shown
 
 
@@ -56,9 +58,50 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a variable; of `dns` one a workload."""
     if app.deleting or not app.desired_known:
         return
+    told = set()
     for resource in app.resources:
         if resource.namespace and not resource.requires_pruning and resource.mentions('"env"'):
-            yield from _of_workload(app, fleet, resource)
+            for finding in _of_workload(app, fleet, resource):
+                told.add(resource.id)
+                yield finding
+    for resource, nodes in workloads(app):
+        if resource.id not in told and resource.mentions('"dnsPolicy"') and unwell(resource, nodes):
+            yield from _deaf(app, fleet, resource, nodes)
+
+
+def _deaf(app: App, fleet: Fleet, resource: Resource, nodes: Sequence[Node]) -> Iterator[Finding]:
+    """A failing workload that asks no DNS of the cluster: what it calls may stand in a file or in its program."""
+    at, spec = pod_spec(shown(resource))
+    policy = text_at(spec, "dnsPolicy")
+    if policy not in ("Default", "None") or spec.get("hostNetwork") or spec.get("hostAliases"):
+        return
+    if not any(map(crash_loops, nodes[:1])) and not all(n.health.status == "Progressing" for n in nodes[:1]):
+        return
+    if resource.namespace == "kube-system" or not fleet.derive(_serves, app.cluster, resource.namespace):
+        return
+    yield Finding(
+        message=f"{resource.id} fails, and its dnsPolicy {policy} asks no DNS of the cluster, so it finds no Service by name.",
+        at=Location(app.ref, resource.id, f"{at}/dnsPolicy"),
+        cause="dns",
+        severity="warning",
+        confidence="possible",
+        evidence=(f"{nodes[0].id} is {nodes[0].health.status}; nothing shows whom it calls",),
+        related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
+        fixes=(_policy(resource, at, spec),),
+    )
+
+
+def _policy(resource: Resource, at: str, spec: Object) -> Fix:
+    policy = "ClusterFirstWithHostNet" if spec.get("hostNetwork") is True else "ClusterFirst"
+    op = "replace" if "dnsPolicy" in spec else "add"
+    return Fix(
+        f"Use dnsPolicy {policy}",
+        "manifest",
+        str(resource.id),
+        Edit("json-patch", [{"op": op, "path": at + join_pointer("dnsPolicy"), "value": policy}]),
+        caveat="its pods restart",
+        resource=resource.id,
+    )
 
 
 def _of_workload(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
@@ -227,7 +270,6 @@ def _missing(
 def _unresolved(
     app: App, resource: Resource, at: str, spec: Object, pointer: str, address: _Address, blind: str
 ) -> Finding:
-    policy = "ClusterFirstWithHostNet" if spec.get("hostNetwork") is True else "ClusterFirst"
     there = "dnsPolicy" in spec
     return Finding(
         message=f"{resource.id} calls Service {address.host}, but asks the node's DNS ({blind}), which knows no Services, so its calls fail.",
@@ -235,19 +277,7 @@ def _unresolved(
         cause="dns",
         confidence="likely",
         evidence=(f"the address stands at {pointer}",),
-        fixes=(
-            Fix(
-                f"Use dnsPolicy {policy}",
-                "manifest",
-                str(resource.id),
-                Edit(
-                    "json-patch",
-                    [{"op": "replace" if there else "add", "path": at + join_pointer("dnsPolicy"), "value": policy}],
-                ),
-                caveat="its pods restart",
-                resource=resource.id,
-            ),
-        ),
+        fixes=(_policy(resource, at, spec),),
     )
 
 

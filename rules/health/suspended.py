@@ -82,7 +82,7 @@ def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
     where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
     condition = f"{stale.get('type')}=True" + (f" {excerpt(str(stale['message']))}" if stale.get("message") else "")
     return Finding(
-        message=f"{resource.id} is shown Suspended because of the condition {stale.get('type')} of its status alone: neither its spec nor an annotation pauses it, so its controller has not taken the condition back.",
+        message=f"{resource.id} is shown Suspended though nothing pauses it: its controller has not taken its condition {stale.get('type')} back.",
         at=Location(app.ref, resource.id),
         evidence=(f"condition {condition}",),
         fixes=(
@@ -103,15 +103,14 @@ def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
 def _finding(app: App, resource: Resource, switch: Object) -> Finding:
     pointer = str(switch["pointer"])
     in_git = bool(pointer) and get(resource.desired, pointer, None) is not None
-    why = f' ("{excerpt(resource.health.message)}")' if resource.health.message else ""
     by = "in Git" if in_git else "live"
     after = _goes_on_after(resource)
     end = f" and goes on by itself after {after}" if after else ", so it does nothing until someone resumes it"
     halted = resource.health.status == "Suspended" or (switch.get("halts") and resource.health.status)
     return Finding(
-        message=f"{resource.id} is {switch['word']} {by}{why}{end}.",
+        message=f"{resource.id} is {switch['word']} {by}{end}.",
         at=Location(app.ref, resource.id, pointer),
-        evidence=(f"health {resource.health.status or 'not checked'}",),
+        evidence=(f"health {resource.health.status or 'not checked'} {excerpt(resource.health.message)}".rstrip(),),
         fixes=() if after else tuple(_fixes(app, resource, pointer, in_git=in_git)),
         explains=(Symptom.health(resource.id),) if halted else (),
     )

@@ -33,6 +33,7 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
         return " · ".join([*([_gate_line(report.gate)] if report.gate else []), one_line(report, style)]) + "\n"
     report = with_causes(report)
     style = replace(style, lines=0) if concise or style.full or style.verbose or style.group_by else style
+    head = [*_deletes(report, style), *_unanswered(report, style), *_stale(report, style)]
     tail = _short(list(_tail(report, style)), style)
     groups: list[Group] = []
     if style.statistics:
@@ -42,25 +43,9 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
         lines = [line for section in _sections(report, style) for line in (*section, "")]
         groups = causes_of(report)
     else:
-        taken = (
-            len(tail)
-            + len(list(ending(report, style, causes_of(report))))
-            + len([*_deletes(report, style), *_unanswered(report, style), *_stale(report, style)])
-        )
+        taken = len(head) + len(tail) + len(list(ending(report, style, causes_of(report))))
         lines, groups = screen(report, style, max(_LEAST, style.lines - taken) if style.lines else 0)
-    return (
-        "\n".join(
-            (
-                *_deletes(report, style),
-                *_unanswered(report, style),
-                *_stale(report, style),
-                *lines,
-                *tail,
-                *ending(report, style, groups),
-            )
-        )
-        + "\n"
-    )
+    return "\n".join((*head, *lines, *tail, *ending(report, style, groups))) + "\n"
 
 
 _LEAST = 8
