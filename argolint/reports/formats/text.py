@@ -39,7 +39,9 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
         lines = [line for section in _sections(report, style) for line in (*section, "")]
         groups = causes_of(report)
     else:
-        taken = len(tail) + len(list(ending(report, style, causes_of(report)))) + len(list(_stale(report, style)))
+        every = causes_of(report)
+        longest = max(len(list(ending(report, style, part))) for part in (every, every[:1], every[:3]))
+        taken = len(tail) + longest + len(list(_stale(report, style)))
         lines, groups = screen(report, style, max(_LEAST, style.lines - taken) if style.lines else 0)
     return "\n".join((*_stale(report, style), *lines, *tail, *ending(report, style, groups))) + "\n"
 
