@@ -81,7 +81,7 @@ def test_every_output_has_the_same_order_of_the_worst() -> None:
     assert order == ["b" * 16, "c" * 16, "a" * 16], "what follows comes after its cause"
     assert [f.fingerprint for f in agent_answers.chosen(made, {})] == order
     assert [c.fingerprint for c in made.causes] == ["b" * 16, "a" * 16]
-    for name in ("text", "concise", "markdown", "html"):
+    for name in ("text", "concise", "lines", "html"):
         out = formats.render(made, name, Style(width=200, lines=45))
         places = [out.index(text) for text in ("It waits: no end.", "It is behind.", "It drifts.")]
         assert places == sorted(places), name
