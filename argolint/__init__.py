@@ -6,7 +6,8 @@ comparison           Argo CD's comparison: ignore rules, differences, field mana
 application.applied  what Argo CD applied last
 edits                operations that change an Application or a manifest; below it: consequences of a failed sync, pruning,
                       advice (fixes from a table)
-relations            how an object stands to what a sentence of trouble names
+relations            how an object stands to what a sentence of trouble names; below it: blocked (what of a sync waits for what comes later)
+sequence             what one sync applies, in which order, and what it waits for
 messages             what a server's text means: taken apart, its fields, a catalogue of entries
 redaction            what of a value or a text may be printed
 testing              the fixture harness, for tests
@@ -26,6 +27,8 @@ from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from argolint.names import DOCS as DOCS
 
 if TYPE_CHECKING:
     from argolint.application.app import App
@@ -59,8 +62,6 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
-DOCS = "https://github.com/argolint/argolint/blob/main/docs/"
-"""Where the documentation is; pages of rules lie below `rules/`."""
 
 # Names are imported when they are asked for: `argolint --help` needs none of them, and quick is a feature.
 _HOME = {

@@ -25,10 +25,13 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
       syncwindows: {...}
       revisions: {<commit>: {author: ..., message: ...}}     # what is known of a commit
     live: [{...}]                                        # objects that only a read of the cluster shows
-    expect:                                              # bad fixtures: every finding of the rule, in order
+    expect:                                              # bad fixtures: every finding of the rule, in order, whole
     - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,
-       confidence: proven, evidence: [...], related: [db], fix: title of the first fix, edit: its content, verified: true,
-       caveat: ..., effects: [restarts], fixes: [titles of all fixes]}
+       confidence: proven, evidence: [...], related: [db], fix: title of the first fix, before: [commands], edit: its content,
+       verified: true, caveat: ..., effects: [restarts], fixes: [titles of all fixes]}
+
+`whole` is what `expect` holds of a finding: what it does not have is left out, and anything else that is left out is a mismatch. Write
+the objects, let `scripts/expect.py FILE...` fill in `expect`, and read what it wrote.
 
 For a rule of several Argo CDs `servers` stands in place of `apps`: a list of `name`, `apps`, perhaps `server`, `live`, and `clusters`
 (names for clusters, as in a servers file).
@@ -129,36 +132,46 @@ def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[st
     if len(mine) != len(expected):
         lines.append(f"{len(mine)} findings, {len(expected)} expected")
     for number, (finding, want) in enumerate(zip(mine, expected, strict=False)):
-        have = _told(finding)
+        have = whole(finding)
         lines += [
-            f"finding {number}: {key} is {have.get(key)!r}, expected {value!r}"
-            for key, value in want.items()
-            if have.get(key) != value
+            f"finding {number}: {key} is {have.get(key)!r}, expected {want.get(key)!r}"
+            for key in {**have, **want}
+            if have.get(key) != want.get(key)
         ]
-        lines += [f"finding {number}: expectation lacks {key}" for key in ("message", "app") if key not in want]
-    lines += [f"unexpected: {json.dumps(_told(f), ensure_ascii=False)}" for f in mine[len(expected) :]]
+    lines += [f"unexpected: {json.dumps(whole(f), ensure_ascii=False)}" for f in mine[len(expected) :]]
     return lines
 
 
-def _told(f: report.ReportedFinding) -> dict[str, Json]:
-    first = f.fixes[0] if f.fixes else None
-    return {
-        "app": f.app.name,
-        "resource": f"{f.resource.kind}/{f.resource.name}" if f.resource else None,
-        "pointer": f.pointer,
-        "message": f.message,
-        "cause": f.cause,
-        "severity": f.severity,
-        "confidence": f.confidence,
-        "related": [r.app.name if r.resource is None else f"{r.resource.kind}/{r.resource.name}" for r in f.related],
-        "fix": first.title if first else None,
-        "edit": first.edit.content if first else None,
-        "verified": first.verified if first else None,
-        "caveat": first.caveat if first else None,
-        "effects": list(first.effects) if first else [],
-        "evidence": list(f.evidence),
-        "fixes": [fix.title for fix in f.fixes],
+def whole(finding: report.ReportedFinding) -> dict[str, Json]:
+    """A finding as `expect` holds it: every field that says something. `fixes` where there are several."""
+    first = finding.fixes[0] if finding.fixes else None
+    resource = finding.resource
+    said: dict[str, Json] = {
+        "app": finding.app.name,
+        "resource": f"{resource.kind}/{resource.name}" if resource else None,
+        "pointer": finding.pointer,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "cause": finding.cause,
+        "message": finding.message,
+        "evidence": list(finding.evidence),
+        "related": [_related(r) for r in finding.related],
     }
+    if first:
+        said |= {
+            "fix": first.title,
+            "before": list(first.before),
+            "edit": first.edit.content,
+            "verified": first.verified,
+            "caveat": first.caveat,
+            "effects": list(first.effects),
+            "fixes": [fix.title for fix in finding.fixes[1:] and finding.fixes],
+        }
+    return {key: value for key, value in said.items() if value not in (None, "", [])}
+
+
+def _related(related: report.ReportedRelated) -> str:
+    return related.app.name if related.resource is None else f"{related.resource.kind}/{related.resource.name}"
 
 
 class FixtureTransport:

@@ -19,8 +19,8 @@ import yaml
 from argolint.application.rule import Rule
 from argolint.cli.group import COMMANDS
 from argolint.engine.config import schema as config_schema
-from argolint.plugins import load_rules
 from argolint.model import MISSING
+from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN
 from argolint.reports.document import ReportedEdit
 from argolint.reports.document import schema as report_schema
@@ -106,12 +106,12 @@ def _page(rule: Rule) -> str:
 def _sections(body: str) -> Iterator[tuple[str, str]]:
     """The paragraphs of a docstring under headings, as they stand; one without a heading belongs to the one before."""
     for paragraph in re.split(r"\n\n", body.strip("\n")):
-        found = re.match(rf"({'|'.join(_HEADINGS)}):[ \n]?", paragraph)
+        found = re.match(rf"({'|'.join(_HEADINGS)})(?:, ([^:\n]{{1,40}}))?:[ \n]?", paragraph)
         if found is None:
             yield "", paragraph + "\n"
             continue
         heading = _HEADINGS[found[1]]
-        rest = paragraph[found.end() :]
+        rest = (f"{found[2]}: " if found[2] else "") + paragraph[found.end() :]
         first = rest[:1] if heading == "Sources" else rest[:1].upper()
         yield heading, f"## {heading}\n\n{first}{rest[1:]}\n"
 
@@ -120,7 +120,7 @@ def _cases(rule: Rule) -> list[dict[str, Any]]:
     """What the rule's fixtures expect of it: findings with their message, fix and edit."""
     found = []
     for file in sorted((DOCS.parent / "tests" / "rules" / rule.id).glob("bad-*.yaml")):
-        data = yaml.load(file.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506  # a safe one
+        data = yaml.load(file.read_text(encoding="utf-8"), Loader=_LOADER)  # a safe one
         for case in data.get("expect") or ():
             if isinstance(case, dict) and case.get("message"):
                 kind, _, name = str(case.get("resource") or "").partition("/")

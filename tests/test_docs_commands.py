@@ -24,7 +24,9 @@ PAGES = sorted(
 )
 RUN = ["configuration", "suppression", "snapshots", "compare", "agents", "troubleshooting", "README"]
 """Pages whose consoles are run from the first command to the last, in one folder."""
-ELSEWHERE = re.compile(r"argolint (gate|serve|comment|publish|mcp|merge)\b|--(servers|all-contexts|dask|checkout|repo)\b")
+ELSEWHERE = re.compile(
+    r"argolint (gate|serve|comment|publish|mcp|merge)\b|--(servers|all-contexts|dask|checkout|repo)\b"
+)
 """What needs a repository, a forge, a cluster, several servers, or does not end; tests of their own run these."""
 
 

@@ -7,12 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from argolint.reports import document, formats
 from argolint.reports.causes import with_causes, worst_first
-from argolint.reports.formats import Style, app_name
+from argolint.reports.formats import Style
 from argolint.reports.formats.layout import visible
 from argolint.serve import agent_answers
 from tests.checkouts import app, finding, fragment, resource

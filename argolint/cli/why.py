@@ -74,7 +74,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
         *_across(one, wanted, servers, plan),
     ]
     outcome = suppress.apply(join(results, plan.rules), replace(run.suppressions, now=t.now()))
-    found = why.explain(read, outcome.findings, asked, _revisions(t, read))
+    found = why.explain(read, fleet, outcome.findings, asked, _revisions(t, read))
     found = _in_git(found, read, given)
     if as_json:
         click.echo(why.to_json(found).decode(), nl=False)

@@ -60,25 +60,6 @@ def shortened(text: str, limit: int = _SHOWN) -> str:
     return f"{whole[:head].rstrip()} … {whole[len(whole) - (limit - head - 3) :].lstrip()}"
 
 
-def telling(text: str, words: int = 10) -> str:
-    """What a sentence of few words may quote of a text: the last of its clauses that fit, else the beginning of the last one."""
-    line = excerpt(unwrap(text).innermost, 10_000)
-    kept: list[str] = []
-    count = 0
-    for clause in reversed(_CLAUSE.split(line)):
-        count += len(clause.split())
-        if count > words:
-            break
-        kept.insert(0, clause)
-    if kept:
-        return "".join(kept).lstrip("* ")
-    last = _CLAUSE.split(line)[-1].split()
-    return " ".join(last[:words]) + "…"
-
-
-_CLAUSE = re.compile(r"(?<=[:.,] )(?=\S)")
-
-
 @cache
 def _wrappers() -> re.Pattern[str]:
     entries = load(__package__, "wrappers.yaml")["before"]

@@ -247,6 +247,68 @@ class Gate(msgspec.Struct, frozen=True):
     fails: str = ""
 
 
+class ForecastVersion(msgspec.Struct, frozen=True):
+    """A product, what runs today and what it shall be; versions as text."""
+
+    product: str
+    today: str
+    then: str
+
+
+class ForecastCause(msgspec.Struct, frozen=True):
+    """What its findings (`findings[].cause`) have in common: the effect, the release with the change, where that is written down."""
+
+    cause: str
+    effect: Literal["breaks", "deletes", "looks-different", "stays", "hangs", "refuses"]
+    findings: Number
+    apps: Number
+    product: str = ""
+    since: str = ""
+    source: str = ""
+
+
+class ForecastLook(msgspec.Struct, frozen=True):
+    """What changes and no API tells whether it matters here: how to find out."""
+
+    cause: str
+    says: str
+    look: str
+    product: str = ""
+    since: str = ""
+    source: str = ""
+
+
+class ForecastStep(msgspec.Struct, frozen=True):
+    """One step of a plan or of a deletion: what happens to what, the command, and how to see that it worked.
+
+    Steps of one `turn` happen together, one turn after the other.
+    """
+
+    what: str
+    turn: Number
+    app: ReportedApp | None = None
+    resource: ReportedResource | None = None
+    command: str = ""
+    check: str = ""
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """What has not happened yet. Its findings are those of the report.
+
+    `versions` are the upgrades asked for, `about` names what is deleted or moved. `order` says in sentences what comes before what,
+    `unknown` what could not be known and why.
+    """
+
+    kind: Literal["upgrade", "delete", "prune", "move"]
+    versions: tuple[ForecastVersion, ...] = ()
+    about: tuple[str, ...] = ()
+    causes: tuple[ForecastCause, ...] = ()
+    order: tuple[str, ...] = ()
+    steps: tuple[ForecastStep, ...] = ()
+    look: tuple[ForecastLook, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
 class RanRule(msgspec.Struct, frozen=True):
     """A rule that was run, and the severity that its findings have unless it states another one."""
 
@@ -294,6 +356,7 @@ class Report(msgspec.Struct, frozen=True):
     rules: tuple[RanRule, ...] = ()
     trend: tuple[Point, ...] = ()
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
+    forecast: Forecast | msgspec.UnsetType = msgspec.UNSET
     stale: tuple[Stale, ...] | msgspec.UnsetType = msgspec.UNSET
 
 

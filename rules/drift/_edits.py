@@ -112,7 +112,7 @@ def in_live_order(app: App, resource: Resource, changes: Sequence[Change]) -> Fi
         resource,
         changes,
         f"Write the list{plural} in Git in the live order",
-        "where the order has a meaning, as of arguments, Git's may be the right one",
+        "check first that the order means nothing",
     )
 
 
@@ -180,5 +180,5 @@ def respect(app: App) -> Fix:
         "application",
         application_place(app),
         Edit("json-patch", sync_option(app, RESPECT)),
-        "holds for every ignored field of this application",
+        "syncs then keep every ignored field",
     )

@@ -36,8 +36,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} has entries at {listing(changes)} that the cluster added and Git does not have; a sync takes them away and pods"
-            " can no longer pull.",
+            f"The cluster added {listing(changes)} to {resource.id}; a sync takes it away, and pods can no longer pull images.",
             pointer=lists[0],
             fixes=(
                 drop(app, resource, empty, "Leave the empty list out of the manifest") if empty else None,

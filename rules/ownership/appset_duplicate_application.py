@@ -100,7 +100,7 @@ def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
         message = f'ApplicationSet {duplicate.sets[0]} generates Application "{duplicate.name}" twice, so {end}.'
     else:
         first, second = duplicate.sets[:2]
-        message = f'ApplicationSets {first} and {second} both generate Application "{duplicate.name}", so they overwrite each other or the second fails, and deleting either one deletes the Application.'
+        message = f'ApplicationSets {first} and {second} both generate Application "{duplicate.name}" and fight over it; deleting either one deletes it.'
     return Finding(
         message=message,
         at=Location(ref, ids[0]),
@@ -127,11 +127,11 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
     go = bool(dig(raw, "spec", "goTemplate"))
     if len(duplicate.sets) > 1:
         yield Fix(
-            f"Generate it by one set only: take its element out of {duplicate.sets[1]}",
+            f"Take its element out of {duplicate.sets[1]}",
             "application",
             f"ApplicationSet {duplicate.namespace}/{duplicate.sets[1]}",
             Edit("text", f"remove the generator element that yields {duplicate.name}\n"),
-            caveat="set spec.syncPolicy.preserveResourcesOnDeletion: true first, in a change of its own, or the objects go with the Application",
+            caveat="first set spec.syncPolicy.preserveResourcesOnDeletion: true, or its objects are deleted",
             effects=("deletes",),
         )
         return
@@ -141,13 +141,13 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
             "application",
             where,
             Edit("yaml", 'spec:\n  goTemplate: true\n  goTemplateOptions: ["missingkey=error"]\n'),
-            caveat="without goTemplate the text {{.x}} stays as it is, the same for every element; with it each {{x}} of the template must become {{.x}}",
+            caveat="each {{x}} of the template must then become {{.x}}",
         )
         return
     part = _distinct(raw, name, go=go)
     if not part:
         yield Fix(
-            "Put into the name what tells the elements apart",
+            "Put what tells the elements apart into the name",
             "application",
             where,
             Edit(
@@ -159,7 +159,7 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
         )
         return
     yield Fix(
-        "Put into the name what tells the elements apart",
+        "Put what tells the elements apart into the name",
         "application",
         where,
         Edit("yaml", f"spec:\n  template:\n    metadata:\n      name: '{name}-{part}'\n"),
@@ -168,10 +168,7 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
     )
 
 
-_RENAMED = (
-    "Applications that exist under the old name are deleted with their objects unless spec.syncPolicy.preserveResourcesOnDeletion: true"
-    " came first, in a change of its own"
-)
+_RENAMED = "first set spec.syncPolicy.preserveResourcesOnDeletion: true, or the old Applications are deleted with their objects"
 
 
 def _distinct(raw: Object, name: str, *, go: bool) -> str:

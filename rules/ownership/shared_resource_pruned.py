@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
+from argolint.application.tracked import tracking_of
+from argolint.edits.handover import take_over
 from argolint.edits.pruning import cascades, outlives, prunes
 
-from ._handover import take_over
 from ._sharing import claims
-from ._tracking import tracking_of
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -49,16 +49,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         names = " and ".join(f'"{other.name}"' for other in others)
         back = _back(others, fleet)
         if going:
-            fact = (
-                f"is owned by this Application, which is being deleted with its objects, while {names} still renders it"
-            )
-            end = f"so it is deleted under {names} {back}"
+            fact = f"goes with this Application, though {names} still renders it"
+            end = f"it is gone {back}"
         else:
-            fact = f"left the manifests of this Application, which owns the live object, while {names} still renders it"
-            how = "automated pruning" if prunes(app, resource, fleet) == "automatic" else "a sync with prune"
-            end = f"so {how} deletes it under {names} {back}"
+            fact = f"left its owner, though {names} still renders it"
+            how = "auto-sync" if prunes(app, resource, fleet) == "automatic" else "a sync with prune"
+            end = f"{how} deletes it {back}"
         yield Finding(
-            message=f"{resource.id} {fact}, {end}.",
+            message=f"{resource.id} {fact}: {end}.",
             at=Location(app.ref, resource.id),
             severity="error" if going or prunes(app, resource, fleet) == "automatic" else "warning",
             confidence="proven" if resource.live_known else "likely",
@@ -95,8 +93,8 @@ def _ours(app: App, resource: Resource, fleet: Fleet) -> bool:
 def _back(others: tuple[AppRef, ...], fleet: Fleet) -> str:
     healing = [fleet.by_ref[ref] for ref in others]
     if any(a.self_heal for a in healing):
-        return "until its self-heal makes it again"
-    return "until its next commit" if any(a.automated for a in healing) else "until someone syncs that"
+        return "until self-heal makes it again"
+    return "until the next commit" if any(a.automated for a in healing) else "until the next sync by hand"
 
 
 def _evidence(app: App, resource: Resource, others: tuple[AppRef, ...], fleet: Fleet) -> Iterator[str]:
@@ -112,11 +110,11 @@ def _handover(resource: Resource, taker: AppRef, fleet: Fleet) -> Fix:
     tracking = tracking_of(resource.live, fleet)
     guarded = "FailOnSharedResource=true" in fleet.by_ref[taker].sync_options
     return Fix(
-        f'Hand it over to "{taker.name}" before this Application lets it go',
+        f'Hand it over to "{taker.name}" first',
         "live",
         str(resource.id),
         Edit("command", take_over(resource.id, taker, tracking.by if tracking and guarded else "")),
-        caveat="run it before the change is merged; self-heal of this Application must not take the object back meanwhile",
+        caveat="run it before the change is merged",
     )
 
 

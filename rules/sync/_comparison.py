@@ -23,6 +23,7 @@ from ._objects import object_named
 from ._options import compare_options
 from ._refusals import refusal_fixes
 from ._sources import pointer_of_source, source_in, usual_revision
+from ._webhooks import service_of
 
 _ABSENT = re.compile(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
 _OF_SOURCE = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
@@ -44,9 +45,10 @@ class Meaning:
     cause: str
     fact: str
     said: Mapping[str, str]
+    whole: bool = False
 
 
-_UNKNOWN = Meaning("unknown", "unknown", "Argo CD gives no reason that is known", {})
+_UNKNOWN = Meaning("unknown", "unknown", "its reason is in no catalogue", {})
 
 
 def classify(message: str) -> Meaning:
@@ -56,19 +58,20 @@ def classify(message: str) -> Meaning:
     if found is None:
         return _of_dry_run(message) if where == "server-side-diff" else _UNKNOWN
     named = {name: excerpt(value, 200) for name, value in found.facts.items()}
-    return Meaning(found.entry.advice, found.entry.cause, found.entry.sentence(named), named)
+    whole = any(f"${name}" in found.entry.says for name, value in named.items() if value)
+    return Meaning(found.entry.advice, found.entry.cause, found.entry.sentence(named), named, whole)
 
 
 def _of_dry_run(message: str) -> Meaning:
     """What the API server refuses in the dry run of a server-side diff, by the words that it has for a sync as well."""
     refused = refusal(message)
     why = refused.says if refused else "the API server refuses the object"
-    return Meaning("refused", "diff", f"the cluster refuses the dry run of the server-side diff because {why}", {})
+    return Meaning("refused", "diff", f"the dry run of its server-side diff is refused, since {why}", {})
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What an error of a comparison says. `fact` completes "… cannot be compared, since"; `pointer` leads into the Application."""
+    """What an error of a comparison says. `fact` completes "… cannot sync:", and is `whole` where it names what the message names; `pointer` leads into the Application."""
 
     name: str
     cause: str
@@ -76,6 +79,7 @@ class Read:
     pointer: str
     resource: Resource | None
     fixes: tuple[Fix, ...]
+    whole: bool
 
 
 def read(app: App, fleet: Fleet, message: str) -> Read:
@@ -110,6 +114,7 @@ def read(app: App, fleet: Fleet, message: str) -> Read:
         pointer,
         resource,
         (*first, *(fix for topic in topics for fix in advice(__package__, f"comparison-error/{topic}", facts))),
+        entry.whole,
     )
 
 
@@ -174,6 +179,7 @@ def _facts(
     ref = revision or "HEAD"
     read = {**_groups(), **entry.said}
     address = _address(message, repo)
+    service = service_of(message)
     place = read["file"] or read["directory"]
     return {
         **read,
@@ -200,6 +206,10 @@ def _facts(
         "cluster": app.cluster,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "repo": address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
+        "service_namespace": service[0],
+        "service": service[1],
+        "group": read["group"] or read["api"].partition("/")[0],
+        "helm_version": base if text_at(source, "helm", "version") else "",
         "repo_login": _login(address or repo, chart if not address else ""),
         "path": path or ".",
         "folder": path or ".",

@@ -41,7 +41,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     told = enumerated([str(wave) for wave in waves])
     yield Finding(
-        message=f"{len(children)} child Applications of {app.ref} have waves {told}, but Argo CD has no health check of Applications, so all start at once.",
+        message=f"The waves {told} of {len(children)} child Applications of {app.ref} order nothing, since Argo CD has no health check of Applications.",
         at=Location(app.ref),
         evidence=(
             "resourceOverrides of the settings has no health check for argoproj.io/Application, and the children have no health in the list",

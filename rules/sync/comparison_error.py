@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Follows, Location, Object, Rule, Symptom
-from argolint.messages import quoted, unwrap
+from argolint.messages import in_passing
 from argolint.redaction import excerpt, without_secrets
 from argolint.relations import Complaint, resolved
 from argolint.values import text_at
@@ -52,7 +52,7 @@ def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding
     known = found.name == "health-version"
     why = found.fact if known else "a health check fails"
     yield Finding(
-        message=f'Argo CD compares application {app.ref} and cannot tell its health, since {why}: "{quoted(unwrap(condition.message).said)}".',
+        message=in_passing(f"Argo CD cannot tell the health of application {app.ref}: {why}", condition.message),
         at=Location(app.ref),
         cause=found.cause if known else "unknown",
         evidence=tuple(_evidence(condition)),
@@ -64,11 +64,10 @@ def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding
 def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     message = condition.message
     found = read(app, fleet, message)
-    told_of = f" ({found.resource.id})" if found.resource and found.cause == "diff" else ""
-    parts = unwrap(message)
-    shown = quoted(parts.innermost if found.cause == "diff" else parts.said)
+    at = f" at {found.resource.id}" if found.resource and found.cause == "diff" else ""
+    said = f"Application {app.ref} cannot sync{at}: {found.fact}"
     return Finding(
-        message=f'Application {app.ref} cannot be compared, since {found.fact}{told_of}: "{shown}", so its sync status is Unknown and nothing is synced.',
+        message=f"{said}." if found.whole else in_passing(said, message),
         at=Location(app.ref, None, found.pointer),
         cause=found.cause,
         evidence=tuple(_evidence(condition)),
@@ -81,12 +80,14 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             *([Symptom.condition("SyncError")] if _operation_says_so(app) else []),
             *left_missing(app),
         ),
-        follows=_follows(found.cause, source_in(app, message)),
+        follows=_follows(app, found.cause, source_in(app, message)),
     )
 
 
-def _follows(cause: str, source: Object) -> tuple[Follows, ...]:
-    """A repository that Argo CD may not read, for all applications that come from it."""
+def _follows(app: App, cause: str, source: Object) -> tuple[Follows, ...]:
+    """What all applications share: a cluster that Argo CD cannot read, or a repository that it may not read."""
+    if cause == "cluster":
+        return (Follows.common(f"Argo CD cannot read cluster {app.cluster}.", "cluster", app.cluster),)
     repository = without_secrets(text_at(source, "repoURL"))
     if cause != "auth" or not repository:
         return ()

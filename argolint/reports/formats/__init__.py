@@ -20,6 +20,7 @@ from argolint.errors import ArgolintError, UsageError
 from argolint.host.folder import FileError
 from argolint.host.plain_text import harmless
 from argolint.reports.document import (
+    ForecastStep,
     Report,
     ReportedApp,
     ReportedEdit,
@@ -235,7 +236,7 @@ def shown(node: T, clean: Callable[[str], str] = plain) -> T:
     if isinstance(node, str):
         return cast(T, clean(node))
     if isinstance(node, msgspec.Struct):
-        within = plain_lines if isinstance(node, ReportedEdit) else clean
+        within = plain_lines if isinstance(node, ReportedEdit | ForecastStep) else clean
         values = {name: getattr(node, name) for name in node.__struct_fields__}
         cleaned = {name: shown(value, within) for name, value in values.items()}
         changed = {name: value for name, value in cleaned.items() if value is not values[name]}

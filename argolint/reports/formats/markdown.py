@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
+from argolint.model import DESTINATION
 from argolint.reports.causes import causes_of, with_causes
 from argolint.reports.document import (
     Gate,
@@ -29,6 +30,7 @@ from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resou
 from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
 from argolint.reports.formats.fixes import MASKED, is_masked
 from argolint.reports.formats.hunks import hunk
+from argolint.reports.formats.layout import unanswered
 from argolint.reports.formats.links import of_line
 from argolint.reports.ownership.diagrams import MERMAID_NODES, mermaid
 from argolint.reports.ownership.findings import held
@@ -50,6 +52,10 @@ _MARK = {"error": "🔴", "warning": "🟠", "info": "🔵"}
 
 def render(report: Report, style: Style) -> str:
     """The comment. Findings have at least two thirds of the room, diffs have the rest; where there are few, it is short."""
+    if report.forecast:
+        from argolint.reports.formats import forecast_markdown
+
+        return forecast_markdown.render(report, style)
     report = with_causes(report)
     groups = [group for _, group in causes_of(report)]
     findings = [f for group in groups for f in group]
@@ -185,13 +191,15 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
     if gate and gate.unlisted:
         yield from ("", *(f"- left out: {text(line)}" for line in gate.unlisted))
     if not report.complete:
+        failures = [f for f in report.failures if f.stage != DESTINATION]
         yield from (
             "",
             "⚠️ **Incomplete**, some things could not be looked at:",
-            *map(_failure, report.failures[:_NAMED]),
+            *(_cut(f"- {text(said[:_VALUE])}") + f" → {text(hint[:_VALUE])}" for said, hint in unanswered(report)),
+            *map(_failure, failures[:_NAMED]),
         )
-        if report.failures[_NAMED:]:
-            yield f"- and {len(report.failures) - _NAMED} more"
+        if failures[_NAMED:]:
+            yield f"- and {len(failures) - _NAMED} more"
     yield ""
 
 
@@ -261,11 +269,11 @@ def _changed(finding: ReportedFinding, gate: Gate | None) -> Iterable[str]:
         for change in app.changes if app.app == finding.app else ():
             if change.resource == finding.resource and change.fields:
                 near = [f for f in change.fields if _related(f.pointer, finding.pointer)]
-                yield from _block("diff", list(hunk((near or change.fields)[:_FIELDS])))
+                yield from block("diff", list(hunk((near or change.fields)[:_FIELDS])))
                 return
     source = finding.source
     if source is not None and source.excerpt and source.excerpt_from and source.line:
-        yield from _block("yaml", [*source.excerpt])
+        yield from block("yaml", [*source.excerpt])
 
 
 _FIELDS = 5
@@ -332,12 +340,12 @@ def _fix(fix: ReportedFix) -> Iterable[str]:
     if fix.before:
         yield "First:"
         yield ""
-        yield from _block("sh", steps_before(fix))
+        yield from block("sh", steps_before(fix))
     lines = as_text(fix.edit).splitlines()
     if fix.edit.kind == "text":
         yield from _prose(lines)
         return
-    yield from _block({"json-patch": "yaml", "yaml": "yaml", "command": "sh"}[fix.edit.kind], lines)
+    yield from block({"json-patch": "yaml", "yaml": "yaml", "command": "sh"}[fix.edit.kind], lines)
 
 
 _STEP = re.compile(r"\s*(\d{1,2})[.)]\s+(?=\S)")
@@ -347,7 +355,7 @@ def _prose(lines: Sequence[str]) -> Iterable[str]:
     """Advice: numbered steps as a list, other lines as paragraphs, and what is indented or holds a template as a block."""
     steps = [line for line in lines if line.strip()]
     if any("{{" in line or line.startswith("  ") for line in steps):
-        yield from _block("text", lines)
+        yield from block("text", lines)
         return
     for line in steps[:_BLOCK_LINES]:
         found = _STEP.match(line)
@@ -360,7 +368,7 @@ def _prose(lines: Sequence[str]) -> Iterable[str]:
 _LONG = 600
 
 
-def _block(language: str, lines: Sequence[str]) -> Iterable[str]:
+def block(language: str, lines: Sequence[str]) -> Iterable[str]:
     """A fence longer than any run of backticks inside; a cut says so."""
     shown = [_cut(line, _VALUE) for line in lines[:_BLOCK_LINES]]
     if lines[_BLOCK_LINES:]:
@@ -382,7 +390,7 @@ def _app(app: GateApp) -> str:
     if app.notes:
         lines.append("")
     if app.changes:
-        lines += _block("diff", list(_diff(app.changes)))
+        lines += block("diff", list(_diff(app.changes)))
     return "\n".join((*lines, "</details>", "", ""))
 
 

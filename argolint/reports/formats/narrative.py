@@ -11,6 +11,7 @@ from argolint.reports.formats.fixes import fix_lines
 from argolint.reports.formats.frames import source_lines
 from argolint.reports.formats.layout import paint, wrapped
 
+_OBJECTS = 4  # of a step that are named
 _WIDTH = 10  # of the words in front: `desired`, `because`, `involved`
 
 
@@ -27,6 +28,8 @@ def render(why: Why, style: Style) -> str:
         lines += ["", *_links(links, number, style)]
     if not why.chain:
         lines += ["", "Argo CD shows nothing wrong with it." if why.also else "Nothing is wrong with it."]
+    if why.steps:
+        lines += ["", paint("Order of a sync", style, bold=True), *_steps(why, style)]
     if why.also:
         lines += ["", paint("Also found", style, bold=True)]
         lines += [line for finding in why.also for line in _finding("", finding, style)]
@@ -36,6 +39,20 @@ def render(why: Why, style: Style) -> str:
 def _said(word: str, text: str, style: Style) -> Iterator[str]:
     label = f"  {word:{_WIDTH}}"
     yield from wrapped(f"{label}{text}", style, hang=" " * len(label))
+
+
+def _steps(why: Why, style: Style) -> Iterator[str]:
+    names = [f"{'' if step.phase == 'Sync' else f'{step.phase} '}wave {step.wave}" for step in why.steps]
+    width = max(map(len, names))
+    for name, step in zip(names, why.steps, strict=True):
+        objects = step.objects if style.verbose else step.objects[:_OBJECTS]
+        more = [f"{len(step.objects) - len(objects)} more"] if len(step.objects) > len(objects) else []
+        hooks = f" ({step.hooks} {'hook' if step.hooks == 1 else 'hooks'})" if step.hooks else ""
+        label = f"  {name:{width}}  "
+        text = f"{label}{', '.join([*map(resource_name, objects), *more])}{hooks}"
+        yield from wrapped(text, style, hang=" " * len(label))
+        for line in step.waits:
+            yield from wrapped(f"{' ' * len(label)}> {line}", style, hang=" " * (len(label) + 2))
 
 
 def _origin(origin: Origin, style: Style) -> Iterator[str]:

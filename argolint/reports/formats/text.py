@@ -9,18 +9,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
+from argolint.model import DESTINATION
 from argolint.reports.causes import causes_of, with_causes, worst_first
 from argolint.reports.document import Gate, Report, ReportedFailure, ReportedFinding, counted, page
-from argolint.reports.formats import Style, app_name, line_of, resource_name, subject_of
+from argolint.reports.formats import Style, app_name, forecast_text, line_of, resource_name, subject_of
 from argolint.reports.formats.blocks import Group, cause_block, named, screen
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
 from argolint.reports.formats.fixes import fix_lines
 from argolint.reports.formats.frames import frame_lines
-from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, wrapped
+from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, unanswered, wrapped
 
 
 def render(report: Report, style: Style) -> str:
     """The findings (one line with -q), what could not be looked at, and the summary."""
+    if report.forecast:
+        return forecast_text.render(report, style)
     return text(report, style, concise=False)
 
 
@@ -30,6 +33,7 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
         return " · ".join([*([_gate_line(report.gate)] if report.gate else []), one_line(report, style)]) + "\n"
     report = with_causes(report)
     style = replace(style, lines=0) if concise or style.full or style.verbose or style.group_by else style
+    head = [*_unanswered(report, style), *_stale(report, style)]
     tail = _short(list(_tail(report, style)), style)
     groups: list[Group] = []
     if style.statistics:
@@ -41,9 +45,9 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
     else:
         every = causes_of(report)
         longest = max(len(list(ending(report, style, part))) for part in (every, every[:1], every[:3]))
-        taken = len(tail) + longest + len(list(_stale(report, style)))
+        taken = len(head) + len(tail) + longest
         lines, groups = screen(report, style, max(_LEAST, style.lines - taken) if style.lines else 0)
-    return "\n".join((*_stale(report, style), *lines, *tail, *ending(report, style, groups))) + "\n"
+    return "\n".join((*head, *lines, *tail, *ending(report, style, groups))) + "\n"
 
 
 _LEAST = 8
@@ -58,6 +62,15 @@ def _short(lines: list[str], style: Style) -> list[str]:
     return [*lines[: _TAIL - 2], f"… {len(lines) - _TAIL + 2} more lines with --full", ""]
 
 
+def _unanswered(report: Report, style: Style) -> Iterator[str]:
+    """Clusters that are down: much of what follows may come of that."""
+    for said, hint in (found := list(unanswered(report))):
+        yield from wrapped(f"{paint('not looked at', style, fg='magenta')}  {said}", style, hang="  ")
+        yield from wrapped(f"→ {hint}", style, indent="  ", hang="    ")
+    if found:
+        yield ""
+
+
 def _stale(report: Report, style: Style) -> Iterator[str]:
     """What every other finding rests on comes first."""
     for old in report.stale or ():
@@ -69,11 +82,11 @@ def _stale(report: Report, style: Style) -> Iterator[str]:
 def _tail(report: Report, style: Style) -> Iterator[str]:
     """What could not be looked at, what the run has to say, and what the gate says next to its findings."""
     alike: dict[tuple[str, str, str | None], list[ReportedFailure]] = {}
-    for failure in report.failures:
+    for failure in (f for f in report.failures if f.stage != DESTINATION):
         alike.setdefault((failure.stage, _nameless(failure), failure.rule), []).append(failure)
     for failures in alike.values():
         yield from _failure(failures, style)
-    if report.failures:
+    if alike:
         yield ""
     for remark in report.remarks:
         yield from wrapped(remark, style)
