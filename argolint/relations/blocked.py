@@ -211,12 +211,18 @@ class _Sync:
                     found.setdefault((member.id.namespace, claim.name), []).append(member)
         return found
 
-    def that_need(self, other: Member) -> Iterator[Member]:
-        """The objects that do not become healthy without it."""
+    @cached_property
+    def _needing(self) -> Mapping[Member, Sequence[Member]]:
+        found: dict[Member, list[Member]] = {}
         for member in self.members:
             wait = wait_of(member.id.group, member.id.kind, self.fleet) if member.place < self._last else None
-            if wait is not None and any(known is other for _, known, _ in self.needed_by(member, wait)):
-                yield member
+            for _, known, _ in self.needed_by(member, wait) if wait else ():
+                found.setdefault(known, []).append(member)
+        return found
+
+    def that_need(self, other: Member) -> Sequence[Member]:
+        """The objects that do not become healthy without it."""
+        return self._needing.get(other, ())
 
     def all(self) -> Iterator[Blocked]:
         for member in self.members:
