@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import argolint
+from argolint import ACTION, DOCS, PUBLISHED
 from argolint.cli import session as common
 from argolint.cli.given import Given
 from argolint.cli.options import look_options, source_options
@@ -19,7 +20,6 @@ from argolint.cli.reading import collect
 from argolint.engine.config import DEFAULT_FILE, find
 from argolint.errors import UsageError
 from argolint.host.installed import Origin, origin
-from argolint.names import ACTION, DOCS, PUBLISHED
 from argolint.reports import formats as reporters
 from argolint.reports.baseline import baseline_of
 from argolint.sources.files import own_path
