@@ -32,9 +32,14 @@ _CI = {
     "github": ("github-workflow.yml", Path(".github/workflows/argolint.yml")),
     "gitlab": ("gitlab-ci.yml", Path("argolint.gitlab-ci.yml")),
 }
-_SCHEMA = f"{DOCS.replace('/blob/', '/raw/')}schema/config-1.json" if PUBLISHED else "argolint-config.json"
+_SCHEMA = f"{DOCS.replace('/blob/', '/raw/')}schema/config-1.json"
+_EDITORS = (
+    f"# yaml-language-server: $schema={_SCHEMA}"
+    if PUBLISHED
+    else "# Editors learn the keys from `argolint schema config >FILE` and a first line `# yaml-language-server: $schema=FILE`."
+)
 _CONFIGURATION = f"""\
-# yaml-language-server: $schema={_SCHEMA}
+{_EDITORS}
 # What argolint shows of this repository's applications. `argolint config` checks it and says what is in force.
 # Where to connect and with what token is not said here: pass --server, set ARGOCD_SERVER, or log in with `argocd login`.
 
