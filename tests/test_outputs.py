@@ -7,14 +7,16 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from argolint.gate.taken_back import change_first
 from argolint.reports import document, formats
 from argolint.reports.causes import with_causes, worst_first
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import visible
 from argolint.serve import agent_answers
-from tests.checkouts import app, finding, fragment, resource
+from tests.checkouts import app, finding, fragment, patch, resource
 from tests.checkouts import document as written
 from tests.conftest import recording, run_argolint
 
@@ -201,3 +203,57 @@ def test_advice_on_gitops_itself_is_shown_when_it_is_asked_for(tmp_path: Path) -
     ignored = "ignore:\n- {rule: floating-revision, reason: that is how we deploy}\n"
     (tmp_path / ".argolint.yaml").write_text(ignored)
     assert not {"suppression-unused", "floating-revision"} & rules()
+
+
+def gate(**fields: tuple[str | None, str | None]) -> document.Gate:
+    changed = tuple(document.GateField(pointer, *sides) for pointer, sides in fields.items())
+    changes = (document.GateChange(document.ReportedResource(**resource()), "changed", changed),)
+    touched = document.GateApp(document.ReportedApp(**app()), "changed", changes)
+    return document.Gate("main", "feature", 2, 0, 5, (touched,), fails="it brings immutable-field")
+
+
+def test_a_comment_on_two_findings_is_short_and_has_the_changed_field_first() -> None:
+    steps = "\n".join(
+        f"{n}. Do the step number {n}, and look at what it says before the next one." for n in range(1, 9)
+    )
+    advice = {
+        "title": "Go step by step",
+        "target": "live",
+        "where": "the cluster",
+        "edit": {"kind": "text", "content": steps},
+    }
+    many = [fragment("a: 1\n" * 30, title=f"Way {n}", caveat="It costs something. " * 10) for n in range(10)]
+    evidence = [f"line {n} of what was seen: {'x' * 200}" for n in range(20)]
+    found = [
+        finding(advice, *many, rule=rule, severity="error", fingerprint=mark * 16, evidence=evidence)
+        for rule, mark in (("immutable-field", "a"), ("invalid-spec", "b"))
+    ]
+    made = msgspec.structs.replace(
+        report(*found),
+        gate=gate(
+            **{"/spec/replicas": ("3", "5"), **{f"/data/k{n}": ('"old"', f'"{"new " * 40}"') for n in range(60)}}
+        ),
+    )
+    comment = formats.render(made, "markdown", Style())
+    assert len(comment.encode()) < 6_000
+    assert "## argolint: 2 new errors\n" in comment
+    assert "Findings already on `main` are not shown." in comment
+    assert "```diff\n  spec:\n-   replicas: 3\n+   replicas: 5\n```" in comment
+    first = comment.index("<summary>")
+    assert first < comment.index("```diff") < comment.index("it drifts") < comment.index("**Fix")
+    assert "\n1. Do the step number 1, and look" in comment, "a list and no block"
+    assert comment.count("<details open>") == 2
+
+
+def test_the_fix_of_a_refused_change_is_the_change() -> None:
+    beside = fragment("metadata: {annotations: {a: b}}", title="Add an annotation")
+    refused = finding(beside, rule="immutable-field", family="sync", severity="error", pointer="/spec/replicas")
+    made = msgspec.structs.replace(report(refused), gate=gate(**{"/spec/replicas": ("3", "5")}))
+    (changed,) = change_first(made).findings
+    assert [fix.title for fix in changed.fixes] == ["Leave /spec/replicas as it is on the base", "Add an annotation"]
+    assert changed.fixes[0].edit.content == [{"op": "replace", "path": "/spec/replicas", "value": 3}]
+    elsewhere = msgspec.structs.replace(report(refused), gate=gate(**{"/spec/other": ("3", "5")}))
+    assert change_first(elsewhere).findings[0].fixes[0].title == "Add an annotation"
+    own = finding(patch({"op": "replace", "path": "/spec/replicas", "value": 3}), family="sync", severity="error")
+    kept = msgspec.structs.replace(report(own), gate=gate(**{"/spec/replicas": ("3", "5")}))
+    assert len(change_first(kept).findings[0].fixes) == 1, "it is the change already"

@@ -351,7 +351,7 @@ def test_a_line_has_the_address_that_its_forge_gives_it(repo: str, address: str)
 
 
 def test_markdown_says_what_it_leaves_out() -> None:
-    big = _report(*(_finding("x" * 400, app=_app(f"a{n:04}")) for n in range(2000)))
+    big = _report(*(_finding("x" * 400, app=_app(f"a{n:04}"), fingerprint=f"{n:016x}") for n in range(2000)))
     comment = _render(big, "markdown")
     told = len(re.findall("<summary>🔴", comment))
     listed = len(re.findall(r"(?m)^- 🔴", comment))
@@ -416,7 +416,7 @@ def test_markdown_of_a_gate_keeps_a_third_of_the_room_for_diffs() -> None:
         r.GateApp(_app(f"a{n:03}"), "changed", (_change("web", r.GateField("/spec/replicas", "1", f'"{"y" * 200}"')),))
         for n in range(400)
     )
-    findings = tuple(_finding("x" * 400, app=_app(f"a{n:04}")) for n in range(400))
+    findings = tuple(_finding("x" * 400, app=_app(f"a{n:04}"), fingerprint=f"{n:016x}") for n in range(400))
     comment = _render(_report(*findings, gate=r.Gate("main", "b", 400, 0, 0, apps)), "markdown")
     assert len(comment.encode()) <= markdown.LIMIT
     shown = comment.count("```diff")

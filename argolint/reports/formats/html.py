@@ -289,15 +289,12 @@ def _chart(trend: Sequence[Point]) -> dict[str, Any]:
 
     ticks = [{"y": f"{height(n):.1f}", "n": f"{n:g}"} for n in (0, top / 2, top)]
     lines = []
-    for severity in reversed(SEVERITIES):
-        counts = [getattr(p.findings, severity) for p in trend]
-        points = [f"{_LEFT + i * step:.1f},{height(n):.1f}" for i, n in enumerate(counts)]
-        last = counts[-1] if counts else 0
-        lines.append({"severity": severity, "points": " ".join(points), "y": height(last), "last": last})
     placed = -99.0
-    for line in sorted(lines, key=lambda line: line["y"]):  # labels of equal numbers one below the other
-        placed = max(line["y"], placed + 13)
-        line["y"] = f"{placed:.1f}"
+    series = {severity: [int(getattr(p.findings, severity)) for p in trend] or [0] for severity in SEVERITIES}
+    for severity, counts in sorted(series.items(), key=lambda one: -one[1][-1]):
+        points = " ".join(f"{_LEFT + i * step:.1f},{height(n):.1f}" for i, n in enumerate(counts))
+        placed = max(height(counts[-1]), placed + 13)  # labels of equal numbers one below the other
+        lines.append({"severity": severity, "points": points, "y": f"{placed:.1f}", "last": counts[-1]})
     one_day = len({point.at[:10] for point in trend}) == 1
     days = [
         {"x": f"{_LEFT + i * step:.1f}", "day": trend[i].at[:16].replace("T", " ") if one_day else trend[i].at[:10]}
@@ -308,7 +305,7 @@ def _chart(trend: Sequence[Point]) -> dict[str, Any]:
 
 def _rounded(most: int) -> int:
     """The next even number of one digit and noughts, 2 at least."""
-    unit = 10 ** max(0, len(str(most)) - 1)
+    unit = int(10 ** max(0, len(str(most)) - 1))
     return max(2, next(n * unit for n in (1, 2, 4, 6, 8, 10) if n * unit >= most))
 
 

@@ -159,14 +159,13 @@ def _size(text: str) -> int:
 
 def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None) -> Iterable[str]:
     counts = Counter[str](f.severity for f in findings)
-    told = ", ".join(f"{counts[s]} {s}{'s' if counts[s] > 1 and s != 'info' else ''}" for s in _MARK if counts[s])
     new = "new " if gate else ""
+    told = [
+        f"{counts[s]} {new if n == 0 else ''}{s}{'s' if counts[s] > 1 and s != 'info' else ''}"
+        for n, s in enumerate(s for s in _MARK if counts[s])
+    ]
     yield MARKER
-    yield (
-        f"## argolint: {told} {new}".rstrip()
-        if findings
-        else f"## argolint: nothing {new}found ✅".replace("new found", "new")
-    )
+    yield f"## argolint: {', '.join(told)}" if findings else f"## argolint: nothing {'new' if gate else 'found'} ✅"
     yield ""
     if gate:
         yield f"**Fails** because {text(_cut(gate.fails))}." if gate.fails else "**Passes.**"
@@ -176,7 +175,7 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
         yield (
             f"{code(gate.base)} → {code(gate.head)} changes {_count(touched, 'application')}: "
             f"{_count(gate.new, 'new finding')}, {gate.fixed} fixed, {gate.unchanged} unchanged. "
-            "What stands on the base already is not listed."
+            f"Findings already on {code(gate.base)} are not shown."
         )
     else:
         yield f"{_count(report.summary.apps, 'application')} looked at."
@@ -229,10 +228,10 @@ def _cause(group: Sequence[ReportedFinding], gate: Gate | None) -> str:
         f"<details{opened}><summary>{_MARK[first.severity]} <b>{_in_html(first.rule)}</b>{cause} · "
         f"{_subject(first.app, first)}</summary>",
         "",
+        *_changed(first, gate),
         text(first.message),
         "",
         *_where(first),
-        *_changed(first, gate),
     ]
     fixes = next((f.fixes for f in group if f.fixes), ())
     lines += [line for fix in fixes[:1] for line in _fix(fix)]
