@@ -21,6 +21,7 @@ from dataclasses import replace
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Rule, Symptom
 from argolint.edits import set_field
 from argolint.edits.consequences import consequences
+from argolint.messages.wrapping import quoted
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, sh
 
@@ -60,7 +61,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     elif unreached := answered_by(app, "cluster-unknown"):
         yield _unreached(app, unreached)
     elif state.get("status") == "Failed" and "Unknown" in (app.sync_status, app.health.status):
-        reason = excerpt(str(state.get("message") or "no reason given"))
+        reason = quoted(str(state.get("message") or "no reason given"))
         blind = [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")]
         yield _finding(
             app,
@@ -73,7 +74,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _unreached(app: App, failed: Sequence[Failed]) -> Finding:
     """The last sync met the network where it asked the API server: what it says of kinds and objects proves nothing."""
-    reason = excerpt(failed[0].message)
+    reason = quoted(failed[0].message)
     again = Edit("command", f"argocd app sync {sh(app.ref.namespace)}/{sh(app.ref.name)}")
     why = "Argo CD does not try a revision again by itself whose sync has failed"
     sync = Fix("Sync again once it answers", "live", f"Application {app.ref}", again, why)
