@@ -185,6 +185,4 @@ def excerpt(text: str, limit: int = 240) -> str:
     """
     safe = without_secrets(_without_refused(text[:_READ]))
     line = " ".join(plain(safe).split()).rstrip(" .:")
-    if line[:1] == line[-1:] == '"' and line.count('"') == 2:  # the caller sets quotes of their own
-        line = line[1:-1].rstrip(" .:")
     return shorten(line, limit)
