@@ -324,6 +324,16 @@ def _causes(
             Edit("command", f"argocd app confirm-deletion {sh(app.ref)}"),
             caveat="deletes the object",
         )
+    elif trouble is not None and trouble.node.id.kind == "Pod" and trouble.verb == "start and fail":
+        pod = trouble.node.id
+        yield Fix(
+            "Read why its container ended, and repair that",
+            "manifest",
+            str(id_),
+            Edit(
+                "command", f"kubectl -n {sh(pod.namespace)} logs {sh(pod.name)} --all-containers --previous --tail=50"
+            ),
+        )
     else:
         kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
         where = f"-n {sh(id_.namespace)} " if id_.namespace else ""
