@@ -88,12 +88,12 @@ def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
         evidence=(f"condition {condition}",),
         fixes=(
             Fix(
-                "Let the controller judge the object again: touch it, then restart or upgrade the operator if the condition stays",
+                "Touch the object, so that its controller judges it again",
                 "live",
                 str(resource.id),
                 Edit(
                     "command",
-                    f"kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile=now && kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile-",
+                    f"kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile=now && kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile-   # restart or upgrade the operator if the condition stays",
                 ),
             ),
         ),
