@@ -65,7 +65,7 @@ def telling(text: str, words: int = 10) -> str:
 
     Programs write what they did before why it failed.
     """
-    line = _NOTHING.sub("", excerpt(unwrap(text).innermost, 10_000))
+    line = excerpt(unwrap(text).innermost, 10_000).removesuffix("<nil>").rstrip(" ,:")
     clauses = _CLAUSE.split(line)
     kept: list[str] = []
     count = 0
@@ -83,7 +83,6 @@ def telling(text: str, words: int = 10) -> str:
 
 
 _CLAUSE = re.compile(r"(?<=[:.] )(?=\S)")
-_NOTHING = re.compile(r"(?:[:,\s]|<nil>)+$")
 _SAYS_SOMETHING = 3
 
 
