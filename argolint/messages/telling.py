@@ -14,6 +14,8 @@ _QUOTED = 10
 """Words of a quotation; more are read in the evidence."""
 _LEAST = 3
 """A quotation of fewer words tells nothing that the sentence does not."""
+_NO_SENTENCE = ("Duplicate value", "Not found")
+"""Sorts of refused fields that are followed by the value alone."""
 _WORTH = 8
 """A quotation that must be cut to fewer is left to the evidence, where the sentence is whole without it."""
 _READ = 10_000
@@ -37,7 +39,8 @@ def telling(text: str, words: int = _QUOTED) -> str:
     refused = field_errors(text)
     if refused:
         first = refused[0]
-        return _cut(excerpt(f"{first.path}: {first.detail or first.sort}", _READ), words)
+        why = f"{first.sort}: {first.detail}" if first.sort in _NO_SENTENCE else first.detail or first.sort
+        return _cut(excerpt(f"{first.path}: {why}", _READ), words).replace('"', "'")
     line = _RETRIED.sub("", excerpt(unwrap(text).innermost, _READ))
     while (found := _BEFORE.match(line)) is not None:
         line = line[found.end() :]
