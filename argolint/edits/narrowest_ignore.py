@@ -59,7 +59,23 @@ def _joined(resource: Resource, pointers: Sequence[str]) -> list[str]:
         return isinstance(found, list) and not any(isinstance(item, Mapping) for item in found)
 
     joined = {parent for parent, number in parents.items() if number > 1 and plain(parent)}
-    return list(dict.fromkeys(p if (up := p.rpartition("/")[0]) not in joined else up for p in pointers))
+    found = list(dict.fromkeys(p if (up := p.rpartition("/")[0]) not in joined else up for p in pointers))
+    return found if len(found) <= _MOST else list(dict.fromkeys(_list_above(resource, p) for p in found))
+
+
+_MOST = 20
+"""Fields that an entry names one by one; of more the lists that they stand in are ignored whole."""
+
+
+def _list_above(resource: Resource, pointer: str) -> str:
+    """The outermost list on the way to the pointer; the pointer itself where there is none."""
+    tokens = split_pointer(pointer)
+    node: Json = resource.normalized or {}
+    for depth, token in enumerate(tokens):
+        if isinstance(node, list):
+            return join_pointer(*tokens[:depth])
+        node = get(node, join_pointer(token), None)
+    return pointer
 
 
 def _caveat(app: App, resource: Resource, fields: Mapping[str, list[str]], operations: Iterable[Object]) -> str:
