@@ -90,7 +90,7 @@ def test_another_destination_drops_the_name_that_it_contradicts() -> None:
     found = fixes("cluster-unknown", app, clusters=[{"server": "https://new.example.com", "name": "new"}])
     assert found[-1].edit.content == [
         {"op": "remove", "path": "/spec/destination/name"},
-        {"op": "add", "path": "/spec/destination/server", "value": "https://new.example.com"},
+        {"op": "replace", "path": "/spec/destination/server", "value": "https://new.example.com"},
     ]
 
 
@@ -193,14 +193,15 @@ def test_what_is_ignored_and_respected_is_told_neither_as_random_nor_as_dead() -
 
 def test_a_secret_that_was_never_synced_is_not_copied() -> None:
     fixture = testing.load_fixture(Path(__file__).parent / "rules/nondeterministic-secret/bad-wrapper-chart.yaml")
-    assert "get secret" in fixes("nondeterministic-secret", *fixture.data["apps"])[0].edit.content
+    assert "get secret" in fixes("nondeterministic-secret", *fixture.data["apps"])[0].before[0]
     for app in fixture.data["apps"]:
         for resource in app["resources"]:
             if resource["desired"]["kind"] == "Secret":
                 resource.pop("live", None)
-    made = fixes("nondeterministic-secret", *fixture.data["apps"])[0].edit.content
+    fix = fixes("nondeterministic-secret", *fixture.data["apps"])[0]
+    made = "\n".join((*fix.before, fix.edit.content))
     assert "get secret" not in made
-    assert "Secret airflow-webserver-secret-key is not live, so there is nothing to copy:" in made
+    assert "Secret airflow-webserver-secret-key is not live, so there is nothing to copy into" in made
     assert "create secret generic airflow-webserver-secret-key-pinned" in made
 
 

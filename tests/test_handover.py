@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argolint_rules.ownership._handover import released
 
 from argolint import testing
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, compare
+from argolint.edits.handover import released
 from argolint.engine import pipeline
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet

@@ -348,7 +348,7 @@ def test_airflow_before_a_key_came_is_not_told_to_set_it(version: str, absent: s
     assert f"rel-{absent}" not in named
 
 
-def test_before_any_key_the_first_version_that_knows_one_is_named() -> None:
+def test_before_any_key_the_oldest_version_seen_with_one_is_named() -> None:
     bitnami = next(c for c in CHARTS if c["chart"] == "airflow" and c["repositories"][0].endswith("/bitnami"))
     titles = {fix.title for f in findings(made(bitnami, "8.0.99")) for fix in f.fixes if fix.target == "helm-values"}
     assert titles == {'Set "auth.existingSecret"; if it is unknown, upgrade chart airflow to 8.1.0'}

@@ -74,9 +74,7 @@ def verify(
         return _with(replace(fix, verified=None, unverified=why), found)
     except Contradicted as fault:
         return replace(fix, verified=False, unverified=str(fault))
-    if (
-        fix.before
-    ):  # anyone who takes the edit alone, a program or `fix --write`, does the harm that the step is there for
+    if fix.before:  # who takes the edit alone, a program or `fix --write`, does the harm that the step prevents
         return _with(replace(fix, verified=None, unverified=_AFTER_ITS_STEP), {*found, *proven.effects})
     return _with(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
 

@@ -118,4 +118,5 @@ RULE = Rule(
     collect=collect,
     join=join,
     standing=True,
+    pedantic=True,
 )

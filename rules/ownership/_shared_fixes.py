@@ -11,12 +11,12 @@ import yaml
 
 from argolint import AppRef, Edit, Fix, Json
 from argolint.comparison import TRACKING_ID
+from argolint.edits import handover
 from argolint.model import FixTarget, Part
 from argolint.values import annotations_of, enumerated, items, joined
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import SYNC_OPTIONS
 
-from . import _handover as handover
 from ._sharing import Party, Shared
 
 _LONG = 6000

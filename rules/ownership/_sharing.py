@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
+from argolint.application.tracked import INSTALLATION_ID, tracking_of
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, differences
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
@@ -17,7 +18,7 @@ from argolint.values.kubernetes import is_secret, wave
 
 from ..shared.charts import Release
 from ._switches import switches
-from ._tracking import INSTALLATION_ID, is_tracking, listed_by, owner_of, refused_for, tracking_of
+from ._tracking import is_tracking, listed_by, owner_of, refused_for
 
 _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, LAST_APPLIED)
 

@@ -28,14 +28,15 @@ from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.application.shared_warnings import SharedWarning, shared_warnings
+from argolint.application.tracked import tracking_of
 from argolint.comparison import TRACKING_ID
 from argolint.edits.consequences import consequences
+from argolint.edits.handover import sync, untrack
 from argolint.values import annotations_of, labels_of, text_at
 from argolint.values.kubernetes import kubectl_name
 
-from ._handover import sync, untrack
 from ._installations import own_installation
-from ._tracking import is_tracking, owner_of, refused_for, tracking_of, warned_resources
+from ._tracking import is_tracking, owner_of, refused_for, warned_resources
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -39,6 +39,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits.handover import guard, unguard
 from argolint.edits.pruning import prunes
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.references import holders
@@ -46,7 +47,6 @@ from argolint.values import dig, enumerated
 from argolint.values.kubernetes import is_secret
 
 from ..shared.references import User, users
-from ._handover import guard, unguard
 from ._tracking import copied_tracking
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))

@@ -47,9 +47,9 @@ from argolint import (
 )
 from argolint.application.fleet import Claimant, Crossing
 from argolint.application.shared_warnings import shared_warnings
+from argolint.edits.handover import guard, sync, unguard
 from argolint.values import enumerated, sh
 
-from ._handover import guard, sync, unguard
 from ._installations import own_installation, own_label_key
 from ._tracking import is_tracking
 

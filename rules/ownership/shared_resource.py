@@ -49,6 +49,7 @@ from argolint import (
     Trial,
 )
 from argolint.application.shared_warnings import shared_warnings
+from argolint.application.tracked import tracking_of
 from argolint.redaction import HIDDEN, show_sides, without_secrets
 from argolint.values import below, enumerated
 from argolint.values.kubernetes import is_secret_data
@@ -56,7 +57,7 @@ from argolint.values.kubernetes import is_secret_data
 from ..shared.charts import releases
 from ._shared_fixes import fixed_names, fixes
 from ._sharing import Party, Shared, believed, content_differences, party, party_of, ref_of
-from ._tracking import own_names, owner_of, tracking_of, warned_resources
+from ._tracking import own_names, owner_of, warned_resources
 
 _READ = 8
 """How many claimants of one object are read for its content; the list tells the rest."""

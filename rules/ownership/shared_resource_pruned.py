@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
+from argolint.application.tracked import tracking_of
+from argolint.edits.handover import take_over
 from argolint.edits.pruning import cascades, outlives, prunes
 
-from ._handover import take_over
 from ._sharing import claims
-from ._tracking import tracking_of
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:

@@ -20,12 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
+from argolint.application.tracked import tracking_of
 from argolint.comparison import TRACKING_ID, managers
 from argolint.relations.makers import maker_of
 from argolint.values import dig
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
-from ._tracking import copied_tracking, tracking_of
+from ._tracking import copied_tracking
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
