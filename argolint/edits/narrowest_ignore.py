@@ -80,22 +80,20 @@ def _list_above(resource: Resource, pointer: str) -> str:
 
 def _caveat(app: App, resource: Resource, fields: Mapping[str, list[str]], operations: Iterable[Object]) -> str:
     blind = (
-        f"Argo CD no longer shows what {', '.join(fields['managedFieldsManagers'])} changes there"
+        f"hides what {', '.join(fields['managedFieldsManagers'])} changes there"
         if "managedFieldsManagers" in fields
-        else "Argo CD no longer shows a change of these fields, no matter who makes it"
+        else "hides every change of these fields"
     )
     adds = any(RESPECT in json.dumps(operation.get("value")) for operation in operations)
-    once = ", and Git's value counts only when the object is created" if adds or RESPECT in app.sync_options else ""
+    once = ", Git's too" if adds or RESPECT in app.sync_options else ""
     respected = adds or RESPECT in app.sync_options
     closed = (
-        f"; {RESPECT} keeps a custom resource's list whole: no later commit to it arrives"
+        "; no later commit to that list arrives"
         if respected and "jqPathExpressions" in fields and resource.group not in GROUPS
         else ""
     )
     others = len(application_rules(app.raw)) if adds else 0
-    wide = (
-        f"; {RESPECT} then holds for {others} other ignore {'entries' if others > 1 else 'entry'} too" if others else ""
-    )
+    wide = f"; {RESPECT} then holds for {others} other {'entries' if others > 1 else 'entry'} too" if others else ""
     return blind + once + closed + wide
 
 
