@@ -82,6 +82,21 @@ def templated(engine: str) -> Data:
     }
 
 
+def external_secret(**reference: Any) -> Data:
+    return {
+        "apiVersion": "external-secrets.io/v1",
+        "kind": "ExternalSecret",
+        "metadata": {"name": "db", "namespace": "shop"},
+        "spec": {"data": [{"secretKey": "a", "remoteRef": {"key": "k", **reference}}]},
+    }
+
+
+def applied(*objects: Data) -> Data:
+    """An application that applies server-side, next to an operator of 2.2."""
+    images = {"summary": {"images": ["ghcr.io/external-secrets/external-secrets:v2.2.0"]}}
+    return app("web", *objects, spec={"syncPolicy": {"syncOptions": ["ServerSideApply=true"]}}, status=images)
+
+
 def cron_job(success: str | None, active: int = 0) -> Data:
     return {
         "apiVersion": "batch/v1",
@@ -537,6 +552,12 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
         {"external_secrets": "0.16"},
         "ExternalSecret shop/db asks for template engine v1, which the operator no longer has and its CRD refuses.",
     ),
+    "null-byte-default": (
+        fleet(applied(external_secret()), version="v3.5.1"),
+        fleet(applied(external_secret(nullBytePolicy="Ignore")), version="v3.5.1"),
+        {"external_secrets": "2.4"},
+        "ExternalSecret shop/db of argocd/web turns OutOfSync at /spec/data/0/remoteRef: the CRD writes the default nullBytePolicy there, which a structured merge shows.",
+    ),
     "alibaba-removed": (
         fleet(
             app(
@@ -832,6 +853,15 @@ def test_an_object_that_the_api_server_refuses_may_end_the_comparison() -> None:
     (found,) = of(refused("v3.5.1", "ServerSideApply=true"), "dry-run-refused")
     assert (found.severity, found.confidence) == ("warning", "likely")
     assert not of(refused("v3.5.1", "Validate=true"), "dry-run-refused")
+
+
+def test_a_change_that_a_later_release_takes_back_counts_in_between_only() -> None:
+    data = fleet(applied(external_secret()), version="v3.5.1")
+    assert of(forecast(data, external_secrets="2.6"), "null-byte-default")
+    assert not of(forecast(data, external_secrets="2.7"), "null-byte-default")
+    assert not of(forecast(data, external_secrets="2.4", argocd="3.6"), "null-byte-default"), (
+        "no structured merge any more"
+    )
 
 
 PHASES = ("1-first-sync", "2-after-mutate", "3-after-commits")
