@@ -252,6 +252,12 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
         {"argocd": "3.0"},
         "ConfigMap shop/made bears the label app.kubernetes.io/instance of argocd/web without being in its manifests; Argo CD no longer shows it there, nor prunes it.",
     ),
+    "label-trouble-ends": (
+        fleet(app("a" * 64, config("a"))),
+        fleet(app("a" * 63, config("a"))),
+        {"argocd": "3.0"},
+        f"tracking-label-too-long no longer holds for argocd/{'a' * 64}, because labels no longer say what belongs to an application.",
+    ),
     "shared-unseen": (
         fleet(shared("api"), shared("web")),
         fleet(shared("api"), shared("web"), settings={"trackingMethod": "annotation+label"}),
@@ -797,6 +803,19 @@ def test_lists_that_the_account_may_not_see_are_named_with_what_they_hide() -> N
     assert found.unknown == (
         "kubernetes-version-label: not known, because the account may not see applicationsets (`applicationsets, get`)",
     )
+
+
+def test_an_account_that_may_not_see_clusters_is_told_what_that_hides() -> None:
+    budget = {
+        "apiVersion": "policy/v1beta1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "shop"},
+    }
+    found = unread(fleet(app("web", budget)), (Failure("clusters", "refused"),), kubernetes="1.30")
+    (line,) = found.unknown
+    assert line.startswith("removed-api-extensions-v1beta1")
+    assert "removed-api-policy-v1beta1" in line
+    assert line.endswith("because the account may not see clusters (`clusters, get`)")
 
 
 @pytest.mark.parametrize(
