@@ -187,7 +187,7 @@ def _unknown(untold: Mapping[str, tuple[str, ...]], rows: Sequence[Row]) -> Iter
         for need in untold.get(row.id, ()):
             by_need.setdefault(need, []).append(row.id)
     for need, ids in by_need.items():
-        yield f"{', '.join(ids)}: not known, because the account may not see {need} (`{need}, get`)"
+        yield f"{', '.join(dict.fromkeys(ids))}: not known, because the account may not see {need} (`{need}, get`)"
 
 
 def _finding(row: Row, hit: Hit) -> Finding:
