@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from argolint import __version__, names
+from argolint import ACTION as OWN_ACTION
+from argolint import __version__
 from argolint.application.fleet import IN_CLUSTER
 from argolint.reports.formats.markdown import MARKER
 from argolint.snapshots.http_server import ReplayServer
@@ -27,7 +28,7 @@ from .gitops import REPO, GitServer, commit, git
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 WORKFLOW = yaml.safe_load((ROOT / "templates" / "github-workflow.yml").read_text())
-ACTION_NAME = names.ACTION
+ACTION_NAME = OWN_ACTION
 GITLAB = yaml.safe_load((ROOT / "templates" / "gitlab-ci.yml").read_text())
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}

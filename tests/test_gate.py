@@ -89,7 +89,7 @@ def test_a_harmless_change_brings_nothing_and_shows_what_it_does(gate: Gate) -> 
         {"pointer": "/spec/template/spec/containers/0/image", "base": '"web:1"', "head": '"web:2"'}
     ]
     assert "## argolint: nothing new ✅" in gate.comment
-    assert '- "web:1"\n+ "web:2"' in gate.comment
+    assert "-           image: web:1\n+           image: web:2" in gate.comment
     assert "main → feature touches 1 application: 0 new, 0 fixed, " in ran.out
 
 

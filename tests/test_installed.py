@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from argolint import __version__, names
+from argolint import ACTION as OWN_ACTION
+from argolint import __version__
 from argolint.cli.init import filled
 from argolint.host import installed
 from argolint.host.installed import Origin
@@ -39,11 +40,11 @@ def package_of(came: Origin) -> str | None:
         (OURS, f"shop/lint@{COMMIT}", f"argolint @ git+https://github.com/shop/lint.git@{COMMIT}"),
         (
             Origin("1.2.3", COMMIT, "https://git.example.com/lint"),
-            f"{names.ACTION}@{COMMIT}",
+            f"{OWN_ACTION}@{COMMIT}",
             f"argolint @ git+https://git.example.com/lint@{COMMIT}",
         ),
-        (Origin("1.2.3", COMMIT), f"{names.ACTION}@{COMMIT}", None),
-        (Origin("1.2.3"), f"{names.ACTION}@v1.2.3", None),
+        (Origin("1.2.3", COMMIT), f"{OWN_ACTION}@{COMMIT}", None),
+        (Origin("1.2.3"), f"{OWN_ACTION}@v1.2.3", None),
     ],
 )
 def test_ci_files_name_the_argolint_that_writes_them(came: Origin, action: str, package: str | None) -> None:
@@ -55,7 +56,7 @@ def test_ci_files_name_the_argolint_that_writes_them(came: Origin, action: str, 
 def test_a_published_argolint_is_named_by_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installed, "PUBLISHED", True)
     came = Origin("1.2.3")
-    assert (came.action, came.requirement, came.can_be_fetched) == (f"{names.ACTION}@v1.2.3", "argolint==1.2.3", True)
+    assert (came.action, came.requirement, came.can_be_fetched) == (f"{OWN_ACTION}@v1.2.3", "argolint==1.2.3", True)
 
 
 def _installed(folder: Path, direct: object) -> PathDistribution:
@@ -113,7 +114,7 @@ def test_init_says_what_is_to_be_filled_in(tmp_path: Path) -> None:
     text = (tmp_path / ".github/workflows/argolint.yml").read_text()
     assert "@COMMIT" not in text
     commit = git(ROOT, "rev-parse", "HEAD").strip()
-    assert f"uses: {names.ACTION}@{commit} # argolint {__version__}" in text
-    assert f"`uses: {names.ACTION}@{commit}` names no place yet" in ran.out
+    assert f"uses: {OWN_ACTION}@{commit} # argolint {__version__}" in text
+    assert f"`uses: {OWN_ACTION}@{commit}` names no place yet" in ran.out
     ran = run_argolint("init", "--ci", "gitlab", cwd=tmp_path)
     assert "set the variable ARGOLINT_PACKAGE to git+https://HOST/PATH@COMMIT" in ran.out

@@ -17,7 +17,10 @@ CATCH_ALL = ("unexplained-drift", "unhealthy")
 
 @pytest.mark.parametrize("given", JOURNEYS, ids=lambda given: given["journey"])
 def test_the_cause_is_told_and_something_to_do(given: dict[str, Any]) -> None:
-    data = {"about": given["journey"], **{key: given[key] for key in ("apps", "server") if key in given}}
+    data: dict[str, Any] = {
+        "about": given["journey"],
+        **{key: given[key] for key in ("apps", "server") if key in given},
+    }
     outcome = testing.check(testing.Fixture(PATH, data), list(load_rules().values()))
     assert not outcome.failures
     told = [f for f in outcome.findings if f.rule in given["rule"]]

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from argolint import __version__, names
-from argolint.names import DOCS
+from argolint import DOCS, PACKAGE, __version__
 from scripts.release import archives, bom, packagers, verify, version
 from scripts.release import names as placeholders
 from scripts.release.names import Refused
@@ -82,7 +81,7 @@ def test_another_owner_is_one_file_and_one_command(tmp_path: Path) -> None:
         (tmp_path / name).write_text(then)
         assert not placeholders.pattern(vars(NAMES)).search(then), name
     assert [name for name, now, then in placeholders.texts(tmp_path) if now != then] == []
-    made = (tmp_path / "argolint/names.py").read_text()
+    made = (tmp_path / "argolint/__init__.py").read_text()
     assert "PUBLISHED = True" in made
     assert 'DOCS = "https://docs.example.com/"' in made
     workflow = (tmp_path / "templates/github-workflow.yml").read_text()
@@ -108,7 +107,7 @@ def test_a_name_that_cannot_be_one_is_refused(tmp_path: Path, old: str, new: str
 
 def test_the_package_says_where_it_comes_from() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["name"] == NAMES.package == names.PACKAGE
+    assert project["name"] == NAMES.package == PACKAGE
     assert project["urls"]["Source"] == NAMES.repository
     assert project["urls"]["Documentation"].startswith(DOCS)
     assert set(project["scripts"]) == {"argolint", "argocd-lint", "kubectl-argolint"}

@@ -1,4 +1,4 @@
-"""What a change brings: findings of both sides, told apart by fingerprint, and what the report says of them."""
+"""What a change brings: findings of both sides, kept apart by fingerprint, and what the report says of them."""
 
 from __future__ import annotations
 

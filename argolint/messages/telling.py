@@ -21,12 +21,12 @@ _READ = 10_000
 # What programs put before a reason without saying one; wrappers.yaml holds what no entry of a catalogue needs to see.
 _BEFORE = re.compile(
     r"^(?:error|fatal|ERROR|Error|execution error at \([^()]{1,200}\)|parse error at \([^()]{1,200}\)|Internal error occurred"
-    r"|admission webhook \"[^\"]{1,253}\" denied the request|[\w.-]{1,200} \"[^\"]{1,253}\" is (?:forbidden|invalid)|error when \w{1,20} \"[^\"]{0,400}\""
+    r"|admission webhook \"[^\"]{1,253}\" denied the request|[\w.-]{1,200} \"[^\"]{1,253}\" is (?:forbidden|invalid)|(?:from server for: )?\"/dev/shm/\d{1,20}\"|error when \w{1,20} \"[^\"]{0,400}\""
     r"|(?:Get|Post|Put|Patch|Head|GET|POST) \"[^\"]{1,500}\"):\s+(?=\S)"
 )
 _TEMPLATE = re.compile(r"^template: [^\s:]{1,300}:\d{1,6}(?::\d{1,6})?: (?:executing \"[^\"]{1,300}\" at (?=<))?")
 _NOTHING = re.compile(r"(?:[:,.\s]|<nil>)+$")
-_RETRIED = re.compile(r"\s*\(retried \d{1,9} times\)\.?$")
+_RETRIED = re.compile(r" ?\(retried \d{1,9} times\)\.?$")
 _HINTS = re.compile(
     r" (?:Please make sure you have the correct access rights|\(is 'helm' installed|Use --debug).*$| You may need to run [^:]*:?"
 )

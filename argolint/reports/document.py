@@ -369,12 +369,12 @@ class Report(msgspec.Struct, frozen=True):
     knowledge: Knowledge | msgspec.UnsetType = msgspec.UNSET
 
 
-_ADDRESS = re.compile(r"https?://[\w.:/~-]+")
+ADDRESS = re.compile(r"https?://[\w.:/~-]+")
 
 
 def page(of: ReportedApp) -> str:
     """The application's page in Argo CD's UI; empty where the server's address is no plain URL. It tells what `of` tells."""
-    if not _ADDRESS.fullmatch(of.server):
+    if not ADDRESS.fullmatch(of.server):
         return ""
     return f"{of.server}/applications/{quote(of.namespace, safe='')}/{quote(of.name, safe='')}"
 

@@ -137,12 +137,12 @@ def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
         )
     elif "no metrics returned from resource metrics API" in message or "did not receive metrics" in message:
         yield Fix(
-            f"Let metrics-server see the pods of {workload}: none of them runs and is ready, or it cannot read their nodes' kubelets",
+            f"Let metrics-server see ready pods of {workload}",
             "live",
             workload,
             Edit(
                 "command",
-                f"kubectl -n {sh(hpa.namespace)} top pods\nkubectl -n kube-system logs deploy/metrics-server --tail=20",
+                f"# none of them runs and is ready, or it cannot read their nodes' kubelets\nkubectl -n {sh(hpa.namespace)} top pods\nkubectl -n kube-system logs deploy/metrics-server --tail=20",
             ),
         )
     else:

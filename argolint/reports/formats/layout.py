@@ -69,7 +69,9 @@ def cut(lines: list[str], limit: int, style: Style) -> list[str]:
 
 
 def elided(text: str, style: Style) -> str:
-    """The text; of a word that no line of a screen holds, its two ends."""
+    """The text as a screen shows it: of a word that no line holds, its two ends. Elsewhere (no `lines`) it is whole."""
+    if not style.lines:
+        return text
     most = max(_NARROWEST, style.width) - 20
     if visible(text) <= most:
         return text

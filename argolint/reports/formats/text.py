@@ -43,7 +43,9 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
         lines = [line for section in _sections(report, style) for line in (*section, "")]
         groups = causes_of(report)
     else:
-        taken = len(head) + len(tail) + len(list(ending(report, style, causes_of(report))))
+        every = causes_of(report)
+        longest = max(len(list(ending(report, style, part))) for part in (every, every[:1], every[:3]))
+        taken = len(head) + len(tail) + longest
         lines, groups = screen(report, style, max(_LEAST, style.lines - taken) if style.lines else 0)
     return "\n".join((*head, *lines, *tail, *ending(report, style, groups))) + "\n"
 
