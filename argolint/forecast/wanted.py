@@ -48,9 +48,9 @@ def upgrades(
     forecast = Forecast(
         "upgrade",
         versions=report.versions(steps, {id_: version or "an unknown version" for id_, version in today.items()}),
-        causes=tuple(report.causes(found.rows, found.findings)),
+        causes=tuple(report.causes(found.rows, found.findings, steps)),
         order=tuple(upgrade.order(steps, found.findings)),
-        look=tuple(report.looks(found.look)),
+        look=tuple(report.looks(found.look, steps)),
         unknown=found.unknown,
     )
     return forecast, found
