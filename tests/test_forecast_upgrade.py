@@ -530,7 +530,7 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
             app("web", config("a")), version="v3.4.0", projects=[project(destinationServiceAccounts=[{"server": "*"}])]
         ),
         {"argocd": "3.5"},
-        "Whoever reads objects, events or logs of project default through Argo CD does so as its service accounts, which may lack the rights.",
+        "Reads of objects, events and logs of project default through Argo CD run as its service accounts, which may lack the rights.",
     ),
     "signature-keys": (
         fleet(
