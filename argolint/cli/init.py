@@ -45,7 +45,8 @@ _CONFIGURATION = f"""\
 
 # Which findings are shown, by rule, family or severity. All rules run and explain, whatever is shown.
 # select: [ownership, nondeterminism, secrets]
-# deselect: [floating-revision]
+# deselect: [external-secret-hot-interval]
+# pedantic: true  # also advice on GitOps itself, such as floating-revision
 
 # The least severity that ends a run with exit code 1: error, warning, info or never.
 # fail-on: error

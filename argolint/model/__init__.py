@@ -407,6 +407,8 @@ class Failure:
 
 UNREAD = frozenset({"server", "login"})
 """The stages of a failure that belongs to an Argo CD as a whole: nothing of it could be read."""
+DESTINATION = "destination"
+"""The stage of a failure of an application whose cluster does not answer Argo CD: it is said once for all of that cluster."""
 
 
 @dataclass(frozen=True, order=True, slots=True)

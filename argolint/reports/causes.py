@@ -115,7 +115,12 @@ def causes(findings: Sequence[ReportedFinding], titles: Mapping[Identity, str]) 
         )
         for mark, group in groups.items()
     ]
-    return tuple(sorted(made, key=lambda c: (WORST_FIRST.index(c.severity), -c.frees, -c.apps, -c.findings)))
+    return tuple(sorted(made, key=worth))
+
+
+def worth(cause: Cause) -> tuple[int, int, int, int]:
+    """What orders causes: the worst first, then what repairs most applications, then what touches most."""
+    return WORST_FIRST.index(cause.severity), -cause.frees, -cause.apps, -cause.findings
 
 
 def affected(finding: ReportedFinding) -> Iterator[ReportedApp]:

@@ -239,7 +239,7 @@ class Gate(msgspec.Struct, frozen=True):
     """What a change brings: `new` counts the report's findings, `fixed` those that base has and head lacks (`gone`).
 
     `unlisted` says which applications were left out, and why, one sentence each. `fails` says in one sentence why the gate does not
-    pass; it is empty when it does.
+    pass; it is empty when it does. `deletes` says what goes once the change is merged, one sentence each.
     """
 
     base: str
@@ -252,6 +252,7 @@ class Gate(msgspec.Struct, frozen=True):
     gone: tuple[ReportedFinding, ...] = ()
     unlisted: tuple[str, ...] = ()
     fails: str = ""
+    deletes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ForecastVersion(msgspec.Struct, frozen=True):
@@ -368,12 +369,12 @@ class Report(msgspec.Struct, frozen=True):
     knowledge: Knowledge | msgspec.UnsetType = msgspec.UNSET
 
 
-_ADDRESS = re.compile(r"https?://[\w.:/~-]+")
+ADDRESS = re.compile(r"https?://[\w.:/~-]+")
 
 
 def page(of: ReportedApp) -> str:
     """The application's page in Argo CD's UI; empty where the server's address is no plain URL. It tells what `of` tells."""
-    if not _ADDRESS.fullmatch(of.server):
+    if not ADDRESS.fullmatch(of.server):
         return ""
     return f"{of.server}/applications/{quote(of.namespace, safe='')}/{quote(of.name, safe='')}"
 

@@ -398,6 +398,16 @@ _CUT_OFF = re.compile(
 )
 
 
+def does_not_answer(error: ArgolintError, cluster: str, *, failed: bool) -> bool:
+    """True when the server could not ask a destination cluster: its address is in the server's words, or Argo CD says that it has
+    `failed` and they name no part of Argo CD."""
+    if not (isinstance(error, ApiError) and error.status >= 500 and _CUT_OFF.search(error.reason)):
+        return False
+    address = re.sub(r"^[a-z]+://", "", cluster).partition("/")[0]
+    host = address.rpartition(":")[0] or address
+    return (bool(host) and host in error.reason) or (failed and not _behind(error.reason))
+
+
 def _behind(reason: str) -> str:
     """The part of Argo CD that gave the server no answer, by the server's words; empty when it names none."""
     if not _CUT_OFF.search(reason):

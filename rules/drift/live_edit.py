@@ -16,13 +16,13 @@ Sources: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
 from argolint.application.applied import adopts, confirmed, not_stored
 from argolint.comparison import managers
-from argolint.values import sh
+from argolint.values import get, sh
 from argolint.values.kubernetes import argocd_name
 
-from ._edits import write_live
+from ._edits import remove, write_live
 from ._fields import finding, listing
 from ._grammar import hollow
 from ._writers import is_sort, known
@@ -52,6 +52,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
         f"Someone changed {listing(changes)} of {resource.id} with {tool.tool}; {undone} undoes it.",
         evidence=(f"edited by field manager {first.writer.manager!r}{when}",),
         fixes=(
+            _without_hollow(app, resource, changes),
             write_live(app, resource, changes, "Commit the live value, if it is right"),
             Fix(
                 "Or sync the object to Git's value",
@@ -62,6 +63,19 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
             ),
         ),
     )
+
+
+def _without_hollow(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
+    """Where Git holds an empty map in the place of what someone put there, it has nothing to say: it goes."""
+    there = [change.pointer for change in changes if _hollow_in_git(resource, change)]
+    if not there or len(there) < len(changes):
+        return None
+    return remove(app, resource, there, "Leave the empty field out of the manifest")
+
+
+def _hollow_in_git(resource: Resource, change: Change) -> bool:
+    held = get(resource.desired, change.pointer)
+    return isinstance(change.live, dict) and held is not MISSING and hollow(held)
 
 
 def _edit(resource: Resource, change: Change) -> Change | None:

@@ -18,9 +18,10 @@ from collections.abc import Iterator
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, narrowest_ignore
 from argolint.application.applied import by_argocd, not_stored
+from argolint.edits import application_place
 from argolint.edits.pruning import ignored_extraneous
-from argolint.redaction import excerpt
-from argolint.values import dig, sh, text_at
+from argolint.redaction import excerpt, show
+from argolint.values import dig, join_pointer, mapping, sh, text_at
 from argolint.values.kubernetes import argocd_name
 
 from ._edits import write_live
@@ -155,7 +156,27 @@ def _unshown(app: App) -> Finding:
         at=Location(app.ref),
         cause="namespace-metadata" if managed and not out else "unknown",
         confidence="likely" if managed and not out else "possible",
+        evidence=tuple(_wanted_of_namespace(app)) if managed and not out else (),
         explains=(Symptom.sync(),),
+        fixes=(_compared_namespace(app),) if managed and not out else (),
+    )
+
+
+def _wanted_of_namespace(app: App) -> Iterator[str]:
+    """The labels and annotations that the Application wants on its namespace."""
+    for field in ("labels", "annotations"):
+        for key, wanted in mapping(app.spec, "syncPolicy", "managedNamespaceMetadata", field).items():
+            yield f"managedNamespaceMetadata {field} {key}: {show(wanted, join_pointer('metadata', field, key))}"
+
+
+def _compared_namespace(app: App) -> Fix:
+    name = sh(app.destination_namespace)
+    return Fix(
+        "Find the label or annotation that differs, and take it out of managedNamespaceMetadata if it changes by itself",
+        "application",
+        application_place(app),
+        Edit("command", f"kubectl get namespace {name} -o jsonpath='{{.metadata.labels}}{{.metadata.annotations}}'"),
+        "ignoreDifferences does not reach them; a sync writes them",
     )
 
 

@@ -175,7 +175,7 @@ def _message(app: App, root: Root) -> str:
     many = head.kind in ("secret", "ca-bundle") and len({s.resource for s in root.own}) > 1
     changes = f"{_CHANGES[root.confidence, many and head.kind == 'secret']} at each render"
     rolled = any(s.kind in ("checksum", "stamp") and "/template/" in s.pointer for s in root.all)
-    then = "the pods restart for nothing" if rolled else "no sync ends the difference" if root.shown else ""
+    then = "the pods restart for nothing" if rolled else "it is soon OutOfSync again" if root.shown else ""
     match head.kind:
         case "secret":
             keys = [s.key for s in root.own if s.resource == head.resource and s.key != "data"]

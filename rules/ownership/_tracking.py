@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from argolint import App, Fleet, Resource, ResourceKey
+from argolint.application.applied import by_argocd
 from argolint.application.shared_warnings import SharedWarning
 from argolint.application.tracked import INSTALLATION_ID, tracking_of
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
@@ -110,7 +111,6 @@ def listed_by(app: App, key: ResourceKey) -> Resource | None:
 
 
 _DEPLOYERS = (
-    "argocd",
     "helm",
     "kubectl",
     "Terraform",
@@ -138,16 +138,16 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
         return False
     if not tracking.own:
         return True
-    known = {w.manager for w in managers(live)}
-    if any(manager.startswith(_DEPLOYERS) for manager in known):
-        return False
+    written = managers(live)
+    if any(by_argocd(w) or w.manager == "argocd" or w.manager.startswith(_DEPLOYERS) for w in written):
+        return False  # argocd-operator is none of Argo CD's own managers
     applied = annotations_of(live).get(LAST_APPLIED)
     if applied:
         origin = json_in(applied)
         if not isinstance(origin, dict):
             return False
         return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
-    return bool(known) or (resource.group, resource.kind) in _MACHINE_MADE
+    return bool(written) or (resource.group, resource.kind) in _MACHINE_MADE
 
 
 _SYNCERS = ("argocd-controller", "argocd-application-controller")

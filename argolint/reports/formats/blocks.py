@@ -80,7 +80,7 @@ def _brief(
     cause: Cause, findings: Sequence[ReportedFinding], style: Style, name: Callable[[ReportedApp], str]
 ) -> Iterator[str]:
     """What fits in few lines: the whole sentence, and the title of an error's first fix."""
-    yield from cut(list(_head(cause, findings, style, name, screen=True)), 2, style)
+    yield from cut(list(_head(cause, findings, style, name)), 2, style)
     yield from cut(list(_message(cause, findings, style)), _SENTENCE, style)
     yield from cut(list(_rules(findings, style, 1, brief=True)), 1, style)
     fix = next((fix for f in findings for fix in f.fixes[:1]), None)
@@ -118,7 +118,12 @@ def cause_block(
     following = [f for f in findings if f.message != cause.title]
     for finding in following if limit is None else following[:_FOLLOWING]:
         label = paint(rule_name(finding), style, bold=True)
-        yield from wrapped(f"· {name(finding.app)} {label}: {finding.message}", style, _INDENT, _INDENT + "  ")
+        yield from wrapped(
+            f"· {elided(name(finding.app), style)} {label}: {elided(finding.message, style)}",
+            style,
+            _INDENT,
+            _INDENT + "  ",
+        )
     if limit is not None and len(following) > _FOLLOWING:
         yield paint(f"{_INDENT}· and {len(following) - _FOLLOWING} more that follow from it", style, dim=True)
     fixes = next((f.fixes for f in findings if f.fixes), ())
@@ -127,18 +132,12 @@ def cause_block(
 
 
 def _head(
-    cause: Cause,
-    findings: Sequence[ReportedFinding],
-    style: Style,
-    name: Callable[[ReportedApp], str],
-    *,
-    screen: bool = False,
+    cause: Cause, findings: Sequence[ReportedFinding], style: Style, name: Callable[[ReportedApp], str]
 ) -> Iterator[str]:
     """The applications, and how many of them its repair mends."""
     names = list(dict.fromkeys(name(app) for f in findings for app in affected(f)))
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    shown = [elided(n, style) for n in names[:_NAMES]] if screen else names[:_NAMES]
-    told = [paint(", ".join(shown), style, bold=True) + more]
+    told = [paint(", ".join(elided(name, style) for name in names[:_NAMES]), style, bold=True) + more]
     if repaired := mended(cause, len(names)):
         told.append(repaired)
     label = paint(f"{cause.severity:7}", style, fg=SEVERITY[cause.severity])
@@ -167,5 +166,5 @@ def _rules(
     first = findings[0]
     told = [", ".join(ids[:rules]) + (f" and {len(ids) - rules} more" if len(ids) > rules else "")]
     at = " ".join(filter(None, (resource_name(first.resource) if first.resource else "", first.pointer)))
-    told += [number(len(findings), "finding")] if len(findings) > 1 else [at] if at and not brief else []
+    told += [number(len(findings), "finding")] if len(findings) > 1 else [elided(at, style)] if at and not brief else []
     yield from (paint(text, style, dim=True) for text in wrapped(" · ".join(told), style, indent=_INDENT))

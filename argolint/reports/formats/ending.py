@@ -17,7 +17,7 @@ from argolint.reports.document import (
 )
 from argolint.reports.formats import Style, app_name
 from argolint.reports.formats.blocks import Group, named
-from argolint.reports.formats.layout import cut, number, paint, rule_name, visible, wrapped
+from argolint.reports.formats.layout import cut, elided, number, paint, rule_name, visible, wrapped
 from argolint.values import sh
 
 _STARTS = 3
@@ -35,7 +35,7 @@ def ending(report: Report, style: Style, on_screen: Sequence[Group]) -> Iterator
         name = named(report)
         for place, (_, group) in enumerate(on_screen[:_STARTS]):
             lead = f"{paint('start here', style, bold=True)}  " if place == 0 else " " * 12
-            yield from cut(wrapped(_start(group, name), style, lead, " " * 12), 1, style)
+            yield from cut(wrapped(_start(group, name, style), style, lead, " " * 12), 1, style)
         first = on_screen[0][1][0] if on_screen else worst_first(report)[0]
         yield from _next(first, style)
     if any(fix.verified is not True for _, group in on_screen for f in group for fix in f.fixes[:1]):
@@ -50,9 +50,9 @@ UNTRIED = "✓ verified: replayed in memory, the finding was gone. Other fixes a
 """Said once, in place of a doubt next to each fix."""
 
 
-def _start(group: Sequence[ReportedFinding], name: Callable[[ReportedApp], str]) -> str:
+def _start(group: Sequence[ReportedFinding], name: Callable[[ReportedApp], str], style: Style) -> str:
     """A cause as its block calls it: the rule and the application."""
-    return f"{rule_name(group[0])} in {name(group[0].app)}"
+    return f"{rule_name(group[0])} in {elided(name(group[0].app), style)}"
 
 
 def _servers(report: Report, style: Style) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
+from argolint.model import DESTINATION
 from argolint.reports.causes import causes_of, with_causes, worst_first
 from argolint.reports.document import Gate, Report, ReportedFailure, ReportedFinding, counted, page
 from argolint.reports.formats import Style, app_name, forecast_text, line_of, resource_name, subject_of
@@ -16,7 +17,7 @@ from argolint.reports.formats.blocks import Group, cause_block, named, screen
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
 from argolint.reports.formats.fixes import fix_lines
 from argolint.reports.formats.frames import frame_lines
-from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, wrapped
+from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, unanswered, wrapped
 
 
 def render(report: Report, style: Style) -> str:
@@ -32,6 +33,7 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
         return " · ".join([*([_gate_line(report.gate)] if report.gate else []), one_line(report, style)]) + "\n"
     report = with_causes(report)
     style = replace(style, lines=0) if concise or style.full or style.verbose or style.group_by else style
+    head = [*_deletes(report, style), *_unanswered(report, style), *_stale(report, style)]
     tail = _short(list(_tail(report, style)), style)
     groups: list[Group] = []
     if style.statistics:
@@ -41,9 +43,11 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
         lines = [line for section in _sections(report, style) for line in (*section, "")]
         groups = causes_of(report)
     else:
-        taken = len(tail) + len(list(ending(report, style, causes_of(report)))) + len(list(_stale(report, style)))
+        every = causes_of(report)
+        longest = max(len(list(ending(report, style, part))) for part in (every, every[:1], every[:3]))
+        taken = len(head) + len(tail) + longest
         lines, groups = screen(report, style, max(_LEAST, style.lines - taken) if style.lines else 0)
-    return "\n".join((*_stale(report, style), *lines, *tail, *ending(report, style, groups))) + "\n"
+    return "\n".join((*head, *lines, *tail, *ending(report, style, groups))) + "\n"
 
 
 _LEAST = 8
@@ -58,6 +62,15 @@ def _short(lines: list[str], style: Style) -> list[str]:
     return [*lines[: _TAIL - 2], f"… {len(lines) - _TAIL + 2} more lines with --full", ""]
 
 
+def _unanswered(report: Report, style: Style) -> Iterator[str]:
+    """Clusters that are down: much of what follows may come of that."""
+    for said, hint in (found := list(unanswered(report))):
+        yield from wrapped(f"{paint('not looked at', style, fg='magenta')}  {said}", style, hang="  ")
+        yield from wrapped(f"→ {hint}", style, indent="  ", hang="    ")
+    if found:
+        yield ""
+
+
 def _stale(report: Report, style: Style) -> Iterator[str]:
     """What every other finding rests on comes first."""
     for old in report.stale or ():
@@ -66,14 +79,22 @@ def _stale(report: Report, style: Style) -> Iterator[str]:
         yield ""
 
 
+def _deletes(report: Report, style: Style) -> Iterator[str]:
+    """What a change deletes comes before what it breaks."""
+    for line in (report.gate.deletes or ()) if report.gate else ():
+        yield from wrapped(f"{paint('deletes', style, fg='red')}  {line}", style, hang="         ")
+    if report.gate and report.gate.deletes:
+        yield ""
+
+
 def _tail(report: Report, style: Style) -> Iterator[str]:
     """What could not be looked at, what the run has to say, and what the gate says next to its findings."""
     alike: dict[tuple[str, str, str | None], list[ReportedFailure]] = {}
-    for failure in report.failures:
+    for failure in (f for f in report.failures if f.stage != DESTINATION):
         alike.setdefault((failure.stage, _nameless(failure), failure.rule), []).append(failure)
     for failures in alike.values():
         yield from _failure(failures, style)
-    if report.failures:
+    if alike:
         yield ""
     for remark in report.remarks:
         yield from wrapped(remark, style)
