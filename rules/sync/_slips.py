@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from argolint import MISSING, Json, Object, Resource
 from argolint.values import below, join_pointer, mapping
@@ -45,9 +46,11 @@ def slips(obj: Object | None) -> Iterator[Slip]:
 
 
 def _of(pointer: str, held: Json, names: Iterable[str], within: str) -> Iterator[Slip]:
-    for name in held if isinstance(held, dict) and names else ():
+    for name in islice(held, _MOST) if isinstance(held, dict) and names else ():
         if name not in names and (near := difflib.get_close_matches(name[:_LONGEST], names, 1, cutoff=0.85)):
             yield Slip(pointer + join_pointer(name), near[0], within)
 
 
 _LONGEST = 60
+_MOST = 100
+"""Fields of one place that are looked at: no kind has half as many."""
