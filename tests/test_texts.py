@@ -62,7 +62,7 @@ def test_what_a_message_of_a_server_means_is_said_in_few_words() -> None:
     ("text", "wanted"),
     [
         (
-            'Failed to load target state: rpc error: code = Unknown desc = `helm template .` failed exit status 1: Error: execution error at (quay/templates/a.yaml:1:1): image.tag must be set',
+            "Failed to load target state: rpc error: code = Unknown desc = `helm template .` failed exit status 1: Error: execution error at (quay/templates/a.yaml:1:1): image.tag must be set",
             "image.tag must be set",
         ),
         (
@@ -73,7 +73,10 @@ def test_what_a_message_of_a_server_means_is_said_in_few_words() -> None:
             'Get "https://10.9.8.7:6443/version?timeout=32s": dial tcp 10.9.8.7:6443: connect: no route to host (retried 5 times).',
             "dial tcp 10.9.8.7:6443: connect: no route to host",
         ),
-        ("one two three four five six seven eight nine ten eleven", "one two three four five six seven eight nine ten…"),
+        (
+            "one two three four five six seven eight nine ten eleven",
+            "one two three four five six seven eight nine ten…",
+        ),
         ("", ""),
     ],
 )
