@@ -83,7 +83,8 @@ def group_of(source: str) -> str:
 def cases(folder: Path, every: int) -> Iterator[Mapping[str, Any]]:
     """Every Nth message of the census that wraps no other."""
     spec = importlib.util.spec_from_file_location("make_cases", folder / "make_cases.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     alone = (c for c in module.cases(str(folder / "templates.yaml"), "") if not c["x"])

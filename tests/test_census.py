@@ -18,7 +18,8 @@ KEPT: dict[str, Any] = knowledge.parse((ROOT / "tests" / "census.yaml").read_byt
 
 def _script() -> ModuleType:
     spec = importlib.util.spec_from_file_location("census", ROOT / "scripts" / "census.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
