@@ -142,7 +142,19 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
     store = store_of(app, fleet, resource, found)
     asked = str(get(resource.live, f"{remote_of(resource, found)}/version", None) or "")
     given = (
-        () if found.passing else tuple(hints(store, version, found.cause, found.topic, key_of(resource, found), asked))
+        ()
+        if found.passing
+        else tuple(
+            hints(
+                store,
+                version,
+                found.cause,
+                found.topic,
+                key_of(resource, found),
+                asked,
+                fleet.api_versions(app.cluster),
+            )
+        )
     )
     written = dig(resource.live, "status", "refreshTime")
     users = () if written else es.waiting(app, resource.namespace, es.target_name(resource.live))
