@@ -328,7 +328,13 @@ def _of_parts(resource: Resource) -> Iterator[Object]:
             yield from maps(part, "conditions")
 
 
-_CONSEQUENCES = ("ProgressDeadlineExceeded", "MinimumReplicasUnavailable", "ReplicaSetUpdated", "ListenersNotValid")
+_CONSEQUENCES = (
+    "ContainersNotReady",
+    "ProgressDeadlineExceeded",
+    "MinimumReplicasUnavailable",
+    "ReplicaSetUpdated",
+    "ListenersNotValid",
+)
 """What the controllers of workloads say of any trouble of their pods; another condition tells which one it is."""
 _BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid", "Conflicted")
 
