@@ -11,7 +11,7 @@ from argolint.reports.document import Cause, Report, ReportedApp, ReportedFindin
 from argolint.reports.formats import Style, app_name, line_of, resource_name
 from argolint.reports.formats.fixes import fix_lines, is_masked
 from argolint.reports.formats.frames import frame_lines
-from argolint.reports.formats.layout import SEVERITY, cut, elided, number, paint, rule_name, wrapped
+from argolint.reports.formats.layout import SEVERITY, cut, elided, number, paint, rule_name, visible, wrapped
 
 _INDENT = "         "
 _NAMES = 3
@@ -37,17 +37,22 @@ def screen(report: Report, style: Style, room: int = 0) -> tuple[list[str], list
     if not room:
         return [line for block in whole for line in (*block, "")], groups
     brief = [list(_brief(cause, group, style, name)) for cause, group in groups]
-    kept = sorted(_fitting(groups, [len(block) + 1 for block in brief], room))
-    spare = room - sum(len(brief[place]) + 1 for place in kept)
+    kept = sorted(_fitting(groups, [_rows(block, style) + 1 for block in brief], room))
+    spare = room - sum(_rows(brief[place], style) + 1 for place in kept)
     lines: list[str] = []
     for place in kept:
-        more = len(whole[place]) - len(brief[place])
+        more = _rows(whole[place], style) - _rows(brief[place], style)
         if len(kept) == len(groups) and more <= spare:
             lines += [*whole[place], ""]
             spare -= more
         else:
             lines += [*brief[place], ""]
     return lines, [groups[place] for place in kept]
+
+
+def _rows(block: Sequence[str], style: Style) -> int:
+    """The rows that a block takes of a terminal: what is to be pasted is longer than one."""
+    return sum(max(1, -(-visible(line) // max(1, style.width))) for line in block)
 
 
 def named(report: Report) -> Callable[[ReportedApp], str]:
