@@ -76,6 +76,11 @@ release: $(VENV)/.installed-dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[release]'
 	$(BIN)/python -m scripts.release --version "$(VERSION)" --out "$(or $(OUT),dist/release)" --base "$(BASE)"
 
+# What is known, rebuilt of its sources where a program makes it, and as a pack that an older argolint reads. KUBERNETES names a release.
+knowledge: $(VENV)/.installed-dev
+	sh scripts/kubernetes_defaults.sh $(KUBERNETES)
+	$(BIN)/python scripts/knowledge.py $(or $(OUT),dist/argolint-knowledge.json)
+
 # The image, built and tried: with Docker, Podman or buildah.
 image: $(VENV)/.installed-dev
 	PYTHON=$(CURDIR)/$(BIN)/python bash scripts/image.sh

@@ -28,8 +28,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from argolint.names import DOCS as DOCS
-
 if TYPE_CHECKING:
     from argolint.application.app import App
     from argolint.application.fleet import Fleet
@@ -62,6 +60,16 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
+
+# Names under which argolint is published, out of release.toml: `python -m scripts.release.names` writes them.
+REPOSITORY = "https://github.com/argolint/argolint"
+DOCS = "https://github.com/argolint/argolint/blob/main/docs/"
+ACTION = "argolint/argolint"
+PACKAGE = "argolint"
+IMAGE = "registry.example/argolint/argolint"
+CHARTS = "registry.example/argolint/charts"
+PUBLISHED = False
+"""Whether the owner of these names has said that they are theirs. Until then none of them is a place to install from."""
 
 # Names are imported when they are asked for: `argolint --help` needs none of them, and quick is a feature.
 _HOME = {

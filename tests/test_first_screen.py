@@ -173,7 +173,7 @@ def test_colour_follows_the_environment(pair: Path) -> None:
 
 def test_a_dash_is_standard_output_and_a_file_holds_what_the_screen_has(tmp_path: Path, pair: Path) -> None:
     check = ("check", "--snapshot", pair)
-    assert json.loads(run_argolint(*check, "-o", "json=-").out)["schema_version"] == "1.1"
+    assert json.loads(run_argolint(*check, "-o", "json=-").out)["schema_version"] == "1.2"
     file = tmp_path / "out.txt"
     screen = run_argolint(*check, "-o", "text", "-o", f"concise={file}", env={"COLUMNS": "100"}).out
     assert "web, api" in file.read_text() or "api, web" in file.read_text()

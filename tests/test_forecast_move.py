@@ -135,7 +135,10 @@ def test_an_application_outside_the_control_plane_is_called_by_both_names() -> N
 
 
 OWNED = {"ownerReferences": [NAMES["set"]]}
-SET = {"metadata": {"name": "fleet", "namespace": "argocd"}, "spec": {"template": {"metadata": {"name": "{{.name}}"}}}}
+SET: Data = {
+    "metadata": {"name": "fleet", "namespace": "argocd"},
+    "spec": {"template": {"metadata": {"name": "{{.name}}"}}},
+}
 
 
 def child(**more: Any) -> Data:
@@ -202,7 +205,7 @@ def others() -> dict[str, tuple[Data, Where, str]]:
     }
 
 
-CLUSTERS = [
+CLUSTERS: list[Data] = [
     {"server": "https://kubernetes.default.svc", "name": "in-cluster"},
     {"server": "https://b.example.com", "name": "b", "info": {"apiVersions": ["v1/ConfigMap", "v1/Service"]}},
 ]

@@ -28,12 +28,17 @@ Data = dict[str, Any]
 ARGO = Product("argocd", "Argo CD", ("2.14", "3.0", "3.3", "3.4", "3.6"))
 
 
-def forecast(data: Data, *, unread: tuple[Failure, ...] = (), **wanted: str) -> Upgrade:
+def forecast(data: Data, **wanted: str) -> Upgrade:
     """The forecast of a small Argo CD; products with a dash are written with an underscore."""
+    return unread(data, (), **wanted)
+
+
+def unread(data: Data, failures: tuple[Failure, ...], **wanted: str) -> Upgrade:
+    """The same where some lists could not be read."""
     t = FixtureTransport(data)
     fleet, _ = load_fleet(t)
     asked = {name.replace("_", "-"): version for name, version in wanted.items()}
-    return upgrades(t, fleet, unread, asked, Plan((), workers=1))[1]
+    return upgrades(t, fleet, failures, asked, Plan((), workers=1))[1]
 
 
 def of(found: Upgrade, cause: str) -> list[Finding]:
@@ -574,14 +579,14 @@ def test_a_table_with_a_mistake_says_which() -> None:
 
 
 def test_server_side_diff_of_3_6_ends_a_difference_of_the_structured_merge() -> None:
-    fields = {"f:spec": {"f:stages": {}}}
+    fields: Data = {"f:spec": {"f:stages": {}}}
     manager = {
         "manager": "argocd-controller",
         "operation": "Apply",
         "apiVersion": "shop.example.com/v1",
         "fieldsV1": fields,
     }
-    desired = {
+    desired: Data = {
         "apiVersion": "shop.example.com/v1",
         "kind": "Rollout",
         "metadata": {"name": "a", "namespace": "shop"},
@@ -703,7 +708,7 @@ def test_what_a_cluster_no_longer_serves_is_a_fault_of_today() -> None:
 
 def test_lists_that_the_account_may_not_see_are_named_with_what_they_hide() -> None:
     data = fleet(app("web", config("a")), version="v3.3.0")
-    found = forecast(data, argocd="3.4", unread=(Failure("applicationsets", "refused"),))
+    found = unread(data, (Failure("applicationsets", "refused"),), argocd="3.4")
     assert found.unknown == (
         "kubernetes-version-label: not known, because the account may not see applicationsets (`applicationsets, get`)",
     )

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import msgspec
 
+from argolint.cli import fix_opening as opening
 from argolint.cli import fix_text as told
 from argolint.cli import session as common
 from argolint.cli.connecting import read_lists
@@ -76,6 +77,13 @@ from argolint.values.decoding import json_value
     metavar="NAME",
     help="With --write: commit to this new branch, one commit a cause, and leave work tree and current branch alone.",
 )
+@click.option(
+    "--pull-request",
+    "page",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --branch: where the pull request's title and text are written [default: next to Git's own files].",
+)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @source_options
 @selection_options
@@ -92,6 +100,7 @@ def command(
     force: bool,
     unverified: tuple[str, ...],
     branch: str | None,
+    page: Path | None,
     output: str,
     **options: Any,
 ) -> int:
@@ -106,12 +115,16 @@ def command(
         raise UsageError(
             "--dry-run, --force, --unverified and --branch belong to --write", "name a checkout: --write DIR"
         )
+    if page and not branch:
+        raise UsageError("--pull-request belongs to --branch", "name the branch: --branch NAME")
+    opening.require_free(page)
     if force and branch:
         raise UsageError("--branch commits on top of what is committed", "leave out --force")
     if given.shard:
         raise UsageError("fixes are made from whole reports", "leave out --shard")
     opened = checkout.open_checkouts(targets)
     checkouts: tuple[Checkout, ...] = branches.at_head(opened, branch) if branch else opened
+    opened_by: list[opening.Opening] = []
     made, site = _read(saved, apps, given, checkouts)
     findings = worst_first(with_causes(made))
     choices = [
@@ -136,6 +149,7 @@ def command(
     held, wanted = allowed.split(choices, unverified)
     if branch:
         outcomes, texts = _committed(wanted, site, branch, dry_run=dry_run)
+        opened_by = [] if dry_run else list(_opening(outcomes, branch, page))
     else:
         arranged = edit.arrange(wanted, site, dirty=force)
         outcomes, texts = arranged.outcomes, arranged.texts
@@ -149,9 +163,15 @@ def command(
     if dry_run and output == "text":
         click.echo("".join(_diffs(texts, checkouts)), nl=False)
     if output == "json":
-        click.echo(told.as_json(all_told, findings=len(findings), written=not dry_run, branch=branch or ""), nl=False)
+        made_of = {"pull_requests": [one.as_json() for one in opened_by]} if branch else {}
+        click.echo(
+            told.as_json(all_told, findings=len(findings), written=not dry_run, branch=branch or "", more=made_of),
+            nl=False,
+        )
     else:
         click.echo(told.text(all_told, style), nl=False, err=dry_run)
+        for one in opened_by:
+            click.echo("\n".join(("", *one.lines())))
     click.echo(_summary(outcomes, len(texts), len(findings), dry_run=dry_run, branch=branch), err=True)
     return int(any(t.outcome.refused or t.group == "unverified" for t in all_told))
 
@@ -266,6 +286,17 @@ def _committed(
     if not dry_run:
         branches.write(steps, name, os.environ, Path.home())
     return tuple(outcomes), before
+
+
+def _opening(outcomes: Sequence[Outcome], branch: str, page: Path | None) -> Iterator[opening.Opening]:
+    """For each checkout that got commits: its pull request's text, written, and the commands that open it."""
+    placed = [o for o in outcomes if not o.why]
+    changed = sorted({where.root: where for o in placed for where, _ in o.files}.values(), key=lambda c: c.root)
+    for where in changed:
+        mine = [o for o in placed if any(c == where for c, _ in o.files)]
+        file = page.with_stem(f"{page.stem}-{where.root.name}") if page and len(changed) > 1 else page
+        written = opening.write(file, opening.page(mine), where)
+        yield opening.Opening(where, branch, where.git.current_branch() or "main", written)
 
 
 def _counted(chosen: int, findings: int) -> str:

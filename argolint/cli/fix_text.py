@@ -97,7 +97,9 @@ def doubts(fix: ReportedFix) -> Iterator[str]:
         yield f"caveat: {plain(fix.caveat)}"
 
 
-def as_json(told: Iterable[Told], *, findings: int, written: bool, branch: str = "") -> str:
+def as_json(
+    told: Iterable[Told], *, findings: int, written: bool, branch: str = "", more: Mapping[str, Any] | None = None
+) -> str:
     """One document with a list for each group."""
     groups: dict[str, list[dict[str, Any]]] = {group: [] for group in _TITLES}
     for one in told:
@@ -108,6 +110,7 @@ def as_json(told: Iterable[Told], *, findings: int, written: bool, branch: str =
         "findings": findings,
         "written": written,
         "branch": branch or None,
+        **(more or {}),
         **groups,
     }
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"

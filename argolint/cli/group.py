@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("argolint.cli.check", "Lint applications."),
     "why": ("argolint.cli.why", "Explain one application, object or field: Git, live, writer, way out."),
     "fix": ("argolint.cli.fix", "Print fixes, or write them into Git checkouts."),
+    "watch-fix": ("argolint.cli.watch_fix", "Wait until what was fixed is gone on the server."),
     "forecast": ("argolint.cli.forecast", "Say what an upgrade, a deletion or a move would do."),
     "owners": ("argolint.cli.owners", "Say who owns an object, and who else claims it."),
     "explain": ("argolint.cli.explain", "Show a rule's page."),

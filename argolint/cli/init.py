@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import argolint
+from argolint import ACTION, DOCS, PUBLISHED
 from argolint.cli import session as common
 from argolint.cli.given import Given
 from argolint.cli.options import look_options, source_options
@@ -19,7 +20,6 @@ from argolint.cli.reading import collect
 from argolint.engine.config import DEFAULT_FILE, find
 from argolint.errors import UsageError
 from argolint.host.installed import Origin, origin
-from argolint.names import ACTION
 from argolint.reports import formats as reporters
 from argolint.reports.baseline import baseline_of
 from argolint.sources.files import own_path
@@ -32,7 +32,14 @@ _CI = {
     "github": ("github-workflow.yml", Path(".github/workflows/argolint.yml")),
     "gitlab": ("gitlab-ci.yml", Path("argolint.gitlab-ci.yml")),
 }
-_CONFIGURATION = """\
+_SCHEMA = f"{DOCS.replace('/blob/', '/raw/')}schema/config-1.json"
+_EDITORS = (
+    f"# yaml-language-server: $schema={_SCHEMA}"
+    if PUBLISHED
+    else "# Editors learn the keys from `argolint schema config >FILE` and a first line `# yaml-language-server: $schema=FILE`."
+)
+_CONFIGURATION = f"""\
+{_EDITORS}
 # What argolint shows of this repository's applications. `argolint config` checks it and says what is in force.
 # Where to connect and with what token is not said here: pass --server, set ARGOCD_SERVER, or log in with `argocd login`.
 
@@ -49,7 +56,7 @@ _CONFIGURATION = """\
 
 # Another severity for a rule, and its own options (`argolint explain RULE` lists them).
 # rules:
-#   live-edit: {severity: error}
+#   live-edit: {{severity: error}}
 
 # Findings that are not shown, each with a reason and perhaps an end.
 # ignore:

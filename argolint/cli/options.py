@@ -42,9 +42,27 @@ def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     return apply
 
 
+def _take_knowledge(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
+    """Before anything is loaded that rests on what is known."""
+    if value is not None and not ctx.resilient_parsing:
+        from argolint.cli.knowledge import take
+
+        take(value)
+
+
 source_options = options(
     connection_options,
     servers_options,
+    click.option(
+        "--knowledge",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        envvar="ARGOLINT_KNOWLEDGE",
+        is_eager=True,
+        expose_value=False,
+        callback=_take_knowledge,
+        help="Take what is known of charts, versions and messages from this later pack.",
+    ),
     click.option(
         "--snapshot",
         "snapshots",

@@ -25,10 +25,14 @@ def command(as_json: bool) -> None:
 
 def facts() -> Iterator[tuple[str, str]]:
     """Names and versions, in the order in which they are printed."""
+    from argolint.cli.knowledge import take_settings
     from argolint.plugins import OWN, load_rules, providers
+    from argolint.values.knowledge import about
 
     yield "argolint", __version__
     yield "python", platform.python_version()
     rules = load_rules()
     others = [name for name in providers() if name != OWN]
     yield "rules", f"{len(rules)}" + (f", also of {', '.join(others)}" if others else "")
+    take_settings()
+    yield "knowledge", about().version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from dataclasses import replace
 from typing import Any
 
 from argolint.application.app import App, app_from_list
@@ -132,13 +133,16 @@ def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
     return any(chosen.rule.reads is not None and chosen.rule.reads(app, fleet, chosen.options) for chosen in rules)
 
 
+_MANAGED, _TREE = "managed-resources", "resource-tree"
+
+
 def _read(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
     """The application with its states and tree. One that is gone or forbidden is reported once.
 
     A refusal because of a condition (500 with its text) is no failure: the condition's finding answers it.
     """
     found: dict[str, Any] = {}
-    for stage, call in (("managed-resources", argocd.managed_resources), ("resource-tree", argocd.resource_tree)):
+    for stage, call in ((_MANAGED, argocd.managed_resources), (_TREE, argocd.resource_tree)):
         try:
             found[stage] = call(t, app.ref)
         except AuthError:
@@ -150,10 +154,11 @@ def _read(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
             if status in (403, 404):
                 break
     listed = sum(row.claimed for row in app.rows)
-    if listed and app.desired_known and found.get("managed-resources") == ():
+    if listed and app.desired_known and found.get(_MANAGED) == ():
         missing = f"the server sent no states, and its list names objects of this application: {listed}"
-        failures.append(Failure("managed-resources", missing, "run again; if it stays, look at this answer", app.ref))
-    return app.with_states(found.get("managed-resources"), found.get("resource-tree"))
+        failures.append(Failure(_MANAGED, missing, "run again; if it stays, look at this answer", app.ref))
+    read = app.with_states(found.get(_MANAGED), found.get(_TREE))
+    return replace(read, unanswered=_STATES - found.keys() if failures else frozenset())
 
 
 def _unanswered(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: str | None = None) -> Failure:
@@ -167,6 +172,7 @@ def _unanswered(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: 
     return Failure(DESTINATION, why, hint, app.ref)
 
 
+_STATES = frozenset((_MANAGED, _TREE))
 _ROUNDS = 3
 
 

@@ -337,7 +337,15 @@ def _kinds(own: Iterable[Taken]) -> str:
     counts: dict[str, int] = {}
     for taken in own:
         counts[taken.resource.kind] = counts.get(taken.resource.kind, 0) + 1
-    return enumerated([f"{n} {kind}" for kind, n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))], limit=6)
+    most = sorted(counts.items(), key=lambda c: (-c[1], c[0]))
+    return enumerated([f"{n} {_plural(kind) if n > 1 else kind}" for kind, n in most], limit=6)
+
+
+def _plural(kind: str) -> str:
+    """As Kubernetes names several of a kind."""
+    if kind.endswith("y") and not kind.endswith("ay"):
+        return f"{kind[:-1]}ies"
+    return f"{kind}es" if kind.endswith("s") and not kind.endswith("points") else kind.removesuffix("s") + "s"
 
 
 def _volumes(fate: Fate) -> Iterator[Finding]:

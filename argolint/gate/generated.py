@@ -45,7 +45,7 @@ def coming(fleet: Fleet, new: Sequence[str], repo: str) -> Iterator[str]:
             if fnmatchcase(folder, path) or set(path) & set("{[")
         ]
         if found:
-            yield f"{_named(made)}: makes a new Application of {plain(found[0])}, rendered by nobody yet"
+            yield f"{_named(made)}: makes a new Application of {plain(found[0])}, not rendered yet"
 
 
 def unseen(fleet: Fleet, apps: Iterable[App]) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _named(made: Object) -> str:
 
 
 def _is_of(repo: str, git: Object) -> bool:
-    """True where a generator reads the repository, or may: an address from another generator is known to nobody here."""
+    """True where a generator reads the repository, or may: an address from another generator is not known here."""
     url = text_at(git, "repoURL")
     return may_be_repository(repo, url) or bool(repo and "{{" in url)
 

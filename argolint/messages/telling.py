@@ -9,7 +9,7 @@ from argolint.messages.wrapping import unwrap
 from argolint.redaction import excerpt
 
 WORDS = 25
-"""A finding's message has at most so many words."""
+"""The most words of a finding's message."""
 _QUOTED = 10
 """Words of a quotation; more are read in the evidence."""
 _LEAST = 3
@@ -21,11 +21,12 @@ _READ = 10_000
 # What programs put before a reason without saying one; wrappers.yaml holds what no entry of a catalogue needs to see.
 _BEFORE = re.compile(
     r"^(?:error|fatal|ERROR|Error|execution error at \([^()]{1,200}\)|parse error at \([^()]{1,200}\)|Internal error occurred"
-    r"|admission webhook \"[^\"]{1,253}\" denied the request|[\w.-]{1,200} \"[^\"]{1,253}\" is (?:forbidden|invalid)|error when \w{1,20} \"[^\"]{0,400}\""
+    r"|admission webhook \"[^\"]{1,253}\" denied the request|[\w.-]{1,200} \"[^\"]{1,253}\" is (?:forbidden|invalid)|(?:from server for: )?\"/dev/shm/\d{1,20}\"|error when \w{1,20} \"[^\"]{0,400}\""
     r"|(?:Get|Post|Put|Patch|Head|GET|POST) \"[^\"]{1,500}\"):\s+(?=\S)"
 )
 _TEMPLATE = re.compile(r"^template: [^\s:]{1,300}:\d{1,6}(?::\d{1,6})?: (?:executing \"[^\"]{1,300}\" at (?=<))?")
-_RETRIED = re.compile(r"\s*\(retried \d{1,9} times\)\.?$")
+_NOTHING = re.compile(r"(?:[:,.\s]|<nil>)+$")
+_RETRIED = re.compile(r" ?\(retried \d{1,9} times\)\.?$")
 _HINTS = re.compile(
     r" (?:Please make sure you have the correct access rights|\(is 'helm' installed|Use --debug).*$| You may need to run [^:]*:?"
 )
@@ -40,16 +41,25 @@ def telling(text: str, words: int = _QUOTED) -> str:
     line = _RETRIED.sub("", excerpt(unwrap(text).innermost, _READ))
     while (found := _BEFORE.match(line)) is not None:
         line = line[found.end() :]
-    line = _TEMPLATE.sub("", _HINTS.sub("", line)).rstrip(" .")
-    if len(line.split()) <= words:
-        return line.replace('"', "'")
+    line = _NOTHING.sub("", _TEMPLATE.sub("", _HINTS.sub("", line)))
+    return _end(line, words).replace('"', "'")
+
+
+def _end(line: str, words: int) -> str:
+    """The last parts that fit; programs write what they did before why it failed."""
     tail = ""
     for part in reversed(line.split(": ")):
         longer = f"{part}: {tail}" if tail else part
         if len(longer.split()) > words:
+            before = part.split()
             break
         tail = longer
-    return (tail if len(tail.split()) >= _LEAST else _cut(line, words)).replace('"', "'")
+    else:
+        return line
+    if len(tail.split()) >= _LEAST or not tail:
+        return tail or _cut(" ".join(before), words)
+    left = before[len(tail.split()) - words :]
+    return f"{'…' if len(left) < len(before) else ''}{' '.join(left)}: {tail}"
 
 
 def quoting(said: str, text: str, after: str = "") -> str:

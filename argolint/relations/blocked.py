@@ -19,6 +19,7 @@ from argolint.model import Object, ResourceId, Want
 from argolint.relations.made import made_kinds, makers_of_kinds
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.named import hosts, named_jobs, written_secrets
+from argolint.relations.references import Reference
 from argolint.relations.waits import Wait, claims_of, is_idle, late_binding, needs, place_in, wait_of
 from argolint.sequence.order import MARKS, SYNC, SYNC_FAIL, Place, is_hook, phases_of, place_of
 from argolint.values import annotations_of, dig, get, text_at
@@ -59,6 +60,8 @@ class Member:
         if self.hook or self.absent:
             return True
         assert self.resource is not None
+        if get(self.manifest, "/spec/updateStrategy/type", None) == "OnDelete":
+            return False
         template = "/spec/template" if get(self.manifest, "/spec/template", None) is not None else "/spec"
         changes = (
             (*self.resource.changes, *self.resource.pending) if self.resource.modified or self.resource.pending else ()
@@ -135,11 +138,25 @@ def blocked(app: App, fleet: Fleet) -> tuple[Blocked, ...]:
     """Everything that waits for what comes later, in the order of the sync."""
     if app.deleting or not app.desired_known or not app.derive(in_steps):
         return ()
-    sync = _Sync(app, fleet, app.derive(members))
+    sync = app.derive(_sync, fleet)
     found = {(b.waiting.id, b.waiting.place, b.later.id): b for b in sync.all()}
     return tuple(
         sorted(found.values(), key=lambda b: (b.later.place, str(b.later.id), b.waiting.place, str(b.waiting.id)))
     )
+
+
+def movable(app: App, fleet: Fleet, pair: Blocked) -> tuple[bool, bool]:
+    """Whether the later object may come as early as the one that waits for it, and whether that one may come as late: nothing else is in the way."""
+    sync = app.derive(_sync, fleet)
+    wait = wait_of(pair.later.id.group, pair.later.id.kind, fleet)
+    needed = [known.place for _, known, _ in sync.needed_by(pair.later, wait)] if wait else []
+    early = all(place <= pair.waiting.place for place in needed)
+    late = all(m.place >= pair.later.place for m in sync.that_need(pair.waiting))
+    return early, late
+
+
+def _sync(app: App, fleet: Fleet) -> _Sync:
+    return _Sync(app, fleet, app.derive(members))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +211,19 @@ class _Sync:
                     found.setdefault((member.id.namespace, claim.name), []).append(member)
         return found
 
+    @cached_property
+    def _needing(self) -> Mapping[Member, Sequence[Member]]:
+        found: dict[Member, list[Member]] = {}
+        for member in self.members:
+            wait = wait_of(member.id.group, member.id.kind, self.fleet) if member.place < self._last else None
+            for _, known, _ in self.needed_by(member, wait) if wait else ():
+                found.setdefault(known, []).append(member)
+        return found
+
+    def that_need(self, other: Member) -> Sequence[Member]:
+        """The objects that do not become healthy without it."""
+        return self._needing.get(other, ())
+
     def all(self) -> Iterator[Blocked]:
         for member in self.members:
             wait = wait_of(member.id.group, member.id.kind, self.fleet) if member.place < self._last else None
@@ -202,7 +232,8 @@ class _Sync:
                 yield from self._of_pods(member) if wait.pods else ()
                 yield from self._of_claim(member)
 
-    def _of_references(self, member: Member, wait: Wait) -> Iterator[Blocked]:
+    def needed_by(self, member: Member, wait: Wait) -> Iterator[tuple[Reference, Member, How]]:
+        """What of this sync the object needs, by its references."""
         for reference in needs(member.manifest, wait):
             identity = place_in(reference, member.id.namespace)
             known, how = self._by_identity.get(identity), "reads"
@@ -210,14 +241,19 @@ class _Sync:
                 known, how = self._by_secret.get(identity[2:]), "made"
             if known is None and reference.kind in ("Secret", "ConfigMap"):
                 known, how = self._by_written.get(identity[2:]), "written"
-            if known is None or known.id == member.id or known.place <= member.place:
+            if known is not None and known.id != member.id:
+                yield reference, known, how  # type: ignore[misc]
+
+    def _of_references(self, member: Member, wait: Wait) -> Iterator[Blocked]:
+        for reference, known, how in self.needed_by(member, wait):
+            if known.place <= member.place:
                 continue
             name = f"{reference.kind} {reference.name}" if how != "reads" else ""
             says = f"{wait.says.removesuffix('it')}its {name}" if name and wait.says.endswith(" it") else wait.says
             # whether what a hook wrote is there shows nowhere: of a workload that is there it may well be
             absent = known.absent if how != "written" else member.absent
             sure = not wait.likely and how == "reads"
-            yield Blocked(member, known, how, reference.pointer, name, absent and member.starts, sure, says)  # type: ignore[arg-type]
+            yield Blocked(member, known, how, reference.pointer, name, absent and member.starts, sure, says)
 
     def _of_pods(self, member: Member) -> Iterator[Blocked]:
         """Jobs for which an init container waits, and Services that a hook calls."""

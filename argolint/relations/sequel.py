@@ -44,7 +44,8 @@ def options_of(app: App) -> Options:
 
 def played(app: App, fleet: Fleet) -> Played:
     """The next whole sync, where what waits for something later never gets it, and all else turns out well."""
-    stuck = {_identity(app, b.waiting.manifest) for b in app.derive(blocked, fleet) if b.now}
+    found = (b for b in app.derive(blocked, fleet) if b.now and (b.sure or b.how != "consumer"))
+    stuck = {_identity(app, b.waiting.manifest) for b in found}
     paused = {_identity(app, h.member.manifest) for h in halted(app, fleet)}
 
     def ends(task: Task) -> End:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 
 from argolint.application.fleet import Fleet
 from argolint.model import Json, Object
 from argolint.relations.references import Reference, namespaced, references
-from argolint.values import get
+from argolint.values import get, text_at
 from argolint.values.knowledge import load
-from argolint.values.kubernetes import group_of
 
 _OF_PODS = frozenset(
     "ConfigMap PersistentVolumeClaim PriorityClass Secret SecretProviderClass ServiceAccount StorageClass".split()
@@ -55,7 +55,18 @@ def _waits() -> Mapping[tuple[str, str], Wait]:
 def wait_of(group: str, kind: str, fleet: Fleet) -> Wait | None:
     """What an object of this kind waits for; None where Argo CD of this fleet calls it healthy at once, as far as is known."""
     found = _waits().get((group, kind))
-    return None if found is None or (found.since and not fleet.at_least(*found.since)) else found
+    if found is None or (found.since and not fleet.at_least(*found.since)):
+        return None
+    return None if fleet.derive(has_own_check, group, kind) else found  # what that check waits for is not known
+
+
+def has_own_check(fleet: Fleet, group: str, kind: str) -> bool:
+    """True when the settings of this Argo CD bring a health check of the kind (util/lua/lua.go: a key by name, or with wildcards)."""
+    name = f"{group}/{kind}" if group else kind
+    return any(
+        fnmatchcase(name, key) and any(text_at(entry, field) for field in ("healthLua", "health.lua"))
+        for key, entry in fleet.overrides.items()
+    )
 
 
 def is_idle(manifest: Object, wait: Wait) -> bool:
@@ -94,8 +105,3 @@ def claims_of(manifest: Object) -> Iterator[Reference]:
 def late_binding() -> frozenset[str]:
     """Storage classes of providers that are known to bind at the first consumer."""
     return frozenset(load(__package__, "storage_classes.yaml"))
-
-
-def is_of(manifest: Object, group: str, kind: str) -> bool:
-    """True for an object of this group and kind."""
-    return (group_of(manifest), manifest.get("kind")) == (group, kind)

@@ -22,7 +22,7 @@ from argolint.model.stats import Number, Stats
 from argolint.redaction import PRINTED, without_secrets
 from argolint.values.decoding import converted, json_value
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 
 
 class ReportedApp(msgspec.Struct, frozen=True):
@@ -158,6 +158,13 @@ class Tool(msgspec.Struct, frozen=True):
     version: str
 
 
+class Knowledge(msgspec.Struct, frozen=True):
+    """Which knowledge of charts, versions and messages the findings rest on, and the day of its last change."""
+
+    version: str
+    date: str
+
+
 class Server(msgspec.Struct, frozen=True):
     """`name` is how the user calls it, where the report is about several."""
 
@@ -232,7 +239,7 @@ class Gate(msgspec.Struct, frozen=True):
     """What a change brings: `new` counts the report's findings, `fixed` those that base has and head lacks (`gone`).
 
     `unlisted` says which applications were left out, and why, one sentence each. `fails` says in one sentence why the gate does not
-    pass; it is empty when it does.
+    pass; it is empty when it does. `deletes` says what goes once the change is merged, one sentence each.
     """
 
     base: str
@@ -245,6 +252,7 @@ class Gate(msgspec.Struct, frozen=True):
     gone: tuple[ReportedFinding, ...] = ()
     unlisted: tuple[str, ...] = ()
     fails: str = ""
+    deletes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ForecastVersion(msgspec.Struct, frozen=True):
@@ -358,6 +366,7 @@ class Report(msgspec.Struct, frozen=True):
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
     forecast: Forecast | msgspec.UnsetType = msgspec.UNSET
     stale: tuple[Stale, ...] | msgspec.UnsetType = msgspec.UNSET
+    knowledge: Knowledge | msgspec.UnsetType = msgspec.UNSET
 
 
 ADDRESS = re.compile(r"https?://[\w.:/~-]+")

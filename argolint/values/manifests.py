@@ -404,7 +404,7 @@ class _Reader:
             frame.key = None
 
     def _key(self, value: Json, present: dict[str, Any], untyped: set[str], event: Any) -> str:
-        """As JSON spells it: `1: a` and `true: b` are the keys "1" and "true". Beside `"1": c` Go's readers take either by chance."""
+        """As JSON spells it: `1: a` and `true: b` are the keys "1" and "true". Next to `"1": c` Go's readers take either by chance."""
         if isinstance(value, list | dict):
             raise _forbidden("a key is neither text nor a number", event)
         if value is None:

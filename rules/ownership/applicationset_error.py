@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
 from argolint.application.fleet import IN_CLUSTER
+from argolint.messages import in_passing
 from argolint.redaction import excerpt
 from argolint.values import maps, sh, text_at
 
@@ -92,7 +93,11 @@ def _finding(app: App, raw: Object, condition: Object) -> Finding:
     id_ = ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER)
     command = f"kubectl -n {sh(namespace)} get applicationset {sh(name)} -o jsonpath='{{.status.conditions}}'"
     return Finding(
-        message=f"ApplicationSet {namespace}/{name} {_FAILS[cause]}, so {_left(cause)} is made or updated.",
+        message=in_passing(
+            f"ApplicationSet {namespace}/{name} {_FAILS[cause]}",
+            text_at(condition, "message"),
+            f", so {_left(cause)} is made or updated",
+        ),
         at=Location(app.ref, id_),
         cause=cause,
         evidence=(

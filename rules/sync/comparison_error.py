@@ -8,6 +8,8 @@ to a repository, a `limit` of time or size, `argocd` itself, or `unknown`.
 Why it hurts: sync status is Unknown, nothing is synced or healed, and drift stays unseen. The error is remembered: after
 three failures the repo-server answers from its cache for an hour (`Manifest generation error (cached)`).
 
+A source hydrator that cannot render or push (`status.sourceHydrator`) is reported as well.
+
 How to fix: repair what the cause names, in Git or in the Application. Then refresh hard, so that the remembered error goes.
 
 Example: `targetRevision: release-2.3` where the repository has no such branch or tag.
@@ -22,10 +24,10 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Follows, Location, Object, Rule, Symptom
-from argolint.messages import in_passing
+from argolint.messages import in_passing, quoting
 from argolint.redaction import excerpt, without_secrets
 from argolint.relations import Complaint, resolved
-from argolint.values import text_at
+from argolint.values import mapping, text_at
 
 from ._comparison import read
 from ._objects import left_missing
@@ -42,6 +44,26 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         elif condition.type == "ComparisonError":
             said = Complaint(app, fleet, None, None, (condition.message,))
             yield resolved(_finding(app, fleet, condition), said)
+    hydration = mapping(app.status, "sourceHydrator", "currentOperation")
+    if hydration.get("phase") == "Failed":
+        yield _of_hydration(app, fleet, text_at(hydration, "message"))
+
+
+def _of_hydration(app: App, fleet: Fleet, message: str) -> Finding:
+    """What the source hydrator could not render or push: what Argo CD compares with stays as it was."""
+    found = read(app, fleet, message, dry=True)
+    known = found.name != "unknown"
+    said = f"Application {app.ref} is not hydrated, so new commits do not reach it"
+    return Finding(
+        message=(f"{said}: {found.fact}." if found.whole else in_passing(f"{said}: {found.fact}", message))
+        if known
+        else quoting(said, message),
+        at=Location(app.ref, None, found.pointer or "/spec/sourceHydrator"),
+        cause=found.cause,
+        evidence=(f"status.sourceHydrator.currentOperation: Failed: {excerpt(message, 600)}",),
+        fixes=found.fixes if known else (),
+        follows=_follows(app, found.cause, source_in(app, message, dry=True)),
+    )
 
 
 def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding]:

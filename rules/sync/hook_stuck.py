@@ -17,7 +17,6 @@ Sources: gitops-engine/pkg/sync/sync_context.go (the messages); argoproj/argo-cd
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -262,14 +261,13 @@ _GOALS = {
     "deletion of": "for {} to be deleted",
     "pruning confirmation of": "for someone to confirm the pruning of {}",
 }
-_SAID = re.compile(r'^(.*?): "(.*)"$', re.DOTALL)
 
 
 def _said(app: App, what: str, why: str) -> str:
     """Why the sync waits; what a server says of it is cut to what decides."""
-    found = _SAID.match(why)
-    said = f"The sync of application {app.ref} {what}{found[1] if found else why}"
-    sentence = quoting(said, found[2]) if found else f"{said}."
+    before, _, quoted = why.partition(': "')
+    said = f"The sync of application {app.ref} {what}{before}"
+    sentence = quoting(said, quoted.removesuffix('"')) if quoted else f"{said}."
     then = f"{sentence[:-1]}, so no other sync starts."
     return then if len(then.split()) <= WORDS else sentence
 
@@ -323,6 +321,16 @@ def _causes(
             f"Application {app.ref}",
             Edit("command", f"argocd app confirm-deletion {sh(app.ref)}"),
             caveat="deletes the object",
+        )
+    elif trouble is not None and trouble.node.id.kind == "Pod" and trouble.verb == "start and fail":
+        pod = trouble.node.id
+        yield Fix(
+            "Read why its container ended, and repair that",
+            "manifest",
+            str(id_),
+            Edit(
+                "command", f"kubectl -n {sh(pod.namespace)} logs {sh(pod.name)} --all-containers --previous --tail=50"
+            ),
         )
     else:
         kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()

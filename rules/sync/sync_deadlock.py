@@ -3,7 +3,7 @@
 What it finds: an object that does not become healthy, or a hook that does not complete, without an object that the same sync applies in a later
 wave or phase: a ConfigMap behind the Deployment that reads it, a ServiceAccount behind the PreSync hook that runs under it, a PostSync Job for which an
 init container waits, a claim that is bound at its first consumer and comes before it, an autoscaler before its Deployment. Also a workload that
-is paused in Git before the last wave, an object whose kind a controller makes from another object of the same sync, and a hook that is deleted only
+is paused in Git before the last wave, a child Application of an app of apps that needs a CRD or its namespace of a child of a later wave, an object whose kind a controller makes from another object of the same sync, and a hook that is deleted only
 when it fails. Error: the next sync stops there. Info: everything is there now, and a first sync (a new cluster) would stop. Hooks show in the rendered
 manifests (`--manifests`, or a pull request in the gate), or when their last run was left on the cluster.
 
@@ -26,15 +26,27 @@ Sources: Argo CD gitops-engine/pkg/sync/sync_context.go and sync_tasks.go, docs/
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Want
 from argolint.edits import annotate
 from argolint.edits.advice import advice
-from argolint.relations.blocked import Blocked, Halted, Member, blocked, derived_kinds, halted, in_steps, members
+from argolint.relations.blocked import (
+    Blocked,
+    Halted,
+    Member,
+    blocked,
+    derived_kinds,
+    halted,
+    in_steps,
+    members,
+    movable,
+)
 from argolint.relations.sequel import comes_to
-from argolint.sequence.order import PHASES, delete_policies
+from argolint.relations.siblings import Siblings, late_siblings
+from argolint.sequence.order import PHASES, SYNC, Place, delete_policies
 from argolint.values import annotations_of, dig, join_pointer, split_pointer, text_at
-from argolint.values.kubernetes import SYNC_OPTIONS, SYNC_WAVE
+from argolint.values.kubernetes import SYNC_OPTIONS, SYNC_WAVE, pod_spec
 
 _WAVE = join_pointer("metadata", "annotations", SYNC_WAVE)
 _POLICY = join_pointer("metadata", "annotations", "argocd.argoproj.io/hook-delete-policy")
@@ -56,6 +68,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _paused(app, one)
     if app.operation is None or not app.operation.failed:
         yield from _derived(app, fleet)
+    for pair in late_siblings(app, fleet):
+        yield _siblings(app, fleet, pair)
     for member in app.derive(members) if app.derive(in_steps) else ():
         if _stays(member):
             yield _left(app, member)
@@ -105,8 +119,9 @@ def _said_already(app: App, pair: Blocked) -> bool:
 
 
 def _severity(pair: Blocked) -> Severity:
-    guessed = pair.how in _GUESSED or (pair.how == "consumer" and not pair.sure)
-    return "info" if not pair.now else "warning" if guessed else "error"
+    if not pair.now or (pair.how == "consumer" and not pair.sure):
+        return "info"
+    return "warning" if pair.how in _GUESSED else "error"
 
 
 def _sentence(pair: Blocked, others: int) -> str:
@@ -114,7 +129,10 @@ def _sentence(pair: Blocked, others: int) -> str:
     end = "the sync stops there" if pair.now else "a first sync stops there"
     waiting, later = f"{pair.waiting} ({pair.waiting.place})", f"{pair.later} ({pair.later.place})"
     if pair.how == "consumer":
-        return f"{_begun(pair.waiting)} ({pair.waiting.place}) is bound only when a pod mounts it, and {later} follows it: {end}."
+        claim = f"{_begun(pair.waiting)} ({pair.waiting.place})"
+        if pair.sure:
+            return f"{claim} is bound only when a pod mounts it, and {later} follows it: {end}."
+        return f"{claim} comes before {later}, which mounts it: if its class binds at the first consumer, {end}."
     later = f"{_begun(pair.later)} ({pair.later.place})"
     if pair.how == "job":
         return f"{later} follows {waiting}{more}, whose init container waits for it: {end}."
@@ -136,7 +154,9 @@ def _evidence(app: App, fleet: Fleet, pairs: Sequence[Blocked]) -> Iterator[str]
                 else "it"
             )
             yield f"{pair.waiting.id}: {pair.pointer} names {names}"
-    if pairs[0].now:
+    if pairs[0].how == "consumer" and not pairs[0].sure:
+        yield "the volumeBindingMode of its storage class is not known here: kubectl get storageclass"
+    elif pairs[0].now:
         yield comes_to(app, fleet)
     else:
         there = (
@@ -163,14 +183,22 @@ def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked]) -> 
         topic = "sync-deadlock/late-hook" if later.hook else "sync-deadlock/early-hook"
         yield from advice(__package__, topic, facts, waiting.id)
         return
-    waits_itself = any(p.waiting.id == later.id and p.later.place > early for p in app.derive(blocked, fleet))
-    if first.how == "consumer" or waits_itself:
-        yield _into(waiting, later.place.wave, f"Put {waiting.id} into the wave of {later.id}, {later.place.wave}")
-    elif first.how == "job":
+    if first.how == "job":
         yield from advice(__package__, "sync-deadlock/job", facts, later.id)
+        return
+    may_come_early, may_come_late = movable(app, fleet, first)
+    brings = _into(later, early.wave, f"Bring {later.id} no later than what needs it, in wave {early.wave}")
+    puts = [
+        _into(p.waiting, later.place.wave, f"Put {p.waiting.id} into the wave of {later.id}, {later.place.wave}")
+        for p in pairs[:3]
+    ]
+    if first.how == "consumer" or (may_come_late and not (may_come_early and pod_spec(waiting.manifest)[0])):
+        yield from puts
+    elif may_come_early:
+        yield brings
     else:
-        title = f"Bring {later.id} no later than what needs it, in wave {early.wave}"
-        yield _into(later, early.wave, title)
+        yield replace(brings, caveat=f"what {later.id} needs itself has to come as early", safe=False)
+        yield from (replace(put, caveat=f"what needs {waiting.id} has to come as late", safe=False) for put in puts)
 
 
 def _into(member: Member, wave: int, title: str) -> Fix:
@@ -239,6 +267,24 @@ def _derived(app: App, fleet: Fleet) -> Iterator[Finding]:
         )
 
 
+def _siblings(app: App, fleet: Fleet, pair: Siblings) -> Finding:
+    brought = f"{pair.brought.kind} {pair.brought.name}"
+    title = f"Give Application {pair.late.name} an earlier wave than {pair.early.name}, {pair.early.wave - 1}"
+    return Finding(
+        message=f"Child {pair.early.name} (wave {pair.early.wave}) needs {brought}, which only child {pair.late.name} (wave {pair.late.wave}) brings: a first sync stops there.",
+        at=Location(app.ref, pair.late.id),
+        cause="child",
+        severity="info",
+        confidence="likely",
+        evidence=(
+            "the settings have a health check for Applications, so a wave waits for its children",
+            f"Application {pair.early.name} cannot sync without it, and stays Missing",
+        ),
+        related=(Related(app.ref, pair.early.id, role="dependent"),),
+        fixes=(_into(Member(pair.late.id, Place(SYNC, pair.late.wave), False, pair.late), pair.early.wave - 1, title),),
+    )
+
+
 def _stays(member: Member) -> bool:
     """A hook that stays after it has succeeded, under a name that its next run wants too."""
     named = bool(text_at(member.manifest, "metadata", "name"))
@@ -268,5 +314,5 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
-    causes=("claim", "hook-calls", "hook-stays", "job-waits", "kind", "order", "suspended"),
+    causes=("child", "claim", "hook-calls", "hook-stays", "job-waits", "kind", "order", "suspended"),
 )

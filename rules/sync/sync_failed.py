@@ -2,7 +2,7 @@
 
 What it finds: an operation that failed, or an error condition, that no more specific rule explains. The server's reason is
 sorted into a cause: `quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation`
-(the API server refused the object), `timeout`, `unknown`. A failure that is history, since all is in sync at another
+(the API server refused the object), `timeout`, `terminated` (someone ended it), `unknown`. A failure that is history, since all is in sync at another
 revision now, is not reported; one that comes from an object's health is reported by that object's own finding.
 
 Why it hurts: the cluster does not hold what Git says, and objects after the one that failed were not applied at all.
@@ -127,6 +127,6 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
-    causes=("quota", "admission", "forbidden", "validation", "timeout", "unknown"),
+    causes=("quota", "admission", "forbidden", "validation", "timeout", "terminated", "unknown"),
     rank=Rank.FAILURE,  # below every rule that knows a reason, above not-synced, which only says that nothing happened
 )

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +69,17 @@ class Release:
         return file
 
 
-def run(command: Sequence[str | Path], cwd: Path | None = None, **env: str) -> str:
+def run(command: Sequence[str | Path], cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
     """The standard output of a program; Refused with its last lines when it fails."""
     try:
         done = subprocess.run(
-            command, cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True, errors="replace", check=False
+            command,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
         )
     except FileNotFoundError:
         raise Refused(f"there is no {command[0]} in PATH", "install it, and run again") from None
@@ -117,11 +122,14 @@ def commit(made: Release, root: Path) -> None:
     text, made.notes = version.cut(changelog.read_text(encoding="utf-8"), made.version, made.created[:10])
     changelog.write_text(text, encoding="utf-8")
     version.stamp(made.tree, made.version, made.names)
+    run([sys.executable, "-m", "scripts.promises"], made.tree)
     who = {"NAME": made.names.author, "EMAIL": made.names.email, "DATE": f"{made.when} +0000"}
     env = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
     settings = ("-c", "commit.gpgsign=false", "-c", "tag.gpgsign=false", "-c", "core.hooksPath=/dev/null")
-    run(["git", *settings, "commit", "--quiet", "--all", "-m", f"Release {made.version}"], made.tree, **env)
-    run(["git", *settings, "tag", "--annotate", f"v{made.version}", "-m", f"Release {made.version}"], made.tree, **env)
+    run(["git", *settings, "commit", "--quiet", "--all", "-m", f"Release {made.version}"], made.tree, env=env)
+    run(
+        ["git", *settings, "tag", "--annotate", f"v{made.version}", "-m", f"Release {made.version}"], made.tree, env=env
+    )
     made.commit = run(["git", "rev-parse", "HEAD"], made.tree).strip()
     run(["git", "bundle", "create", "--quiet", made.out / f"{made.stem}.bundle", f"v{made.version}"], made.tree)
 
@@ -135,7 +143,7 @@ def packages(made: Release) -> None:
         archive = made.work / "source.tar"
         run(["git", "archive", "--output", archive, "HEAD"], made.tree)
         run(["tar", "-x", "-f", archive, "-C", source])
-        run([sys.executable, "-m", "build", "--outdir", built, source], SOURCE_DATE_EPOCH=str(made.when))
+        run([sys.executable, "-m", "build", "--outdir", built, source], env={"SOURCE_DATE_EPOCH": str(made.when)})
         sdist = built / made.sdist.name
         sdist.write_bytes(archives.tar_gz(archives.of_archive(sdist), made.when))
         turns.append({file.name: file.read_bytes() for file in built.iterdir()})
@@ -156,7 +164,7 @@ def python_bom(made: Release) -> dict[str, Any]:
     env = made.work / "installed"
     run([sys.executable, "-m", "venv", "--without-pip", env])
     python = env / "bin/python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
     run([*pip, "--require-hashes", "-r", made.out / "requirements.lock"])
     run([*pip, "--no-deps", made.wheel])
     file = made.work / "python.cdx.json"
@@ -165,7 +173,7 @@ def python_bom(made: Release) -> dict[str, Any]:
             *(sys.executable, "-m", "cyclonedx_py", "environment", python),
             *("--pyproject", made.tree / "pyproject.toml", "--output-reproducible", "--validate", "-o", file),
         ],
-        SOURCE_DATE_EPOCH=str(made.when),
+        env={"SOURCE_DATE_EPOCH": str(made.when)},
     )
     found: dict[str, Any] = json.loads(file.read_text())
     found = packagers.without_paths(found)
@@ -187,17 +195,17 @@ def image(made: Release, listed: Mapping[str, Any]) -> None:
     if not base:
         base = "localhost/argolint-base:debian"
         told = f"Debian {made.names.suite}, python3, git and ca-certificates, by mmdebstrap"
-        run(["bash", ROOT / "scripts/base.sh", base, made.names.suite], **env)
+        run(["bash", ROOT / "scripts/base.sh", base, made.names.suite], env=env)
     context = made.work / "context"
     wheels = context / "dist/wheels"
     wheels.mkdir(parents=True)
     (context / "deploy").mkdir()
     shutil.copy(made.wheel, context / "dist")
     shutil.copy(made.out / "requirements.lock", context / "deploy")
-    python = run([*buildah, "from", base], **env).strip()
+    python = run([*buildah, "from", base], env=env).strip()
     asked = 'import sys; print("%d.%d" % sys.version_info[:2])'
-    minor = run([*buildah, "run", python, "--", "python3", "-c", asked], **env).strip()
-    run([*buildah, "rm", python], **env)
+    minor = run([*buildah, "run", python, "--", "python3", "-c", asked], env=env).strip()
+    run([*buildah, "rm", python], env=env)
     run(
         [
             *(sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:", "--python-version", minor),
@@ -217,16 +225,17 @@ def image(made: Release, listed: Mapping[str, Any]) -> None:
         + ["--build-arg", f"BASE={base}", "--build-arg", "PIP_NO_INDEX=1", "--pull-never", "--target", "argolint"]
         + [word for k, v in labels.items() for word in ("--label", f"org.opencontainers.image.{k}={v}")]
         + ["-t", tag, str(context)],
-        **env,
+        env=env,
     )
-    container = run([*buildah, "from", "--pull-never", tag], **env).strip()
-    inside = partial(run, **env)
-    held = json.loads(inside([*buildah, "run", container, "--", "/opt/argolint/bin/python", "-c", _SITE_PACKAGES]))
+    container = run([*buildah, "from", "--pull-never", tag], env=env).strip()
+    held = json.loads(
+        run([*buildah, "run", container, "--", "/opt/argolint/bin/python", "-c", _SITE_PACKAGES], env=env)
+    )
     query = ["dpkg-query", "-W", "-f", "${Package} ${Version} ${Architecture}\\n"]
-    debian = inside([*buildah, "run", container, "--", *query]).splitlines()
+    debian = run([*buildah, "run", container, "--", *query], env=env).splitlines()
     made.put(f"{made.stem}.image.cdx.json", bom.written(bom.of_image(listed, held, debian, made.names.suite)))
     raw = made.work / "image.tar"
-    run([*buildah, "push", "--quiet", tag, f"oci-archive:{raw}:{made.version}"], **env)
+    run([*buildah, "push", "--quiet", tag, f"oci-archive:{raw}:{made.version}"], env=env)
     made.put(f"{made.stem}.image.oci.tar", archives.tar(archives.of_archive(raw), made.when))
     made.base = told
 
@@ -251,6 +260,15 @@ def site(made: Release) -> None:
     if not any(name == "site/index.html" for name, _, _ in entries):
         raise Refused("the site has no index.html", "`make site` shows what is wrong")
     made.put(f"{made.stem}.site.tar.gz", archives.tar_gz(entries, made.when))
+
+
+def pack(made: Release) -> None:
+    """The knowledge files as a pack, which an older argolint takes too."""
+    file = made.work / "pack.json"
+    env = {"PYTHONPATH": str(made.tree)}
+    run([made.work / "installed/bin/python", made.tree / "scripts/knowledge.py", file], made.tree, env=env)
+    version = json.loads(file.read_text())["version"]
+    made.put(f"argolint-knowledge-{version}.json", file.read_bytes())
 
 
 def extras(made: Release) -> None:
@@ -343,6 +361,7 @@ def release(wanted: str, out: Path, base: str, root: Path = ROOT) -> Release:
             "image": lambda: image(made, listed),
             "chart": lambda: chart(made),
             "site": lambda: site(made),
+            "knowledge pack": lambda: pack(made),
             "extension, Homebrew, krew": lambda: extras(made),
             "notes and checksums": lambda: about(made),
         }

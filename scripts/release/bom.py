@@ -30,13 +30,13 @@ def of_image(bom: Mapping[str, Any], image: Mapping[str, str], debian: Iterable[
     if held != listed:
         odd = sorted(name for name in held.keys() | listed.keys() if held.get(name) != listed.get(name))
         raise Refused(f"the image does not hold what its lock names: {', '.join(odd)}", "make lock, and build again")
-    packages = [_debian(*line.split(" "), codename) for line in sorted(debian) if line]
+    packages = [_debian(*[*line.split(" "), "", ""][:3], codename=codename) for line in sorted(debian) if line]
     if not packages:
         raise Refused("the image names no package of its base", "the base has to be one of Debian's packages")
     return {**bom, "components": [*bom["components"], *packages]}
 
 
-def _debian(name: str, version: str, architecture: str, codename: str) -> dict[str, str]:
+def _debian(name: str, version: str, architecture: str, *, codename: str) -> dict[str, str]:
     purl = f"pkg:deb/debian/{quote(name)}@{quote(version, safe='')}?arch={architecture}&distro={codename}"
     return {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_MADE = Path("argolint/names.py")
+_MADE = Path("argolint/__init__.py")
 _KEYS = ("docs", "repository", "image", "charts", "action")
 # A name as it is written in a file. The action alone is too common a text: what follows it tells it from a folder's name.
 _AFTER = {"action": "@", "image": r"(?![\w/-])", "repository": r"(?![\w-])"}

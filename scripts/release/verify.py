@@ -73,6 +73,7 @@ class Verify:
             "image": self.image,
             "action": self.action,
             "site": self.site,
+            "knowledge pack": self.knowledge,
             "extension": self.extension,
             "Homebrew and krew": self.packagers,
         }
@@ -96,10 +97,11 @@ class Verify:
         if done.returncode != code:
             said = (done.stdout + done.stderr).strip()[-800:]
             raise Wrong(f"{' '.join(map(str, command))[:200]}\n    ended with {done.returncode}, not {code}: {said}")
-        return done.stdout
+        return str(done.stdout)
 
     def checksums(self) -> str:
-        listed = dict(reversed(line.split("  ", 1)) for line in self.file("SHA256SUMS").read_text().splitlines())
+        lines = self.file("SHA256SUMS").read_text().splitlines()
+        listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
         there = {p.name for p in self.folder.iterdir()} - {"SHA256SUMS"}
         if odd := there ^ listed.keys():
             raise Wrong(f"not in the list, or listed and not there: {', '.join(sorted(odd))}")
@@ -138,7 +140,14 @@ class Verify:
             if not any(name.endswith(wanted) for name in names):
                 raise Wrong(f"the wheel lacks {wanted}")
         self.run([sys.executable, "-m", "venv", self.venv])
-        pip = [self.venv / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip: list[str | Path] = [
+            self.venv / "bin/python",
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ]
         self.run([*pip, "--require-hashes", "-r", self.file("requirements.lock")])
         self.run([*pip, "--no-deps", wheel])
         for program in ("argolint", "argocd-lint", "kubectl-argolint"):
@@ -156,7 +165,7 @@ class Verify:
 
     def _tried(self, argolint: Sequence[str | Path], demo: str) -> None:
         """The exit codes that pipelines hold on to: 1 with findings, 0 without --fail-on, 2 without a server."""
-        check = [*argolint, "check", "--quiet"]
+        check: list[str | Path] = [*argolint, "check", "--quiet"]
         self.run([*check, "--snapshot", demo], code=1)
         self.run([*check, "--snapshot", demo, "--fail-on", "never"])
         self.run([*check, "--server", "127.0.0.1:9", "--plaintext", "--auth-token", "none"], code=2)
@@ -199,12 +208,12 @@ class Verify:
             raise Skipped("there is no helm: name one with --helm")
         name = f"image.repository={self.facts['image'].rpartition(':')[0]}"
         self.run([self.helm, "lint", "--strict", package, "--set", name])
-        pip = [self.venv / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip: list[str | Path] = [self.venv / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
         self.run([*pip, "kubernetes-validate"])
         objects = 0
         examples = sorted((self.work / "source/deploy/helm/argolint/examples").glob("*.yaml"))
         for values in (None, *examples):
-            more = ["--values", values] if values else []
+            more: list[str | Path] = ["--values", values] if values else []
             made = [
                 self.run([self.helm, "template", "linter", package, "--kube-version", "1.28", "--set", name, *more])
                 for _ in range(2)
@@ -231,10 +240,10 @@ class Verify:
         size = f"{archive.stat().st_size / 1e6:.0f} MB, {config['os']}/{config['architecture']}"
         if not self.buildah:
             raise Skipped("there is no buildah to run the image; its labels and user are right")
-        root = ["--root", self.work / "storage", "--runroot", self.work / "run"]
+        root: list[str | Path] = ["--root", self.work / "storage", "--runroot", self.work / "run"]
         env = {**self.env, "BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "vfs"}
         container = self.run([self.buildah, *root, "from", f"oci-archive:{archive}"], env=env).strip()
-        inside = [self.buildah, *root, "run", container, "--"]
+        inside: list[str | Path] = [self.buildah, *root, "run", container, "--"]
         said = self.run([*inside, "argolint", "--version"], env=env).strip()
         if said != f"argolint {self.version}":
             raise Wrong(f"the image says {said!r}")
@@ -242,7 +251,7 @@ class Verify:
             raise Wrong("the image runs as root")
         self.run([*inside, "git", "--version"], env=env)
         self.run([*inside, "python3", "-c", "import pip"], code=1, env=env)
-        check = [*inside, "argolint", "check", "--quiet"]
+        check: list[str | Path] = [*inside, "argolint", "check", "--quiet"]
         self.run([*check, "--snapshot", "/opt/argolint/demo.tar.gz"], code=1, env=env)
         self.run([*check, "--server", "127.0.0.1:9", "--plaintext", "--auth-token", "none"], code=2, env=env)
         self.run([*inside, "argolint", "demo", "--quiet"], env=env)
@@ -315,6 +324,22 @@ class Verify:
                 raise Wrong(f"the site has no {wanted}")
         return f"{len(pages)} files"
 
+    def knowledge(self) -> str:
+        (pack,) = self.folder.glob("argolint-knowledge-*.json")
+        argolint = self.venv / "bin/argolint"
+        report = self.work / "with-pack.json"
+        self.run(
+            [argolint, "check", "--quiet", "--snapshot", self._demo(), "--knowledge", pack, "-o", f"json={report}"],
+            code=1,
+        )
+        taken = json.loads(report.read_text())["knowledge"]["version"]
+        if f"argolint-knowledge-{taken}.json" != pack.name:
+            raise Wrong(f"{pack.name} is read as {taken}")
+        cut = self.work / "cut.json"
+        cut.write_bytes(pack.read_bytes()[:-1000])
+        self.run([argolint, "check", "--quiet", "--snapshot", self._demo(), "--knowledge", cut], code=2)
+        return f"{taken}, read by the wheel"
+
     def extension(self) -> str:
         name = "extension-argolint.tar.gz"
         with tarfile.open(self.file(name)) as archive:
@@ -347,7 +372,7 @@ def _normal(name: str) -> str:
 def _read(archive: tarfile.TarFile, name: str) -> bytes:
     found = archive.extractfile(name)
     if found is None:
-        raise Wrong(f"{archive.name} holds no {name}")
+        raise Wrong(f"an archive holds no {name}")
     return found.read(MAX_BYTES)
 
 

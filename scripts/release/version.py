@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from scripts import knowledge
 from scripts.release.names import Names, Refused
 
 UNRELEASED = "## [Unreleased]"
@@ -17,6 +18,7 @@ _SAID = (
     ("docs/gate.md", r"^(  rev: v)(\S+)()"),
     ("docs/ci/github.md", r"(@v)(\d+\.\d+\.\d+)()"),
     ("docs/ci/argo-workflows.md", r"(image: \S+:)(\d+\.\d+\.\d+)()"),
+    ("docs/ci/gitlab.md", r"(/gate@v)(\d+\.\d+\.\d+)()"),
     ("docs/ci/tekton.md", r"(image: \S+:)(\d+\.\d+\.\d+)()"),
     ("templates/github-workflow.yml", r"(@v)(\d+\.\d+\.\d+)()"),
 )
@@ -70,6 +72,9 @@ def stamp(root: Path, version: str, names: Names) -> None:
         file = root / name
         text = file.read_text(encoding="utf-8")
         file.write_text(re.sub(pattern, lambda m: f"{m[1]}{version}{m[3]}", text, flags=re.MULTILINE), encoding="utf-8")
+    known = root / "argolint/values/knowledge.py"
+    text = known.read_text(encoding="utf-8")
+    known.write_text(knowledge.stamped(text, knowledge.last_change(root)), encoding="utf-8")
     if names.published:
         values = root / "deploy/helm/argolint/values.yaml"
         text = values.read_text(encoding="utf-8")

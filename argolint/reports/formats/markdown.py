@@ -180,6 +180,8 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
         )
     else:
         yield f"{_count(report.summary.apps, 'application')} looked at."
+    for line in (gate.deletes or ()) if gate else ():
+        yield f"- 🗑️ {text(line)}"
     gone = gate.gone if gate else ()
     for finding in gone[:_NAMED]:
         where = f"{resource_name(finding.resource)} in " if finding.resource else ""

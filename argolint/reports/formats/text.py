@@ -33,7 +33,7 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
         return " · ".join([*([_gate_line(report.gate)] if report.gate else []), one_line(report, style)]) + "\n"
     report = with_causes(report)
     style = replace(style, lines=0) if concise or style.full or style.verbose or style.group_by else style
-    head = [*_unanswered(report, style), *_stale(report, style)]
+    head = [*_deletes(report, style), *_unanswered(report, style), *_stale(report, style)]
     tail = _short(list(_tail(report, style)), style)
     groups: list[Group] = []
     if style.statistics:
@@ -76,6 +76,14 @@ def _stale(report: Report, style: Style) -> Iterator[str]:
     for old in report.stale or ():
         yield from wrapped(f"What is shown is old: {old.message}", style)
     if report.stale:
+        yield ""
+
+
+def _deletes(report: Report, style: Style) -> Iterator[str]:
+    """What a change deletes comes before what it breaks."""
+    for line in (report.gate.deletes or ()) if report.gate else ():
+        yield from wrapped(f"{paint('deletes', style, fg='red')}  {line}", style, hang="         ")
+    if report.gate and report.gate.deletes:
         yield ""
 
 
