@@ -257,3 +257,13 @@ def test_the_fix_of_a_refused_change_is_the_change() -> None:
     own = finding(patch({"op": "replace", "path": "/spec/replicas", "value": 3}), family="sync", severity="error")
     kept = msgspec.structs.replace(report(own), gate=gate(**{"/spec/replicas": ("3", "5")}))
     assert len(change_first(kept).findings[0].fixes) == 1, "it is the change already"
+
+
+def test_steps_above_an_edit_are_a_list_in_a_comment() -> None:
+    content = "# 1. Guard the object:\n#    $ kubectl annotate cm x a=b\n# 2. Commit:\n#    - the *manifest* below\nkind: ConfigMap\n"
+    comment = formats.render(report(finding(fragment(content), severity="error")), "markdown", Style())
+    steps = (
+        "1. Guard the object:\n\n   `kubectl annotate cm x a=b`\n\n2. Commit:\n   - the \\*manifest\\* below\n\n"
+        "```yaml\nkind: ConfigMap\n```\n"
+    )
+    assert steps in comment

@@ -75,6 +75,8 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
     ]
     outcome = suppress.apply(join(results, plan.rules), replace(run.suppressions, now=t.now()))
     found = why.explain(read, fleet, outcome.findings, asked, _revisions(t, read))
+    unasked = run.plan.shown.unasked
+    found = msgspec.structs.replace(found, also=tuple(f for f in found.also if f.rule not in unasked))
     found = _in_git(found, read, given)
     if as_json:
         click.echo(why.to_json(found).decode(), nl=False)

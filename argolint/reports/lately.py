@@ -33,6 +33,10 @@ _A_DAY = timedelta(hours=12)
 """A run that is this old is one of another day; of today's only the first counts."""
 
 
+_OF_CI = ("CI", "JENKINS_URL", "TEAMCITY_VERSION", "TF_BUILD")
+"""Variables that CI systems set."""
+
+
 class Run(msgspec.Struct, frozen=True):
     """One check: when, what was asked, and a hash for each finding."""
 
@@ -50,7 +54,7 @@ class State(msgspec.Struct, frozen=True):
 
 def folder_of(environ: Mapping[str, str], home: Path) -> Path | None:
     """Where the states are; None where none is kept: in a CI job, and for a user without a home folder."""
-    if environ.get("CI", "").lower() not in ("", "0", "false"):
+    if any(environ.get(name, "").lower() not in ("", "0", "false") for name in _OF_CI):
         return None
     cache = environ.get("XDG_CACHE_HOME", "")
     if cache and Path(cache).is_absolute():

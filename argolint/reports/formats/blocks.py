@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 from argolint.reports.causes import affected, causes_of
 from argolint.reports.document import Cause, Report, ReportedApp, ReportedFinding, is_of_several
 from argolint.reports.formats import Style, app_name, line_of, resource_name
 from argolint.reports.formats.fixes import fix_lines, is_masked
 from argolint.reports.formats.frames import frame_lines
-from argolint.reports.formats.layout import SEVERITY, cut, elided, number, paint, rule_name, wrapped
+from argolint.reports.formats.layout import SEVERITY, cut, elided, number, paint, rule_name, visible, wrapped
 
 _INDENT = "         "
 _NAMES = 3
@@ -33,21 +34,33 @@ def screen(report: Report, style: Style, room: int = 0) -> tuple[list[str], list
     """
     groups = causes_of(report)
     name = named(report)
-    whole = [list(cause_block(cause, group, style, name, limit=_PASTE_LINES)) for cause, group in groups]
+
+    @cache
+    def whole(place: int) -> list[str]:
+        return list(cause_block(*groups[place], style, name, limit=_PASTE_LINES))
+
+    @cache
+    def brief(place: int) -> list[str]:
+        return list(_brief(*groups[place], style, name))
+
     if not room:
-        return [line for block in whole for line in (*block, "")], groups
-    brief = [list(_brief(cause, group, style, name)) for cause, group in groups]
-    kept = sorted(_fitting(groups, [len(block) + 1 for block in brief], room))
-    spare = room - sum(len(brief[place]) + 1 for place in kept)
+        return [line for place in range(len(groups)) for line in (*whole(place), "")], groups
+    kept = sorted(_fitting(groups, lambda place: _rows(brief(place), style) + 1, room))
+    spare = room - sum(_rows(brief(place), style) + 1 for place in kept)
     lines: list[str] = []
     for place in kept:
-        more = len(whole[place]) - len(brief[place])
-        if len(kept) == len(groups) and more <= spare:
-            lines += [*whole[place], ""]
+        more = _rows(whole(place), style) - _rows(brief(place), style) if len(kept) == len(groups) else spare + 1
+        if more <= spare:
+            lines += [*whole(place), ""]
             spare -= more
         else:
-            lines += [*brief[place], ""]
+            lines += [*brief(place), ""]
     return lines, [groups[place] for place in kept]
+
+
+def _rows(block: Sequence[str], style: Style) -> int:
+    """The rows that a block takes of a terminal: what is to be pasted is longer than one."""
+    return sum(max(1, -(-visible(line) // max(1, style.width))) for line in block)
 
 
 def named(report: Report) -> Callable[[ReportedApp], str]:
@@ -58,7 +71,15 @@ def named(report: Report) -> Callable[[ReportedApp], str]:
     return app_name if len(namespaces) != 1 else lambda app: app_name(app, namespace=False)
 
 
-def _fitting(groups: Sequence[Group], lines: Sequence[int], room: int) -> set[int]:
+_LEAST = 4
+"""Lines of a block with the one below it: where there is less room, no further one is looked at."""
+
+
+_LOOKED = 100
+"""Causes that are tried for what room is left: of ten thousand, the others fit no better."""
+
+
+def _fitting(groups: Sequence[Group], lines: Callable[[int], int], room: int) -> set[int]:
     """What a screen shows: the worst cause, of each family its first one, the headlines and then families of most errors first,
     then what else fits."""
     families = Counter(f.family for _, group in groups for f in group if f.severity == "error")
@@ -69,10 +90,16 @@ def _fitting(groups: Sequence[Group], lines: Sequence[int], room: int) -> set[in
         firsts.setdefault(group[0].family, place)
     ordered = sorted(firsts, key=lambda family: (family not in _HEADLINES, -families[family]))
     kept: set[int] = set()
-    for place in (*range(min(1, len(groups))), *(firsts[family] for family in ordered), *range(len(groups))):
-        if place not in kept and (lines[place] <= room or not kept):
+    for place in (
+        *range(min(1, len(groups))),
+        *(firsts[family] for family in ordered),
+        *range(min(len(groups), _LOOKED)),
+    ):
+        if room < _LEAST and kept:
+            break
+        if place not in kept and (lines(place) <= room or not kept):
             kept.add(place)
-            room -= lines[place]
+            room -= lines(place)
     return kept
 
 

@@ -10,6 +10,7 @@ import html
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from argolint.model import DESTINATION
 from argolint.reports.causes import causes_of, with_causes
@@ -346,7 +347,29 @@ def _fix(fix: ReportedFix) -> Iterable[str]:
     if fix.edit.kind == "text":
         yield from _prose(lines)
         return
-    yield from block({"json-patch": "yaml", "yaml": "yaml", "command": "sh"}[fix.edit.kind], lines)
+    steps, rest = _steps(lines)
+    yield from steps
+    if rest:
+        yield from block({"json-patch": "yaml", "yaml": "yaml", "command": "sh"}[fix.edit.kind], rest)
+
+
+def _steps(lines: Sequence[str]) -> tuple[list[str], Sequence[str]]:
+    """The numbered steps in the comment above an edit, as a list, and what is below; no steps where the comment has none."""
+    above = list(takewhile(lambda line: line.startswith("#"), lines))
+    if not any(_STEP.match(line[1:]) for line in above):
+        return [], lines
+    made: list[str] = []
+    for line in above[:_BLOCK_LINES]:
+        body = line[1:].strip()
+        if found := _STEP.match(line[1:]):
+            made.append(f"{found[1]}. {text(_cut(line[1 + found.end() :], _LONG))}")
+        elif body.startswith("$ "):
+            made += ["", f"   {code(_cut(body[2:], _LONG))}", ""]
+        elif body.startswith("- "):
+            made.append(f"   - {text(_cut(body[2:], _LONG))}")
+        elif body:
+            made.append(f"   {text(_cut(body, _LONG))}")
+    return [*made, ""], lines[len(above) :]
 
 
 _STEP = re.compile(r"\s*(\d{1,2})[.)]\s+(?=\S)")
