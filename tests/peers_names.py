@@ -62,4 +62,4 @@ for old, new in MOVED.items():
     setattr(importlib.import_module(package), name, module)
 
 waves = importlib.import_module("argolint_rules.secrets.external_secret_wave_order")
-setattr(waves, "_runs_before", importlib.import_module("argolint.relations.order").runs_before)  # noqa: B010  # as above
+setattr(waves, "_runs_before", importlib.import_module("argolint.sequence.order").runs_before)  # noqa: B010  # as above

@@ -331,23 +331,23 @@ def test_links_at_and_above_a_folder_are_read_through(clone: Path) -> None:
 
 
 NEW_APP = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: new}\n"
-RENDERED_BY_NOBODY = "argocd/new: a new Application manifest, rendered by nobody yet"
+NOT_RENDERED = "argocd/new: a new Application manifest, not rendered yet"
 SET = NEW_APP.replace("Application", "ApplicationSet")
 
 
 @pytest.mark.parametrize(
     ("files", "links", "notes"),
     [
-        ({"new.yaml": NEW_APP}, {}, [RENDERED_BY_NOBODY]),
-        ({"new.YML": NEW_APP}, {}, [RENDERED_BY_NOBODY]),
+        ({"new.yaml": NEW_APP}, {}, [NOT_RENDERED]),
+        ({"new.YML": NEW_APP}, {}, [NOT_RENDERED]),
         ({"new.md": NEW_APP}, {}, []),
-        ({"k/kustomization.yaml": "resources: [../new]\n", "new": NEW_APP}, {}, [RENDERED_BY_NOBODY]),
-        ({"new.md": NEW_APP}, {"new.yaml": "new.md"}, [RENDERED_BY_NOBODY]),
-        ({"docs/new.md": NEW_APP}, {"d": "docs", "new.yaml": "d/../docs/new.md"}, [RENDERED_BY_NOBODY]),
+        ({"k/kustomization.yaml": "resources: [../new]\n", "new": NEW_APP}, {}, [NOT_RENDERED]),
+        ({"new.md": NEW_APP}, {"new.yaml": "new.md"}, [NOT_RENDERED]),
+        ({"docs/new.md": NEW_APP}, {"d": "docs", "new.yaml": "d/../docs/new.md"}, [NOT_RENDERED]),
         (
             {"docs/new.md": NEW_APP},
             {**{f"a{n}.yaml": "web" for n in range(250)}, "new.yaml": "docs/new.md"},
-            [RENDERED_BY_NOBODY],
+            [NOT_RENDERED],
         ),
         ({}, {"new.yaml": "new.yaml"}, []),
         ({}, {"new.yaml": "/etc/hostname"}, []),
@@ -387,7 +387,7 @@ def test_what_a_known_link_leads_to_is_read_when_it_changes(clone: Path) -> None
     git(clone, "branch", "--force", "main")
     commit(clone, {"docs/new.txt": NEW_APP})
     made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
-    assert made.notes == (RENDERED_BY_NOBODY,)
+    assert made.notes == (NOT_RENDERED,)
 
 
 def test_manifests_that_are_not_in_the_repository_are_not_passed(clone: Path) -> None:
@@ -525,7 +525,7 @@ def test_new_folders_of_a_generator_are_named() -> None:
     paths = [{"path": "envs/*"}, {"path": "envs/old", "exclude": True}]
     one = replace(fleet(WEB), application_sets=(made_by({"git": {"repoURL": REPO, "directories": paths}}),))
     assert list(coming(one, ["envs/new"], REPO)) == [
-        "ApplicationSet argocd/envs: makes a new Application of envs/new, rendered by nobody yet"
+        "ApplicationSet argocd/envs: makes a new Application of envs/new, not rendered yet"
     ]
     assert list(coming(one, ["docs"], REPO)) == []
 

@@ -49,7 +49,7 @@ def coming(fleet: Fleet, new: Sequence[str], repo: str) -> Iterator[str]:
             "",
         )
         if found:
-            yield f"{_named(made)}: makes a new Application of {plain(found)}, rendered by nobody yet"
+            yield f"{_named(made)}: makes a new Application of {plain(found)}, not rendered yet"
 
 
 def unseen(fleet: Fleet, apps: Iterable[App]) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _named(made: Object) -> str:
 
 
 def _is_of(repo: str, git: Object) -> bool:
-    """True where a generator reads the repository, or may: an address from another generator is known to nobody here."""
+    """True where a generator reads the repository, or may: an address from another generator is not known here."""
     url = text_at(git, "repoURL")
     return may_be_repository(repo, url) or bool(repo and "{{" in url)
 

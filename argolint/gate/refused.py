@@ -1,4 +1,4 @@
-"""Whether Argo CD will accept an Application that a change edits: told from projects, clusters and repositories that are read already.
+"""Whether Argo CD will accept an Application that a change edits: read from projects, clusters and repositories that are read already.
 
 The words are Argo CD's own (util/argo/argo.go, ValidatePermissions and ValidateRepo; pkg/apis/application/v1alpha1, IsSourcePermitted
 and IsDestinationPermitted), so that the rules which read its conditions understand them.

@@ -106,7 +106,7 @@ def _projects(found: Written) -> tuple[Pair, ...]:
     return tuple(p for p in found.others if p.manifest["kind"] == "AppProject")
 
 
-NEW = "a new Application manifest, rendered by nobody yet"
+NEW = "a new Application manifest, not rendered yet"
 
 
 def _read(git: Git, base: str, head: str) -> Written:
@@ -133,7 +133,7 @@ def _read(git: Git, base: str, head: str) -> Written:
     if room.left:
         one, more = plain(room.left[0]), len(room.left) - 1
         which = f"{one} and {more:,} more files were" if more else f"{one} was"
-        why = f"the change has so many manifests that {which} not read, and Applications in them are not judged"
+        why = f"the change has more manifests than are read: {which} not read, and Applications in them are not judged"
         failures.append(Failure("change", why, "make several changes of it"))
     nameless = _nameless(later) - _nameless(earlier)
     if nameless > 0:

@@ -45,7 +45,7 @@ address    an address whose path is the secret (`webhookUrl`)
 dsn        an address with a login in it; hidden whole where that cannot be separated from the rest
 login      a user and a password (`admin:x`), one or several; a user alone is no secret
 typed      a secret where digits or signs stand among its letters (`LICENSE=x7`), else a name, a word, a number (`license: MIT`)
-near       a name that tells of secrets (`tokenSettings`): a secret where the value looks drawn
+near       a name that tells of secrets (`tokenSettings`): a secret where the value looks random
 """
 
 
@@ -455,6 +455,6 @@ def looks_drawn(text: str) -> bool:
 
 
 def _is_foreign(url: str) -> bool:
-    """An address outside of the cluster that has a path: whoever knows it may post there."""
+    """An address outside of the cluster that has a path: knowing it is enough to post there."""
     found = re.match(r"https?://(?:[^/@\s]*@)?([^/:?#\s]+)(?::\d+)?(/[^\s]+)", url)
     return found is not None and "." in found[1] and not re.search(r"\.svc(?:\.|$)|\.local$", found[1])

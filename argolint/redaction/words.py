@@ -192,7 +192,7 @@ def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool =
     """The text with every secret in it hidden; `userinfo` makes what stands for user and password of a URL, if not `hide`.
 
     In `code` a word after `password =` is a variable, and only what is quoted or looks like a secret is one. What is `named`
-    like an identifier may look drawn.
+    like an identifier may look random.
     """
     text = by_form(text, hide, userinfo)
     if may_tell(text):

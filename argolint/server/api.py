@@ -35,6 +35,11 @@ def version(t: Transport) -> str:
     return _typed(_get(t, "/api/version"), _version, t, "/api/version").version or ""
 
 
+def helm_version(t: Transport) -> str:
+    """The Helm that renders charts, such as `v4.2.1`; empty when the server does not tell."""
+    return _typed(_get(t, "/api/version"), _version, t, "/api/version").helm_version or ""
+
+
 def settings(t: Transport) -> Object:
     """url, appLabelKey, trackingMethod, installationID, resourceOverrides (only when logged in), controllerNamespace."""
     return _object(t, "/api/v1/settings")
@@ -201,6 +206,7 @@ class _ManagedResources(msgspec.Struct):
 
 class _Version(msgspec.Struct, rename="pascal"):
     version: str | None = None
+    helm_version: str | None = None
 
 
 class _Manifests(msgspec.Struct):

@@ -363,6 +363,15 @@ class Git:
         off = ("clean=", "smudge=", "process=", "required=false")
         return tuple(f"{driver}.{setting}" for driver in sorted(drivers) for setting in off)
 
+    def folder(self) -> Path:
+        """Where Git keeps what is its own of this work tree."""
+        return Path(os.fsdecode(self._run("rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
+
+    def current_branch(self) -> str:
+        """The branch that the work tree is on; empty where it is on none."""
+        found = (self._try("rev-parse", "--abbrev-ref", "HEAD") or b"").decode("utf-8", "replace").strip()
+        return "" if found == "HEAD" else found
+
     def remotes(self) -> tuple[str, ...]:
         """The URLs of the clone's remotes."""
         output = self._try("config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""

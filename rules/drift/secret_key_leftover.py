@@ -33,8 +33,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for key in _leftovers(resource):
             pointer = join_pointer("data", key)
             yield Finding(
-                message=f"{resource.id} still holds key {key!r}, which Argo CD wrote and Git has since dropped: it came from stringData, so no"
-                " sync ever deletes it.",
+                message=f"{resource.id} still holds key {key!r}, which Git dropped: it came from stringData, so no sync deletes it.",
                 at=Location(app.ref, resource.id, pointer),
                 evidence=(
                     f"{pointer} is in the live object, written by Argo CD, and neither in the manifest nor in last-applied",
@@ -49,7 +48,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                             f"kubectl -n {sh(resource.namespace)} patch secret {sh(resource.name)} --type=json"
                             f" -p {sh(json.dumps([{'op': 'remove', 'path': pointer}], separators=(',', ':')))}",
                         ),
-                        "make sure that nothing reads the key any more",
+                        "check first that nothing reads it",
                     ),
                     Fix(
                         "Write data instead of stringData",

@@ -68,6 +68,23 @@ def cut(lines: list[str], limit: int, style: Style) -> list[str]:
     return [*lines[: limit - 1], last.rstrip(" ,;:.·") + " …" + ("\x1b[0m" if "\x1b" in last else "")]
 
 
+def elided(text: str, style: Style) -> str:
+    """The text as a screen shows it: of a word that no line holds, its two ends. Elsewhere (no `lines`) it is whole."""
+    if not style.lines:
+        return text
+    most = max(_NARROWEST, style.width) - 20
+    if visible(text) <= most:
+        return text
+    return _TOKENS.sub(lambda found: _ends(found[0], most), text)
+
+
+def _ends(word: str, most: int) -> str:
+    if visible(word) <= most or word.isspace():
+        return word
+    half = (most - 1) // (2 if word.isascii() else 4)
+    return f"{word[:half]}…{word[-half:]}"
+
+
 def rule_name(finding: ReportedFinding) -> str:
     """`rule/cause`, as `argolint explain` takes it."""
     return finding.rule + (f"/{finding.cause}" if finding.cause else "")
