@@ -58,6 +58,13 @@ def test_what_a_message_of_a_server_means_is_said_in_few_words() -> None:
     assert [(e.id, e.says) for e in short if len(e.says.split()) > 15] == []
 
 
+@pytest.mark.parametrize("package", ["argolint_rules.sync", "argolint.relations"])
+def test_a_fix_has_a_short_title_and_says_in_a_sentence_what_it_costs(package: str) -> None:
+    entries = [(topic, e) for topic, found in knowledge.load(package, "advice.yaml").items() for e in found]
+    assert [(topic, e["title"]) for topic, e in entries if len(e["title"].split()) > 14] == []
+    assert [(topic, e["caveat"]) for topic, e in entries if len(e.get("caveat", "").split()) > 26] == []
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

@@ -22,7 +22,8 @@ from collections.abc import Iterator
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
 from argolint.application.tracked import tracking_of
-from argolint.edits.handover import take_over
+from argolint.comparison import TRACKING_ID
+from argolint.edits.handover import released, take_over
 from argolint.edits.pruning import cascades, outlives, prunes
 
 from ._sharing import claims
@@ -62,7 +63,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             confidence="proven" if resource.live_known else "likely",
             evidence=tuple(_evidence(app, resource, others, fleet)),
             related=tuple(Related(other, resource.id, role="claimant") for other in others),
-            fixes=(_handover(resource, others[0], fleet),),
+            fixes=(_handover(app, resource, others[0], fleet),),
             explains=() if going else (Symptom.extra(resource.id),),
         )
 
@@ -101,20 +102,28 @@ def _evidence(app: App, resource: Resource, others: tuple[AppRef, ...], fleet: F
     tracking = tracking_of(resource.live, fleet)
     if tracking:
         yield f'{tracking.by} of the live object names "{tracking.instance}"'
-    yield "the list shows it as requiring pruning" if resource.requires_pruning else "it is live and not desired"
+    if app.deleting:
+        yield f"the Application is being deleted since {app.raw['metadata']['deletionTimestamp']}, with its objects"
+    else:
+        yield "the list shows it as requiring pruning" if resource.requires_pruning else "it is live and not desired"
     for ref in others:
         yield f'"{ref.name}" lists it among its own objects'
 
 
-def _handover(resource: Resource, taker: AppRef, fleet: Fleet) -> Fix:
+def _handover(app: App, resource: Resource, taker: AppRef, fleet: Fleet) -> Fix:
     tracking = tracking_of(resource.live, fleet)
-    guarded = "FailOnSharedResource=true" in fleet.by_ref[taker].sync_options
+    keeper = fleet.by_ref[taker]
+    key = tracking.by if tracking else TRACKING_ID
+    release = released(resource.id, [keeper.instance], key)
+    guarded = "FailOnSharedResource=true" in keeper.sync_options
     return Fix(
         f'Hand it over to "{taker.name}" first',
         "live",
         str(resource.id),
-        Edit("command", take_over(resource.id, taker, tracking.by if tracking and guarded else "")),
-        caveat="run it before the change is merged",
+        Edit("command", take_over(resource.id, taker, release, key if tracking and guarded else "")),
+        caveat="the deletion runs already: guard the object at once"
+        if app.deleting
+        else "run it before the next sync with prune",
     )
 
 
