@@ -340,7 +340,8 @@ def _edits(fix: Fix, finding: Finding, app: App) -> Resource:
         raise CannotReplay("the states of the object are not known")
     if any(symptom.resource != resource.key for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("it works through another object")
-    if any(is_secret_data(resource, str(o.get("path", ""))) for o in fix.edit.content):
+    written = (o for o in fix.edit.content if o.get("op") != "remove")  # a key goes whatever its value is
+    if any(is_secret_data(resource, str(o.get("path", ""))) for o in written):
         raise CannotReplay("Argo CD masks the data of Secrets")
     return resource
 

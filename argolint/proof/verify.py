@@ -44,6 +44,10 @@ def verify(
     if unserved := needs.not_served(fix, finding, app, fleet):
         return replace(fix, verified=False, unverified=unserved)
     fix = _with(replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.of_edit(fix, finding, app))
+    if fix.plays is not None and fix.edit.kind == "command":
+        played = replace(fix, edit=fix.plays, target="live", plays=None)
+        verdict = verify(played, finding, app, fleet, check, None, today, others)
+        return replace(verdict, edit=fix.edit, target=fix.target, plays=fix.plays)
     known = Today() if today is None else today
     looks = Looks(check, others)
     found: set[Effect] = set()

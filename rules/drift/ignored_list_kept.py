@@ -124,6 +124,7 @@ def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
         str(resource.id),
         Edit("command", f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(patch)}"),
         "the next change of this list needs it again",
+        plays=Edit("json-patch", operations),
     )
 
 
