@@ -258,7 +258,11 @@ def test_cluster_scoped_objects_are_looked_for_everywhere() -> None:
 
 
 def test_hooks_that_run_last_and_namespaces_that_nothing_tracks() -> None:
-    finalizers = [*CASCADES, "post-delete-finalizer.argocd.argoproj.io"]
+    finalizers = [
+        *CASCADES,
+        "pre-delete-finalizer.argocd.argoproj.io",
+        "post-delete-finalizer.argocd.argoproj.io",
+    ]
     one = app(
         "web",
         tracked("web", "ServiceAccount", "cleaner"),
@@ -266,6 +270,9 @@ def test_hooks_that_run_last_and_namespaces_that_nothing_tracks() -> None:
     )
     one["metadata"] = {"finalizers": finalizers}
     found = fate(fleet(one), "web")
+    assert messages(found, "hook-first") == [
+        "The PreDelete hooks of argocd/web run first; one that fails holds the deletion up."
+    ]
     assert messages(found, "hook-after-all") == [
         "The PostDelete hooks of argocd/web run last, without ServiceAccount shop/cleaner; one that needs any of these never ends."
     ]

@@ -874,6 +874,22 @@ def test_an_object_that_the_api_server_refuses_may_end_the_comparison() -> None:
     assert not of(refused("v3.5.1", "Validate=true"), "dry-run-refused")
 
 
+def test_a_tracking_id_of_another_application_shows_from_3_4_6_on() -> None:
+    def one(owner: str) -> Data:
+        identity = {"argocd.argoproj.io/tracking-id": f"{owner}:/ConfigMap:shop/common"}
+        return config("common", labels={"app.kubernetes.io/instance": "shop"}, annotations=identity)
+
+    both = [{"name": n, "resources": [{"desired": one(n), "live": one("web")}]} for n in ("api", "web")]
+    annotated = {"trackingMethod": "annotation"}
+    (found,) = of(forecast(fleet(*both, version="v3.4.5", settings=annotated), argocd="3.4.6"), "difference-comes")
+    assert (str(found.at.app), found.at.pointer) == (
+        "argocd/api",
+        "/metadata/annotations/argocd.argoproj.io~1tracking-id",
+    )
+    assert not of(forecast(fleet(*both, version="v3.4.6", settings=annotated), argocd="3.5"), "difference-comes")
+    assert not of(forecast(fleet(*both, version="v3.4.2", settings=annotated), argocd="3.4.5"), "difference-comes")
+
+
 def test_a_change_that_a_later_release_takes_back_counts_in_between_only() -> None:
     data = fleet(applied(external_secret()), version="v3.5.1")
     assert of(forecast(data, external_secrets="2.6"), "null-byte-default")

@@ -34,6 +34,7 @@ EFFECT: Mapping[str, Effect] = {
     "objects-deleted": "deletes",
     "still-referenced": "breaks",
     "controller-first": "hangs",
+    "hook-first": "hangs",
     "hook-after-all": "hangs",
     "waits-for-confirmation": "hangs",
     "already-deleting": "hangs",
@@ -46,7 +47,7 @@ EFFECT: Mapping[str, Effect] = {
 }
 """What each cause of these findings comes to."""
 _SEVERITY: Mapping[str, Severity] = {"deletes": "error", "breaks": "error", "hangs": "warning", "stays": "info"}
-_OWN: Mapping[str, Severity] = {"objects-deleted": "info", "no-cluster": "warning"}
+_OWN: Mapping[str, Severity] = {"objects-deleted": "info", "hook-first": "info", "no-cluster": "warning"}
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,10 @@ def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resour
 
 
 def _hooks(app: App, going: Sequence[Resource]) -> Iterator[Finding]:
-    """PostDelete hooks, which the finalizers tell, run once everything else is gone."""
+    """Hooks of the deletion, which the finalizers tell: PreDelete run first, PostDelete once everything else is gone."""
+    if any(str(f).startswith("pre-delete-finalizer.") for f in items(app.raw, "metadata", "finalizers")):
+        message = f"The PreDelete hooks of {app.ref} run first; one that fails holds the deletion up."
+        yield _found("delete", "hook-first", app, None, message, pointer="/metadata/finalizers")
     if not any(str(f).startswith("post-delete-finalizer.") for f in items(app.raw, "metadata", "finalizers")):
         return
     needed = [r.id for r in going if r.kind in ("ServiceAccount", "ConfigMap", "Secret", "RoleBinding")]
