@@ -93,7 +93,7 @@ def test_without_a_finalizer_everything_stays() -> None:
 
 
 def test_what_outlives_its_application_is_named_with_the_reason() -> None:
-    crd = tracked("web", "CustomResourceDefinition", "things.example.com", group="apiextensions.k8s.io", namespace="")
+    crd = tracked("none", "CustomResourceDefinition", "things.example.com", group="apiextensions.k8s.io", namespace="")
     one = app(
         "web",
         tracked("web", "ConfigMap", "goes"),
@@ -277,7 +277,7 @@ def test_hooks_that_run_last_and_namespaces_that_nothing_tracks() -> None:
         "The PostDelete hooks of argocd/web run last, without ServiceAccount shop/cleaner; one that needs any of these never ends."
     ]
     assert messages(found, "kept") == [
-        "Namespace shop of argocd/web stays: CreateNamespace=true made it, and nothing tracks it."
+        "Namespace shop of argocd/web stays: it is no object of the application (CreateNamespace=true)."
     ]
 
 

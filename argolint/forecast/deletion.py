@@ -162,7 +162,7 @@ def _hooks(app: App, going: Sequence[Resource]) -> Iterator[Finding]:
 
 
 def _made_namespace(app: App) -> Iterator[Finding]:
-    """A namespace that only the option made is no object of the application."""
+    """The namespace that CreateNamespace=true sees to is no object of the application."""
     name = app.destination_namespace
     own = any((r.group, r.kind, r.name) == ("", "Namespace", name) for r in app.resources)
     if (
@@ -177,7 +177,7 @@ def _made_namespace(app: App) -> Iterator[Finding]:
             "kept",
             app,
             id_,
-            f"{id_} of {app.ref} stays: CreateNamespace=true made it, and nothing tracks it.",
+            f"{id_} of {app.ref} stays: it is no object of the application (CreateNamespace=true).",
         )
 
 
@@ -318,16 +318,15 @@ def _stays(app: App, r: Resource, fleet: Fleet) -> Finding | None:
     """Why an object outlives its application; None when it does not."""
     if r.group == "argoproj.io" and r.kind == "Application" and (r.namespace, r.name) == (app.ref.namespace, app.name):
         return _kept(app, r, "it is the application itself", way="delete")
+    if (r.group, r.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
+        return _kept(app, r, "Argo CD never deletes a CRD with its application", way="delete")
     if r.live is None:
-        crd = (r.group, r.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
-        return _kept(app, r, "Argo CD never deletes a CRD with its application", way="delete") if crd else None
+        return None
     owner = tracking_of(r.live, fleet)
     if owner is None or owner.instance != app.instance or not owner.own:
         return _other_owner(app, r, fleet, owner.shown if owner is not None and owner.own else "", way="delete")
     if not outlives(app, r.live, fleet):
         return None
-    if r.kind == "CustomResourceDefinition":
-        return _kept(app, r, "Argo CD never deletes a CRD with its application", way="delete")
     keep = "keep" in comma_list(annotations_of(r.live).get("helm.sh/resource-policy"))
     return _kept(app, r, "helm.sh/resource-policy: keep" if keep else "Delete=false", way="delete")
 
