@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-_PLACES = ("rules/**/*.yaml", "argolint/messages/*.yaml", "argolint/relations/*.yaml", "argolint/proof/*.yaml")
+_PLACES = ("rules/**/*.yaml", "argolint/**/*.yaml")
 
 
 def last_change(root: Path = ROOT) -> str:

@@ -54,7 +54,7 @@ def test_what_a_pack_says_counts_and_what_it_leaves_out_stays(tmp_path: Path) ->
     about = knowledge_pack.use(written(tmp_path, {FINALIZERS: entries[:1]}))
     assert (about.version, knowledge.about()) == (LATER[0], about)
     assert load("argolint_rules.sync", "finalizers.yaml") == entries[:1]
-    assert load("argolint_rules.sync", "removed_apis.yaml") == own("argolint_rules.sync/removed_apis.yaml")
+    assert load("argolint_rules.drift", "writers.yaml") == own(WRITERS)
 
 
 def test_a_pack_may_bring_charts_and_messages_of_its_own(tmp_path: Path) -> None:
