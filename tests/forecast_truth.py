@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import yaml
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.load import load_fleet
+from argolint.errors import ArgolintError
+from argolint.server import api as argocd
 from argolint.snapshots.reader import SnapshotTransport
 
 Change = tuple[str, str, str]
@@ -29,6 +32,13 @@ _OF_CAUSE = {
     "missing-in-part": "health",
     "autoscaler-health": "degraded",
     "cron-job-health": "degraded",
+    "crd-health": "judged",
+    "route-health": "judged",
+    "gateway-health": "judged",
+    "rabbitmq-health": "judged",
+    "kyverno-policy-health": "judged",
+    "scaled-job-health": "judged",
+    "cluster-policy-health": "judged",
     "excluded-by-default": "excluded",
     "comparison-returns": "comparison",
 }
@@ -57,9 +67,34 @@ class Score:
 
 
 def score(report: dict[str, Any], before: Path, after: Path, truth: Path) -> Score:
-    expected = frozenset(_changes(_fleet(before), _fleet(after), _random(truth)))
+    expected = frozenset((*_changes(_fleet(before), _fleet(after), _random(truth)), *_judged(before, after)))
     told = frozenset(_told(report))
     return Score(expected & told, expected - told, told - expected)
+
+
+def _judged(before: Path, after: Path) -> Iterator[Change]:
+    """Objects that had no health and have one that is not Healthy: a check has come for their kind."""
+    old, new = _healths(before), _healths(after)
+    for (app, kind, name), health in new.items():
+        if old.get((app, kind, name)) == "" and health not in ("", "Healthy", "Missing"):
+            yield app, f"{kind}/{name}", "judged"
+
+
+@cache
+def _healths(phase: Path) -> dict[tuple[str, str, str], str]:
+    """The health of every live object that an application lists, by the resource trees."""
+    t = SnapshotTransport([phase])
+    found = {}
+    for app in load_fleet(t)[0].apps:
+        try:
+            tree = argocd.resource_tree(t, app.ref)
+        except ArgolintError:
+            continue
+        listed = {(row.kind, row.name) for row in app.rows}
+        for node in tree.nodes or ():
+            if node.uid and (node.kind, node.name) in listed:
+                found[app.name, node.kind, node.name] = node.health.status if node.health else ""
+    return found
 
 
 def _fleet(phase: Path) -> Fleet:

@@ -329,7 +329,7 @@ def test_workers_with_other_versions_are_refused_with_a_table(
     assert (ran.code, ran.out) == (2, "")
     assert "2 of 2 Dask workers run other versions than this process:" in ran.err
     rows = [line.split() for line in ran.err.splitlines()]
-    assert ["python", "argolint", "msgspec", "distributed", "test-ending"] in rows
+    assert ["python", "knowledge", "argolint", "msgspec", "distributed", "test-ending"] in rows
     assert [row[-1] for row in rows if row[:1] == ["here"]] == ["2.0"]
     assert [row[-1] for row in rows if row[0].startswith("tls://")] == ["1.0", "1.0"]
 

@@ -84,9 +84,10 @@ def test_an_operator_whose_release_is_not_seen_ends_with_3(tmp_path: Path) -> No
 def test_every_format_shows_a_forecast(cause: str) -> None:
     concerned, _, wanted, message = CASES[cause]
     report = made(concerned, **wanted)
-    for name in FORMATS.keys() - {"prometheus", "junit"}:
+    for name in FORMATS.keys() - {"prometheus", "junit", "name"}:
         text = render(report, name, Style(width=1000))
         assert message in text or message.replace("'", "&#39;") in text or cause in text, name
+    assert render(report, "name", Style())
     Draft202012Validator(document.schema()).validate(json.loads(document.to_json(report)))
 
 

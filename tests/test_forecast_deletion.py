@@ -222,6 +222,65 @@ def test_what_others_still_name_is_a_break() -> None:
     assert of(fate(fleet(app("base", secret), elsewhere), "base"), "still-referenced") == []
 
 
+def test_what_an_object_owns_goes_with_it() -> None:
+    made = {"group": "external-secrets.io", "kind": "ExternalSecret", "namespace": "shop", "name": "db", "uid": "u1"}
+    secret = tracked("base", "ExternalSecret", "db", group="external-secrets.io", metadata={"uid": "u1"})
+    owner = {key: made[key] for key in ("group", "kind", "namespace", "name", "uid")}
+    below = [
+        {"kind": "Secret", "namespace": "shop", "name": "db-credentials", "uid": "u2", "parentRefs": [owner]},
+        {"kind": "PersistentVolumeClaim", "namespace": "shop", "name": "db-1", "uid": "u3", "parentRefs": [owner]},
+        {
+            "kind": "PersistentVolumeClaim",
+            "namespace": "shop",
+            "name": "data-db-0",
+            "uid": "u4",
+            "parentRefs": [{**owner, "kind": "StatefulSet"}],
+        },
+    ]
+    pod = {"containers": [{"name": "web", "envFrom": [{"secretRef": {"name": "db-credentials"}}]}]}
+    other = tracked("web", "Deployment", "web", group="apps", spec={"template": {"spec": pod}})
+    found = fate(fleet(app("base", secret, nodes=below), app("web", other)), "base")
+    assert messages(found, "still-referenced") == [
+        "Secret shop/db-credentials goes with ExternalSecret shop/db of argocd/base, which made it, though Deployment shop/web of argocd/web still names it."
+    ]
+    assert messages(found, "volume-deleted") == [
+        "PersistentVolumeClaim shop/db-1 of argocd/base is deleted with ExternalSecret shop/db, which owns it, and its volume too, unless that has the reclaim policy Retain."
+    ]
+
+
+def test_cluster_scoped_objects_are_looked_for_everywhere() -> None:
+    kind = tracked("base", "StorageClass", "fast", group="storage.k8s.io", namespace="")
+    claim = tracked("web", "PersistentVolumeClaim", "data", namespace="mall", spec={"storageClassName": "fast"})
+    found = fate(fleet(app("base", kind), app("web", claim)), "base")
+    assert messages(found, "still-referenced") == [
+        "StorageClass fast of argocd/base is deleted, though PersistentVolumeClaim mall/data of argocd/web still names it."
+    ]
+
+
+def test_hooks_that_run_last_and_namespaces_that_nothing_tracks() -> None:
+    finalizers = [
+        *CASCADES,
+        "pre-delete-finalizer.argocd.argoproj.io",
+        "post-delete-finalizer.argocd.argoproj.io",
+    ]
+    one = app(
+        "web",
+        tracked("web", "ServiceAccount", "cleaner"),
+        spec={"syncPolicy": {"syncOptions": ["CreateNamespace=true"]}},
+    )
+    one["metadata"] = {"finalizers": finalizers}
+    found = fate(fleet(one), "web")
+    assert messages(found, "hook-first") == [
+        "The PreDelete hooks of argocd/web run first; one that fails holds the deletion up."
+    ]
+    assert messages(found, "hook-after-all") == [
+        "The PostDelete hooks of argocd/web run last, without ServiceAccount shop/cleaner; one that needs any of these never ends."
+    ]
+    assert messages(found, "kept") == [
+        "Namespace shop of argocd/web stays: CreateNamespace=true made it, and nothing tracks it."
+    ]
+
+
 def test_confirmations_and_deletions_under_way_are_named() -> None:
     asks = tracked("web", "ConfigMap", "a", annotations=option("Delete=confirm"))
     assert messages(fate(fleet(app("web", asks)), "web"), "waits-for-confirmation") == [

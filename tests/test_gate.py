@@ -123,6 +123,15 @@ def test_a_field_that_cannot_change_is_told_before_the_sync_fails(gate: Gate) ->
     assert gate.report["findings"][0]["pointer"] == "/spec/selector"
 
 
+def test_a_field_that_no_container_has_is_told_before_the_sync_fails(gate: Gate) -> None:
+    text = of(DEPLOYMENT, "web").replace('image: "web:1",', 'image: "web:1", resourcez: {limits: {cpu: 1}},')
+    commit(gate.clone, {"web/deployment.yaml": text, "web/new.yaml": text.replace("{name: web}", "{name: new}")})
+    assert gate("--checkout", str(gate.clone)).code == 1
+    assert {(f["rule"], f["resource"]["name"], f["pointer"].rpartition("/")[2]) for f in gate.report["findings"]} == {
+        ("schema-field-unknown", name, "resourcez") for name in ("web", "new")
+    }
+
+
 def test_drift_that_the_change_writes_down_is_fixed_and_drift_that_stays_is_only_counted(clone: Path) -> None:
     gate = Gate(
         clone,

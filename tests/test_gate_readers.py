@@ -128,7 +128,7 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def asked(program: Path, texts: list[str]) -> Iterator[dict[str, list[str]]]:
+def asked(program: Path, texts: list[str]) -> Iterator[dict[str, list[dict[str, Any]]]]:
     lines = "".join(f"{json.dumps(one)}\n" for one in texts)
     found = subprocess.run([str(program)], input=lines, capture_output=True, text=True, timeout=600, check=True).stdout
     return map(json.loads, found.removesuffix("\n").split("\n"))

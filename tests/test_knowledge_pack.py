@@ -73,11 +73,18 @@ def test_the_report_says_which_knowledge_it_rests_on(tmp_path: Path) -> None:
     assert plain["knowledge"] == {"version": BUILT_IN.version, "date": BUILT_IN.date}
     assert with_pack["knowledge"] == {"version": LATER[0], "date": LATER[1]}
     assert with_pack["findings"] == plain["findings"]
+
+
+def test_the_users_own_settings_name_a_pack(tmp_path: Path) -> None:
+    written(tmp_path, {FINALIZERS: own(FINALIZERS)})
     settings = tmp_path / "xdg" / "argolint" / "config.yaml"
     settings.parent.mkdir(parents=True)
     settings.write_text("knowledge: ../../pack.json\n")
-    by_settings = json.loads(run_argolint(*check, env={"XDG_CONFIG_HOME": str(tmp_path / "xdg")}).out)
-    assert by_settings["knowledge"] == with_pack["knowledge"]
+    ran = run_argolint("version", "--json", env={"XDG_CONFIG_HOME": str(tmp_path / "xdg")})
+    assert json.loads(ran.out)["knowledge"] == LATER[0]
+    settings.write_text("knowledge: ../../no-pack.json\n")
+    ran = run_argolint("version", env={"XDG_CONFIG_HOME": str(tmp_path / "xdg")})
+    assert (ran.code, "cannot read the knowledge pack" in ran.err) == (2, True)
 
 
 def _altered(pack: Path) -> None:

@@ -263,6 +263,16 @@ def test_what_package_managers_take_is_filled_in() -> None:
         packagers.filled("a @nothing_of_ours@", values)
 
 
+def test_links_of_the_notes_lead_somewhere_from_any_page() -> None:
+    made = packagers.notes("See [a](docs/b.md#c), [d](E.md) and [f](https://g.example/h.md).\n", "1.0.0", "abc", NAMES)
+    first = made.splitlines()[0]
+    assert (
+        first
+        == f"See [a]({NAMES.docs}b.md#c), [d]({NAMES.repository}/blob/v1.0.0/E.md) and [f](https://g.example/h.md)."
+    )
+    assert f"{NAMES.action}@abc" in made
+
+
 def test_the_plugin_runs_the_argolint_that_is_there(tmp_path: Path) -> None:
     plugin = ROOT / "contrib/krew/kubectl-argolint"
     (tmp_path / "argolint").write_text('#!/bin/sh\necho "ran $*"\n')

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from argolint.sequence.order import PHASES, delete_policies, is_hook, phases_of
 from argolint.sequence.play import End, Played, play
@@ -564,6 +566,69 @@ def test_the_waves_of_a_sync_come_one_after_the_other() -> None:
 def test_a_retry_starts_again_and_meets_the_same_end() -> None:
     items, turned = new(obj("Pod", "hook", hook="PreSync"), obj("Pod", "web")), ends(hook="degraded")
     assert ended(play(items, turned)) == ended(play(items, turned)) == ("Failed", ["hook"], ["hook"])
+
+
+# What holds for any sync
+
+PLACES = st.tuples(
+    st.sampled_from(("", "PreSync", "Sync", "PostSync", "PreSync,PostSync", "Skip", "SyncFail")), st.integers(-2, 2)
+)
+KINDS = st.sampled_from(("ConfigMap", "Deployment", "Job", "Kiln", "Wheel", "Namespace", "CustomResourceDefinition"))
+
+
+@st.composite
+def applications(draw: st.DrawFn) -> list[Item]:
+    items = []
+    for number in range(draw(st.integers(1, 9))):
+        kind, (hook, place) = draw(KINDS), draw(PLACES)
+        if kind == "CustomResourceDefinition":
+            items.append(Item(crd("pottery.example.com", draw(st.sampled_from(("Kiln", "Other"))), place)))
+        elif kind == "Namespace":
+            items.append(Item(obj("Namespace", draw(st.sampled_from(("east", "west"))), place)))
+        else:
+            one = obj(kind, f"n{number}", place, hook, namespace=draw(st.sampled_from(("east", "west", "north"))))
+            items.append(
+                Item(None, one) if draw(st.booleans()) and not hook else Item(one, draw(st.sampled_from((None, one))))
+            )
+    return items
+
+
+@given(applications(), st.randoms())
+def test_the_order_hangs_on_the_objects_alone_and_brings_first_what_others_need(items: list[Item], random: Any) -> None:
+    found = tasks(items)
+    shuffled = [*items]
+    random.shuffle(shuffled)
+
+    def seen(ordered: Iterable[Task]) -> list[tuple[Any, ...]]:
+        return sorted((t.place, t.kind, t.name, t.namespace, t.prune) for t in ordered)
+
+    assert seen(tasks(shuffled)) == seen(found)
+    assert [t.place for t in found] == sorted(t.place for t in found)
+    first: dict[str, int] = {}
+    for number, task in enumerate(found):
+        if not task.prune:
+            first.setdefault(f"{task.kind}/{task.name}", number)
+    for number, task in enumerate(found):
+        if not task.prune and task.kind != "Namespace":
+            assert first.get(f"Namespace/{task.namespace}", -1) < number
+        if not task.prune and task.kind == "Kiln":
+            assert first.get("CustomResourceDefinition/kilns.pottery.example.com", -1) < number
+
+
+@given(
+    applications(), st.dictionaries(st.sampled_from([f"n{i}" for i in range(9)]), st.sampled_from(get_args(End)[:6]))
+)
+def test_a_sync_does_each_task_once_or_says_why_not(items: list[Item], health: Mapping[str, End]) -> None:
+    found = play(items, lambda task: health.get(task.name, "healthy"))
+    ids = [id(t) for t in (*found.done, *found.left)]
+    assert len(ids) == len(set(ids))
+    assert bool(found.waiting) is (found.phase == "Running")
+    assert bool(found.failed) is (found.phase == "Failed") or found.waiting
+    if found.phase == "Succeeded":
+        assert not found.left
+        assert len(found.done) == sum(t.place.phase != PHASES.index("SyncFail") for t in tasks(items))
+    early = [t.place for t in found.done if t.place.phase != PHASES.index("SyncFail")]
+    assert not early or all(max(early) < t.place for t in found.left)
 
 
 def test_every_test_of_order_is_covered_or_its_absence_is_explained() -> None:

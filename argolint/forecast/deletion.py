@@ -14,7 +14,7 @@ from typing import Literal
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.application.resource import Resource
+from argolint.application.resource import Node, Resource
 from argolint.application.tracked import tracking_of
 from argolint.edits.pruning import cascades, outlives, prune_option
 from argolint.model import AppRef, Edit, Finding, Fix, Location, Object, Related, ResourceId, ResourceKey, Severity
@@ -34,6 +34,8 @@ EFFECT: Mapping[str, Effect] = {
     "objects-deleted": "deletes",
     "still-referenced": "breaks",
     "controller-first": "hangs",
+    "hook-first": "hangs",
+    "hook-after-all": "hangs",
     "waits-for-confirmation": "hangs",
     "already-deleting": "hangs",
     "no-cluster": "stays",
@@ -45,7 +47,7 @@ EFFECT: Mapping[str, Effect] = {
 }
 """What each cause of these findings comes to."""
 _SEVERITY: Mapping[str, Severity] = {"deletes": "error", "breaks": "error", "hangs": "warning", "stays": "info"}
-_OWN: Mapping[str, Severity] = {"objects-deleted": "info", "no-cluster": "warning"}
+_OWN: Mapping[str, Severity] = {"objects-deleted": "info", "hook-first": "info", "no-cluster": "warning"}
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,49 @@ def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resour
         if "Delete=confirm" in comma_list(annotations_of(r.live).get(SYNC_OPTIONS)):
             told.append(_confirmation(app, r, "Delete=confirm"))
         groups.setdefault(_wave(r), []).append(r)
+    told += _hooks(app, [r for own in groups.values() for r in own])
+    told += _made_namespace(app)
     return groups, told
+
+
+def _hooks(app: App, going: Sequence[Resource]) -> Iterator[Finding]:
+    """Hooks of the deletion, which the finalizers tell: PreDelete run first, PostDelete once everything else is gone."""
+    if any(str(f).startswith("pre-delete-finalizer.") for f in items(app.raw, "metadata", "finalizers")):
+        message = f"The PreDelete hooks of {app.ref} run first; one that fails holds the deletion up."
+        yield _found("delete", "hook-first", app, None, message, pointer="/metadata/finalizers")
+    if not any(str(f).startswith("post-delete-finalizer.") for f in items(app.raw, "metadata", "finalizers")):
+        return
+    needed = [r.id for r in going if r.kind in ("ServiceAccount", "ConfigMap", "Secret", "RoleBinding")]
+    if needed:
+        yield _found(
+            "delete",
+            "hook-after-all",
+            app,
+            None,
+            f"The PostDelete hooks of {app.ref} run last, without {enumerated([str(n) for n in needed])}; one that needs any of these never ends.",
+            pointer="/metadata/finalizers",
+            related=[Related(app.ref, n) for n in needed],
+        )
+
+
+def _made_namespace(app: App) -> Iterator[Finding]:
+    """A namespace that only the option made is no object of the application."""
+    name = app.destination_namespace
+    own = any((r.group, r.kind, r.name) == ("", "Namespace", name) for r in app.resources)
+    if (
+        "CreateNamespace=true" in app.sync_options
+        and name
+        and not own
+        and not dig(app.spec, "syncPolicy", "managedNamespaceMetadata")
+    ):
+        id_ = ResourceId("", "Namespace", "", name, "v1", app.cluster)
+        yield _found(
+            "delete",
+            "kept",
+            app,
+            id_,
+            f"{id_} of {app.ref} stays: CreateNamespace=true made it, and nothing tracks it.",
+        )
 
 
 def _live(r: Resource) -> bool:
@@ -356,6 +400,19 @@ def _volumes(fate: Fate) -> Iterator[Finding]:
             yield _claim(fate, app, r.id, r.live, "")
         elif (r.group, r.kind) == ("apps", "StatefulSet"):
             yield from _claims_of_set(fate, app, r)
+        else:
+            yield from (
+                _claim(fate, app, node.id, None, f" with {r.id}, which owns it")
+                for node in _collected(taken)
+                if (node.id.group, node.id.kind) == ("", "PersistentVolumeClaim")
+            )
+
+
+def _collected(taken: Taken) -> Iterator[Node]:
+    """What Kubernetes deletes with an object: what it owns, and so on. The tree shows claims below their StatefulSet, which owns none."""
+    for node in taken.app.descendants(taken.resource.uid) if taken.resource.uid else ():
+        if not (node.id.kind == "PersistentVolumeClaim" and any(o.kind == "StatefulSet" for o in node.owners)):
+            yield node
 
 
 def _claim(fate: Fate, app: App, id_: ResourceId, live: Object | None, by: str) -> Finding:
@@ -592,43 +649,54 @@ def below(apps: Sequence[App], fleet: Fleet) -> tuple[App, ...]:
 def around(fate: Fate) -> tuple[App, ...]:
     """Applications whose objects may name what goes: on the same cluster and in the same namespaces, in the fleet's order."""
     places = {(t.resource.id.cluster, t.resource.namespace) for t in fate.taken if t.resource.namespace}
+    wide = {t.resource.id.cluster for t in fate.taken if t.resource.kind in _FOR_ALL}
     found = []
     for app in fate.fleet.apps:
         if app.ref in fate.refs or app.deleting:
             continue
-        if any((app.cluster, row.namespace) in places for row in app.rows if not row.hook):
+        if app.cluster in wide or any((app.cluster, row.namespace) in places for row in app.rows if not row.hook):
             found.append(app)
     return tuple(found[:_AROUND])
 
 
+_FOR_ALL = frozenset(
+    "StorageClass IngressClass PriorityClass GatewayClass ClusterRole ClusterSecretStore ClusterIssuer".split()
+)
+"""Cluster-scoped kinds that manifests of any namespace name."""
 _AROUND = 40
 """Other applications that are read for one forecast."""
 
 
 def still_referenced(fate: Fate, others: Iterable[App]) -> Iterator[Finding]:
-    """Objects of other applications, or of the same one where it stays, that name what goes."""
-    gone = {
-        (t.resource.id.cluster, t.resource.group, t.resource.kind, t.resource.namespace, t.resource.name): t
-        for t in fate.taken
-    }
+    """Objects of applications that stay, and name what goes: an object itself, or one that it owns."""
+    gone: dict[tuple[str, ...], tuple[Taken, ResourceId]] = {}
+    for taken in fate.taken:
+        for id_ in (*(node.id for node in _collected(taken)), taken.resource.id):
+            gone[id_.cluster, id_.group, id_.kind, id_.namespace, id_.name] = (taken, id_)
     named: dict[ResourceKey, list[Related]] = {}
     for app in others:
         for r in app.resources:
             if r.key in fate.keys or r.desired is None or r.requires_pruning:
                 continue
             for ref in references(r.desired):
-                taken = gone.get((app.cluster, ref.group, ref.kind, ref.namespace, ref.name))
-                if taken is not None:
-                    named.setdefault(taken.resource.key, []).append(Related(app.ref, r.id, ref.pointer, "dependent"))
+                found = gone.get((app.cluster, ref.group, ref.kind, ref.namespace, ref.name))
+                if found is not None:
+                    named.setdefault(found[1].key, []).append(Related(app.ref, r.id, ref.pointer, "dependent"))
     for key, users in named.items():
-        taken = fate.keys[key]
+        taken, id_ = gone[key]
         who = enumerated([f"{u.resource} of {u.app}" for u in users], limit=2)
+        own = id_.key == taken.resource.key
+        what = (
+            f"{id_} of {taken.app.ref} is deleted"
+            if own
+            else f"{id_} goes with {taken.resource.id} of {taken.app.ref}, which made it"
+        )
         yield _found(
             fate.way,
             "still-referenced",
             taken.app,
-            taken.resource.id,
-            f"{taken.resource.id} of {taken.app.ref} is deleted, though {who} still name{'s' if len(users) == 1 else ''} it.",
+            id_,
+            f"{what}, though {who} still name{'s' if len(users) == 1 else ''} it.",
             related=users,
             fixes=[_keep_live(taken.resource.id)],
         )

@@ -485,11 +485,11 @@ def _set_steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
         f"{where} get applicationset {sh(short)} -o json | jq -e '.spec.syncPolicy | .preserveResourcesOnDeletion and .applicationsSync == \"create-update\"'",
     )
     if old is not None:
-        gone = sh(text_at(old, "metadata", "name"))
+        gone = text_at(old, "metadata", "name")
         yield Step(
-            f"Take {name} out of ApplicationSet {text_at(old, 'metadata', 'name')}: remove its element in Git, then its owner reference.",
+            f"Take {name} out of ApplicationSet {gone}: remove its element in Git, then its owner reference.",
             f'{where} patch application {sh(app.name)} --type merge -p \'{{"metadata":{{"ownerReferences":null}}}}\'',
-            f"{where} get application {sh(app.name)} -o json | jq -e '[.metadata.ownerReferences[]? | select(.name == {_quoted(gone)})] == []'",
+            f"{where} get application {sh(app.name)} -o json | jq -e {sh(_without_owner(gone))}",
         )
     elif parent_of(app, fleet) is not None:
         yield Step(
@@ -505,7 +505,7 @@ def _set_steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
     yield Step(
         "Commit it. The set takes the Application of that name over, which keeps its objects.",
         "",
-        f"{where} get application {sh(app.name)} -o json | jq -e '[.metadata.ownerReferences[]? | .name] == [\"{short}\"]'\nargocd app diff {sh(name)}\n# shows nothing",
+        f"{where} get application {sh(app.name)} -o json | jq -e {sh(_with_owner(short))}\nargocd app diff {sh(name)}\n# shows nothing",
     )
     yield Step(
         f"Give ApplicationSet {short} its old policy back, if it may delete again.",
@@ -514,8 +514,12 @@ def _set_steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
     )
 
 
-def _quoted(word: str) -> str:
-    return '"' + word.strip("'") + '"'
+def _without_owner(name: str) -> str:
+    return f"[.metadata.ownerReferences[]? | select(.name == {json.dumps(name)})] == []"
+
+
+def _with_owner(name: str) -> str:
+    return f"[.metadata.ownerReferences[]? | .name] == [{json.dumps(name)}]"
 
 
 def _cluster_findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:

@@ -22,7 +22,6 @@ from argolint.reports.document import (
     ForecastLook,
     ForecastVersion,
     Report,
-    ReportedFinding,
 )
 
 PAGE = f"{DOCS}forecast.md"
@@ -69,21 +68,30 @@ def versions(steps: Mapping[str, Step], today: Mapping[str, str]) -> tuple[Forec
     )
 
 
-def causes(rows: Iterable[Row], findings: Iterable[ReportedFinding | Finding]) -> Iterator[ForecastCause]:
+def causes(rows: Iterable[Row], findings: Iterable[Finding], steps: Mapping[str, Step]) -> Iterator[ForecastCause]:
     """The rows that have findings, worst effect first."""
-    about: dict[str, list[ReportedFinding | Finding]] = {}
+    about: dict[str, list[Finding]] = {}
     for f in findings:
         about.setdefault(f.cause or "", []).append(f)
     for row in sorted(rows, key=lambda r: (_EFFECTS.index(r.effect), _SEVERITIES.index(r.severity))):
         if own := about.get(row.id):
-            apps = {f.at.app if isinstance(f, Finding) else f.app for f in own}
-            yield ForecastCause(row.id, row.effect, len(own), len(apps), row.product, shown(row.since[-1]), row.source)
+            apps = {f.at.app for f in own}
+            name = steps[row.product].product.name
+            yield ForecastCause(row.id, row.effect, len(own), len(apps), name, _since(row, steps), row.source)
 
 
 _EFFECTS = ("deletes", "breaks", "looks-different")
 _SEVERITIES = ("error", "warning", "info")
 
 
-def looks(rows: Iterable[Row]) -> Iterator[ForecastLook]:
+def _since(row: Row, steps: Mapping[str, Step]) -> str:
+    """The releases with the change that lie on the way."""
+    way = steps[row.product]
+    crossed = [since for since in row.since if way.crosses([since])] or row.since[-1:]
+    return " or ".join(map(shown, crossed))
+
+
+def looks(rows: Iterable[Row], steps: Mapping[str, Step]) -> Iterator[ForecastLook]:
     for row in rows:
-        yield ForecastLook(row.id, row.says, row.look, row.product, shown(row.since[-1]), row.source)
+        name = steps[row.product].product.name
+        yield ForecastLook(row.id, row.says, row.look, name, _since(row, steps), row.source)

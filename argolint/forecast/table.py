@@ -4,6 +4,7 @@ A table is YAML: `product`, `name`, `lines` (its releases), `rows`. A row has
 
 id       its name, which is the cause of its findings
 in       the release with the change; several: the backports, and last the first release of the main line
+until    the first release that is without it again
 effect   breaks, deletes or looks-different
 severity only where it is another one than the effect's
 if       the condition: its name, and what it is asked (argolint.forecast.conditions); absent where no API tells
@@ -25,7 +26,7 @@ from argolint.values import mapping, parse_version
 
 RowEffect = Literal["breaks", "deletes", "looks-different"]
 _USUAL: Mapping[str, Severity] = {"breaks": "error", "deletes": "error", "looks-different": "info"}
-_KEYS = frozenset(("id", "in", "effect", "severity", "if", "says", "first", "source", "look", "confidence"))
+_KEYS = frozenset(("id", "in", "until", "effect", "severity", "if", "says", "first", "source", "look", "confidence"))
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Row:
     first: tuple[First, ...] = ()
     look: str = ""
     likely: bool = False
+    until: tuple[Version, ...] = ()
 
 
 class TableError(ValueError):
@@ -90,6 +92,7 @@ def _row(product: str, raw: Mapping[str, Any]) -> Row:
         tuple(_first(one) for one in _listed(raw.get("first"))),
         " ".join(str(raw.get("look") or "").split()),
         raw.get("confidence") == "likely",
+        tuple(_versions(raw.get("until"), where)),
     )
 
 

@@ -18,7 +18,7 @@ from argolint.engine.load import load
 from argolint.engine.plan import Plan
 from argolint.errors import AuthError
 from argolint.forecast.conditions import CONDITIONS
-from argolint.forecast.releases import Step, Version, shown
+from argolint.forecast.releases import Step, Version, has, shown
 from argolint.forecast.table import First, Row, TableError
 from argolint.forecast.world import Hit, World
 from argolint.model import AppRef, Edit, Failure, Finding, Fix, Location
@@ -104,6 +104,8 @@ _AGAIN = frozenset({"difference"})
 
 
 def _crosses(way: Step, row: Row) -> bool:
+    if row.until and has(way.to, row.until):
+        return False
     if row.condition in _AGAIN or row.condition == "schema-refusal":
         return any(way.crosses([since]) for since in row.since)
     return way.crosses(row.since)
@@ -185,7 +187,7 @@ def _unknown(untold: Mapping[str, tuple[str, ...]], rows: Sequence[Row]) -> Iter
         for need in untold.get(row.id, ()):
             by_need.setdefault(need, []).append(row.id)
     for need, ids in by_need.items():
-        yield f"{', '.join(ids)}: not known, because the account may not see {need} (`{need}, get`)"
+        yield f"{', '.join(dict.fromkeys(ids))}: not known, because the account may not see {need} (`{need}, get`)"
 
 
 def _finding(row: Row, hit: Hit) -> Finding:

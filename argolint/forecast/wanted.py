@@ -40,16 +40,17 @@ def upgrades(
         written(version, known[id_])
     clusters = _clusters(fleet, cluster)
     today = {id_: _today(t, fleet, id_, clusters) for id_ in wanted}
-    steps = {id_: _step(known[id_], today[id_], version) for id_, version in wanted.items()}
-    world = World(fleet, steps, frozenset(f.stage for f in unread), clusters)
+    stages = frozenset(f.stage for f in unread)
+    steps = {id_: _step(known[id_], today[id_], version, stages) for id_, version in wanted.items()}
+    world = World(fleet, steps, stages, clusters)
     failures = [*_uncertain(fleet, today[OPERATOR], clusters)] if OPERATOR in wanted else []
     found = upgrade.upgrade(t, fleet, failures, upgrade.between(every_row(), steps), world, plan)
     forecast = Forecast(
         "upgrade",
         versions=report.versions(steps, {id_: version or "an unknown version" for id_, version in today.items()}),
-        causes=tuple(report.causes(found.rows, found.findings)),
+        causes=tuple(report.causes(found.rows, found.findings, steps)),
         order=tuple(upgrade.order(steps, found.findings)),
-        look=tuple(report.looks(found.look)),
+        look=tuple(report.looks(found.look, steps)),
         unknown=found.unknown,
     )
     return forecast, found
@@ -79,9 +80,11 @@ def _today(t: Transport, fleet: Fleet, product: str, clusters: frozenset[str]) -
     return "v" + ".".join(map(str, version)) if version else ""
 
 
-def _step(product: Product, today: str, wanted: str) -> Step:
-    """The upgrade. An operator whose version is not known begins at the oldest: each object says by itself whether it is concerned."""
-    if today or product.id != OPERATOR:
+def _step(product: Product, today: str, wanted: str, unread: frozenset[str]) -> Step:
+    """The upgrade. What runs on clusters and is not seen begins at the oldest: each object says by itself whether it is concerned,
+    and what no object says is named as unknown."""
+    hidden = product.id == OPERATOR or (product.id == "kubernetes" and "clusters" in unread)
+    if today or not hidden:
         return step(product, today, wanted)
     return Step(product, (0, 0, 0), written(wanted, product))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from argolint.application.fleet import Fleet
@@ -48,6 +48,11 @@ class World:
         version = "v" + ".".join(map(str, way.to))
         settings = _settings_of_3(self.fleet.settings) if way.crosses([(3, 0, 0)]) else self.fleet.settings
         return After(settings, version, text_at(settings, "trackingMethod") or self.fleet.tracking_method)
+
+    @cached_property
+    def tracked_later(self) -> Fleet:
+        """Today's fleet with the settings of the next version."""
+        return replace(self.fleet, settings=self.after.settings, version=self.after.version)
 
 
 @dataclass(frozen=True, eq=False)

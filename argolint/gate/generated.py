@@ -36,16 +36,20 @@ def generated(fleet: Fleet, changed: Sequence[str], repo: str) -> Iterator[Failu
 def coming(fleet: Fleet, new: Sequence[str], repo: str) -> Iterator[str]:
     """What to know of each ApplicationSet that makes an Application of a new folder."""
     for made in fleet.application_sets:
-        found = [
-            folder
-            for git in _of_git(mapping(made, "spec"), _MAX_DEPTH)
-            if _is_of(repo, git)
-            for path in map(_path, items(git, "directories"))
-            for folder in (new if path else ())
-            if fnmatchcase(folder, path) or set(path) & set("{[")
-        ]
+        found = next(
+            (
+                folder
+                for git in _of_git(mapping(made, "spec"), _MAX_DEPTH)
+                if _is_of(repo, git)
+                for path in map(_path, items(git, "directories"))
+                for folder in (new if path else ())
+                if (folder.count("/") == path.count("/") or "**" in path)
+                and (fnmatchcase(folder, path) or set(path) & set("{["))
+            ),
+            "",
+        )
         if found:
-            yield f"{_named(made)}: makes a new Application of {plain(found[0])}, not rendered yet"
+            yield f"{_named(made)}: makes a new Application of {plain(found)}, not rendered yet"
 
 
 def unseen(fleet: Fleet, apps: Iterable[App]) -> Iterator[str]:

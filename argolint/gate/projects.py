@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from argolint.application.app import App
@@ -104,11 +105,11 @@ def _is_wider(name: str, before: Json, after: Json) -> bool:
     one, two = (before, after) if name in _MORE_IS_WIDER else (after, before)
     if name not in (*_MORE_IS_WIDER, *_LESS_IS_WIDER):
         return False
-    return all(entry in _listed(two) for entry in _listed(one))
+    return _entries(one) <= _entries(two)
 
 
-def _listed(value: Json) -> Iterator[Json]:
-    return iter(value) if isinstance(value, list) else iter(())
+def _entries(value: Json) -> frozenset[str]:
+    return frozenset(json.dumps(entry, sort_keys=True) for entry in (value if isinstance(value, list) else ()))
 
 
 def _not_judged(name: str, fields: Sequence[str], count: int) -> Failure:

@@ -60,7 +60,6 @@ _SCHEMA = "values.schema.json"
 _RUNNING = frozenset(("generators", "transformers", "validators"))
 _ENVIRONMENT = frozenset(("env", "envs"))
 _INFLATING = frozenset(("helmcharts", "helmchartinflationgenerator"))
-_MAX_CHART_NAMES = 50
 _REVISION = "ARGOCD_APP_REVISION"
 LFS_POINTER = "version https://git-lfs.github.com/spec/"
 MAX_NAMING = 1_000_000
@@ -253,6 +252,7 @@ class _Reading:
     why: str = ""
     _waiting: list[tuple[str, str]] = field(default_factory=list)
     _taken: set[str] = field(default_factory=set)
+    _joined: int = 0
 
     def open(self, why: str) -> None:
         self.why = self.why or why
@@ -340,7 +340,8 @@ class _Reading:
         """Charts whose names climb out of the folder of charts: any word may be that folder, and any word the name."""
         climbing = [word for word in words if ".." in word.split("/")]
         homes = [home for word in ("charts", *words) if (home := joined(folder, word)) is not None]
-        if len(climbing) > _MAX_CHART_NAMES or len(homes) > 20 * _MAX_CHART_NAMES:
+        self._joined += len(climbing) * len(homes)
+        if self._joined > _MAX_STEPS:
             self.open("large")
             return
         for path in {joined(home, word) for home in homes for word in climbing} - {None}:

@@ -14,6 +14,8 @@ _QUOTED = 10
 """Words of a quotation; more are read in the evidence."""
 _LEAST = 3
 """A quotation of fewer words tells nothing that the sentence does not."""
+_NO_SENTENCE = ("Duplicate value", "Not found")
+"""Sorts of refused fields that are followed by the value alone."""
 _WORTH = 8
 """A quotation that must be cut to fewer is left to the evidence, where the sentence is whole without it."""
 _READ = 10_000
@@ -26,6 +28,9 @@ _BEFORE = re.compile(
 )
 _TEMPLATE = re.compile(r"^template: [^\s:]{1,300}:\d{1,6}(?::\d{1,6})?: (?:executing \"[^\"]{1,300}\" at (?=<))?")
 _NOTHING = re.compile(r"(?:[:,.\s]|<nil>)+$")
+_WHO = re.compile(r"^[\w.-]{1,200}(?: \"[^\"]{1,253}\")? is forbidden: User \"[^\"]{1,253}\" (?=cannot)")
+_WHERE = re.compile(r" in API group \"[^\"]{0,253}\"")
+_ENDED = re.compile(r":? ?exit status \d{1,3}$")
 _RETRIED = re.compile(r" ?\(retried \d{1,9} times\)\.?$")
 _HINTS = re.compile(
     r" (?:Please make sure you have the correct access rights|\(is 'helm' installed|Use --debug).*$| You may need to run [^:]*:?"
@@ -37,8 +42,10 @@ def telling(text: str, words: int = _QUOTED) -> str:
     refused = field_errors(text)
     if refused:
         first = refused[0]
-        return _cut(excerpt(f"{first.path}: {first.detail or first.sort}", _READ), words)
+        why = f"{first.sort}: {first.detail}" if first.sort in _NO_SENTENCE else first.detail or first.sort
+        return _cut(excerpt(f"{first.path}: {why}", _READ), words).replace('"', "'")
     line = _RETRIED.sub("", excerpt(unwrap(text).innermost, _READ))
+    line = _WHERE.sub("", _WHO.sub("", _ENDED.sub("", line)))
     while (found := _BEFORE.match(line)) is not None:
         line = line[found.end() :]
     line = _NOTHING.sub("", _TEMPLATE.sub("", _HINTS.sub("", line)))

@@ -92,7 +92,7 @@ _TAILS = word_set(
 """Words at the end that tell which one of several, or how it is written, and not what."""
 
 _PASSWORDS = word_set(
-    "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort geheimnis contrasena clave senha wachtwoord"
+    "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort geheimnis contrasena contrasenya clave senha wachtwoord passe"
     " heslo haslo jelszo lozinka slaptazodis parole parola parool sifre losenord passord adgangskode salasana"
 )
 _FOREIGN = word_set("пароль 密码 密碼 口令 パスワード 暗証番号 비밀번호 סיסמה סיסמא رمز")
@@ -194,6 +194,14 @@ def parts(name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+_STROKES = str.maketrans("łŁøØđĐı", "lLoOdDi")
+
+
+def without_marks(text: str) -> str:
+    """The text with its letters as they are without accents and strokes: `hasło` as haslo."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).translate(_STROKES)
+
+
 @lru_cache(maxsize=65536)
 def sort_of(name: str) -> Sort:
     """What stands under this name: of a field, an environment variable, a parameter, a flag, a header."""
@@ -201,7 +209,7 @@ def sort_of(name: str) -> Sort:
     if not name.isascii():
         if not _FOREIGN.isdisjoint(name.lower().split()):
             return "password"
-        name = _IGNORED.sub("", unicodedata.normalize("NFKD", name).translate(_LOOKALIKES))
+        name = _IGNORED.sub("", without_marks(name).translate(_LOOKALIKES))
     found = parts(name)
     if len(found) * 2 >= len(name) > _ODD:
         found = parts(name.lower())  # `PaSsWoRd`
@@ -340,6 +348,7 @@ _REFERENCE = re.compile(
 )
 _PATH = re.compile(
     r"/(?:run|var|etc|mnt|vault|secrets?|tmp|opt|home|usr|tls|certs?|app|config|root|srv|workspace|kaniko|bitnami)(?:/[\w.@-]+)+/?"
+    r"|\.\.?(?:/[\w.@-]+)*/[\w@-]+\.(?:txt|pem|key|crt|json|ya?ml|env|cfg|conf)"
 )
 _OBJECT_NAME = re.compile(
     r"(?:[a-z0-9][a-z0-9.-]*/)?(?:[a-z][a-z0-9]*[.-])*[a-z]*(?:secrets?|creds?|credentials?|tls|certs?|keys?|tokens?|auth|config|ca|cm|env|login)|[a-z]{2,}(?:-[a-z]{2,})+"

@@ -235,6 +235,8 @@ class _Sync:
     def needed_by(self, member: Member, wait: Wait) -> Iterator[tuple[Reference, Member, How]]:
         """What of this sync the object needs, by its references."""
         for reference in needs(member.manifest, wait):
+            if reference.kind == "StorageClass" and dig(member.manifest, "spec", "volumeName"):
+                continue  # it is bound to that volume, whatever its class
             identity = place_in(reference, member.id.namespace)
             known, how = self._by_identity.get(identity), "reads"
             if known is None and reference.kind == "Secret":

@@ -426,10 +426,10 @@ class _Reader:
             raise _forbidden("what << merges is no map", event)
         assert isinstance(frame.value, dict)
         merged: dict[str, Any] = {}
-        for one in maps:
-            merged = {**one, **merged}
-        before = {**frame.merged, **frame.value}
-        if twice := next((key for key in merged if key in before and before[key] != merged[key]), None):
+        for one in reversed(maps):
+            merged |= one
+        known = (frame.value, frame.merged)
+        if twice := next((k for k, v in merged.items() if any(k in held and held[k] != v for held in known)), None):
             raise _refused(
                 f"<< comes after the key {twice[:80]!r}, and readers differ in which of the two counts", event
             )

@@ -36,14 +36,23 @@ def finding(
 
     `fixes` may hold None for edits that cannot be written.
     """
+    left = len(changes) - _LINES
     return Finding(
         message=message,
         at=Location(app.ref, resource.id, pointer or common_pointer(changes)),
-        evidence=(*(described(change, resource) for change in changes), *evidence),
+        evidence=(
+            *(described(change, resource) for change in changes[:_LINES]),
+            *((f"{left} more fields",) if left > 0 else ()),
+            *evidence,
+        ),
         explains=tuple(Symptom.change(resource.id, change.pointer) for change in changes),
         fixes=tuple(fix for fix in fixes if fix is not None),
         **more,
     )
+
+
+_LINES = 50
+"""How many differences the evidence spells out."""
 
 
 def common_pointer(changes: Sequence[Change]) -> str:

@@ -101,6 +101,7 @@ def _finding(app: App, resource: Resource, asked: int | None, change: Change | N
 
 
 def _fix(app: App, resource: Resource, asked: int | None) -> Fix:
+    failed = app.operation is not None and app.operation.failed  # a sync may do nothing then
     if asked is None:
         command = f"kubectl scale {kubectl_name(resource.id)} --replicas=1"
         return Fix(
@@ -109,6 +110,7 @@ def _fix(app: App, resource: Resource, asked: int | None) -> Fix:
             str(resource.id),
             Edit("command", command),
             effects=("scales",),
+            plays=Edit("json-patch", [{"op": "replace", "path": _POINTER, "value": 1}]),
         )
     return Fix(
         "Sync it, or write replicas: 0 into Git if it is to rest",
@@ -116,6 +118,7 @@ def _fix(app: App, resource: Resource, asked: int | None) -> Fix:
         str(resource.id),
         Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
         effects=("scales",),
+        plays=None if failed else Edit("json-patch", [{"op": "replace", "path": _POINTER, "value": asked}]),
     )
 
 

@@ -41,7 +41,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         ignored = _ignored(rules, resource)
         lists = {place for pointer in ignored for place in _lists_above(resource, pointer)}
-        inside = [c for c in resource.changes if any(below(c.pointer, place) for place in lists) and not c.masked]
+        inside = [c for c in resource.changes if not lists.isdisjoint(at_and_above(c.pointer)) and not c.masked]
         changes = tuple(c for c in inside if _kept(app, rules, resource, c)) if inside else ()
         if changes:
             yield _finding(app, fleet, resource, changes, lists)
@@ -102,9 +102,13 @@ def _guilty(app: App, resource: Resource, place: str) -> Iterator[tuple[str, Ign
                 yield path, entry
 
 
+_MOST = 20
+"""Differences that one command writes."""
+
+
 def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
     """The change itself, written to the live object: Argo CD then finds both sides equal."""
-    if any(is_hidden(c.desired, resource.desired, c.pointer) for c in changes):
+    if len(changes) > _MOST or any(is_hidden(c.desired, resource.desired, c.pointer) for c in changes):
         return None
     operations = []
     for change in sorted(changes, key=lambda c: split_pointer(c.pointer), reverse=True):
@@ -120,6 +124,7 @@ def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
         str(resource.id),
         Edit("command", f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(patch)}"),
         "the next change of this list needs it again",
+        plays=Edit("json-patch", operations),
     )
 
 

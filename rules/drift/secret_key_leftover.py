@@ -32,6 +32,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.of_kind("Secret", ""):
         for key in _leftovers(resource):
             pointer = join_pointer("data", key)
+            operations = [{"op": "remove", "path": pointer}]
             yield Finding(
                 message=f"{resource.id} still holds key {key!r}, which Git dropped: it came from stringData, so no sync deletes it.",
                 at=Location(app.ref, resource.id, pointer),
@@ -46,9 +47,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                         Edit(
                             "command",
                             f"kubectl -n {sh(resource.namespace)} patch secret {sh(resource.name)} --type=json"
-                            f" -p {sh(json.dumps([{'op': 'remove', 'path': pointer}], separators=(',', ':')))}",
+                            f" -p {sh(json.dumps(operations, separators=(',', ':')))}",
                         ),
                         "check first that nothing reads it",
+                        plays=Edit("json-patch", operations),
                     ),
                     Fix(
                         "Write data instead of stringData",

@@ -17,6 +17,7 @@ node's network. A network plugin that knows no policies lets all through: a clie
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,11 +26,12 @@ from argolint.redaction import is_hidden
 from argolint.values import dig, get, items, mapping, maps, text_at
 from argolint.values.kubernetes import containers, pod_spec
 
-from ..shared.labels import label_selector, labels_at, plain_selector
+from ..shared.labels import Selector, label_selector, labels_at, plain_selector
 from ..shared.triage import worth_reading
 from ._addresses import Address, address_of
 from ._ports import number_or_name, of_pods
-from ._surroundings import Member, pods, services, shown
+from ._selecting import by_label
+from ._surroundings import Member, services, shown
 
 _GROUP = "networking.k8s.io"
 _DNS = 53
@@ -64,12 +66,11 @@ class _Call:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a client and reason."""
-    policies = tuple(_policies(app))
-    if not policies or app.deleting or not app.desired_known:
+    if app.deleting or not app.desired_known or not any(_policies(app)):
         return
     told: set[tuple[object, str]] = set()
     for call in _calls(app, fleet):
-        for cause, policy in _closed(app, fleet, policies, call):
+        for cause, policy in _closed(app, fleet, call):
             if (call.client.id, cause) not in told:
                 told.add((call.client.id, cause))
                 yield _finding(app, call, cause, policy)
@@ -102,17 +103,27 @@ def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
 
 def _to(app: App, client: Resource, pointer: str, name: str, address: Address, source: _End) -> Iterator[_Call]:
     """The pods behind the Service, each with the port that they are called on."""
-    service = next((s for s in services(app, address.namespace) if s.id.name == address.service), None)
-    selector = plain_selector(dig(service.spec, "selector")) if service else None
-    if service is None or selector is None or selector.empty:
+    service, targets = app.derive(_behind, address.namespace).get(address.service, (None, ()))
+    if service is None:
         return
     listed = maps(service.spec, "ports")
     entry = next((p for p in listed if p.get("port") == address.port), listed[0] if len(listed) == 1 else None)
-    for target in pods(app, address.namespace):
-        if selector.matches(target.labels) and target.id != client.id and target.spec.get("hostNetwork") is not True:
+    for target in targets:
+        if target.id != client.id and target.spec.get("hostNetwork") is not True:
             port = _port(entry, target) if entry else 0
             protocol = text_at(entry, "protocol") or "TCP"
             yield _Call(client, pointer, name, address, source, target, port, protocol)
+
+
+def _behind(app: App, namespace: str) -> Mapping[str, tuple[Member, Sequence[Member]]]:
+    """The Services of a namespace by name, each with the pods that it selects."""
+    found = {}
+    for service in services(app, namespace):
+        selector = plain_selector(dig(service.spec, "selector"))
+        if selector is not None and selector.equal:
+            near = app.derive(by_label, namespace, "pods").get(next(iter(selector.equal.items())), ())
+            found[service.id.name] = (service, tuple(m for m in near if selector.matches(m.labels)))
+    return found
 
 
 def _port(entry: Object, target: Member) -> int:
@@ -120,14 +131,14 @@ def _port(entry: Object, target: Member) -> int:
     return number or next((p.number for p in of_pods(target.spec) if p.name == name), 0)
 
 
-def _closed(app: App, fleet: Fleet, policies: Sequence[Resource], call: _Call) -> Iterator[tuple[str, Resource]]:
+def _closed(app: App, fleet: Fleet, call: _Call) -> Iterator[tuple[str, Resource]]:
     """The causes, each with a policy that selects the pods and admits nothing of the call."""
     target = _End(call.target.labels, call.target.id.namespace)
-    into = [p for p in policies if _guards(p, target, "Ingress")]
+    into = _guarding(app, target, "Ingress")
     admitted = any(_admits(app, p, rule, "from", call.source, call) for p in into for rule in _rules(p, "ingress"))
     if into and not admitted and _alone(app, fleet, target.namespace):
         yield "ingress", into[0]
-    out = [p for p in policies if _guards(p, call.source, "Egress")]
+    out = _guarding(app, call.source, "Egress")
     if out and _alone(app, fleet, call.source.namespace):
         rules = [(p, rule) for p in out for rule in _rules(p, "egress")]
         if not any(_admits(app, p, rule, "to", target, call) for p, rule in rules):
@@ -158,18 +169,26 @@ def _of_clusters(fleet: Fleet, cluster: str) -> tuple[ResourceKey, ...]:
     return tuple(key for group, kind in kinds for key in fleet.of_kind(cluster, group, kind))
 
 
-def _guards(policy: Resource, end: _End, direction: str) -> bool:
-    """Whether the policy shuts these pods in this direction; an empty podSelector means all pods of its namespace."""
-    spec = mapping(shown(policy), "spec")
-    given = items(spec, "policyTypes")
-    types = given or (["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
-    selector = label_selector(spec.get("podSelector"))
-    return (
-        policy.namespace == end.namespace
-        and direction in types
-        and selector is not None
-        and selector.matches(end.labels)
-    )
+def _guarding(app: App, end: _End, direction: str) -> Sequence[Resource]:
+    """The policies that shut these pods in this direction."""
+    index = app.derive(_by_pair, end.namespace, direction)
+    near = (each for pair in (None, *end.labels.items()) for each in index.get(pair, ()))
+    return [policy for policy, selector in near if selector.matches(end.labels)]
+
+
+def _by_pair(
+    app: App, namespace: str, direction: str
+) -> Mapping[tuple[str, str] | None, Sequence[tuple[Resource, Selector]]]:
+    """The policies of a namespace by a label that they ask for; None for those that ask for none, as an empty podSelector."""
+    found: dict[tuple[str, str] | None, list[tuple[Resource, Selector]]] = defaultdict(list)
+    for policy in _policies(app):
+        spec = mapping(shown(policy), "spec")
+        types = items(spec, "policyTypes") or (["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
+        selector = label_selector(spec.get("podSelector"))
+        odd = not isinstance(spec.get("policyTypes"), list | None)
+        if policy.namespace == namespace and direction in types and selector is not None and not odd:
+            found[next(iter(selector.equal.items()), None)].append((policy, selector))
+    return found
 
 
 def _rules(policy: Resource, direction: str) -> Sequence[Object]:

@@ -124,7 +124,8 @@ def _told(trouble: Trouble, fit: str) -> str:
     """What keeps them from running: of the nodes, what the decisive filter says; of all else, the innermost words."""
     nodes = _NODES.match(trouble.text)
     if nodes is None:
-        return f'{trouble.verb}: "{telling(trouble.text, 12)}"'
+        verb = _OF_ONE.get(trouble.verb, trouble.verb.replace("their", "its")) if fit == "fits" else trouble.verb
+        return f'{verb}: "{telling(trouble.text, 12)}"'
     part = next((p for p in _ITEMS.split(nodes["each"]) if _cause(p) == trouble.cause), nodes["each"])
     counted = _COUNTED.match(part)
     if counted is None:
@@ -140,6 +141,13 @@ def _told(trouble: Trouble, fit: str) -> str:
     if "affinity/selector" in part:
         return f"{fit} on no node: {which} {'lacks' if has == 'has' else 'lack'} the labels they ask for"
     return f'{fit} on no node: "{telling(part)}"'
+
+
+_OF_ONE = {
+    "are refused by their node": "is refused by its node",
+    "start and fail": "starts and fails",
+    "do not start": "does not start",
+}
 
 
 def _cause(part: str) -> str:

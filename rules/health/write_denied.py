@@ -45,9 +45,9 @@ from argolint.values.kubernetes import containers, pod_spec
 from ._running import crash_loops, ends, events, live, live_wants, unwell, workloads
 
 _DENIED = re.compile(
-    r"read-only file ?system|permission denied|operation not permitted|EACCES|EROFS|is not writable", re.I
+    r"read-?only ?file ?system|permission denied|operation not permitted|EACCES|EROFS|is not writable", re.I
 )
-_READ_ONLY = re.compile(r"read-only file ?system|EROFS", re.I)
+_READ_ONLY = re.compile(r"read-?only ?file ?system|EROFS", re.I)
 _NOT_RUN = re.compile(r'exec: "(?P<what>/[^"]{1,253})": permission denied')
 _PATH = re.compile(r"(?<![\w.:/-])(/[\w.@+-]{1,100}(?:/[\w.@+-]{1,100}){0,20}/?)(?![\w/]*:\d)")
 _READ = 4_000
@@ -116,8 +116,12 @@ def _of(at: str, container: Object, text: str) -> Iterator[_Denial]:
         line = text[text.rfind("\n", 0, refused.start()) + 1 :].partition("\n")[0]
         paths = _PATH.findall(text[max(0, refused.start() - _WHERE) : refused.start()].rpartition("\n")[2])
         paths = paths or _PATH.findall(line)
+        read_only = _READ_ONLY.search(refused.group()) is not None
+        rooted = dig(container, "securityContext", "readOnlyRootFilesystem") is True
+        if not paths and read_only and rooted:
+            yield _Denial(at, container, "", line, read_only=True)
         if paths:
-            yield _Denial(at, container, paths[-1], line, _READ_ONLY.search(refused.group()) is not None)
+            yield _Denial(at, container, paths[-1], line, read_only)
 
 
 def _mount(container: Object, path: str) -> Object | None:
@@ -143,7 +147,7 @@ def _user(container: Object, spec: Object) -> str:
 def _cause(denial: _Denial, spec: Object) -> str:
     if denial.run:
         return "not-executable"
-    mount = _mount(denial.container, denial.path)
+    mount = _mount(denial.container, denial.path) if denial.path else None
     if mount is None:
         root = dig(denial.container, "securityContext", "readOnlyRootFilesystem") is True
         return "read-only-root" if root and denial.read_only else "mode"
@@ -166,7 +170,7 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], denial: _Denia
     user = _user(denial.container, spec)
     who = f"user {user}" if user else "its user"
     why = {
-        "read-only-root": f"may not write {path}, since its root file system is read-only",
+        "read-only-root": f"may not write {path or 'where it does'}, since its root file system is read-only",
         "read-only-mount": f"may not write {path}, which is mounted read-only",
         "host-path": f"may not use {path} of the node, which {who} does not own",
         "owner": f"may not write {path}, since {who} does not own that volume",
@@ -203,9 +207,9 @@ def _fixes(resource: Resource, denial: _Denial, cause: str, spec: Object) -> Ite
     user = _user(denial.container, spec)
     match cause:
         case "read-only-root":
-            text = f"volumeMounts:\n- name: scratch\n  mountPath: {excerpt(above, 120)}\n---\nvolumes:\n- name: scratch\n  emptyDir: {{}}\n"
+            text = f"volumeMounts:\n- name: scratch\n  mountPath: {excerpt(above, 120) or 'FOLDER_THAT_IT_WRITES'}\n---\nvolumes:\n- name: scratch\n  emptyDir: {{}}\n"
             yield Fix(
-                "Mount an emptyDir there",
+                "Mount an emptyDir where it writes",
                 "manifest",
                 where,
                 Edit("yaml", text),

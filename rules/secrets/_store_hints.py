@@ -35,15 +35,21 @@ class Hint:
 
 
 def hints(
-    store: stores.Store, version: OperatorVersion, cause: str, topic: str, key: str, asked: str = ""
+    store: stores.Store,
+    version: OperatorVersion,
+    cause: str,
+    topic: str,
+    key: str,
+    asked: str = "",
+    served: frozenset[str] = frozenset(),
 ) -> Iterator[Hint]:
     """What speaks for another root than the text names; nothing for a store that no application shows.
 
-    `asked` is the `version` that the failing entry names; `topic` is the entry of advice.yaml that the text has: where it names a fault of its own, the cloud is not asked.
+    `served` is what the cluster serves, where it is known. `asked` is the `version` that the failing entry names; `topic` is the entry of advice.yaml that the text has: where it names a fault of its own, the cloud is not asked.
     """
     if store.resource is None or cause not in ("auth", "access-denied", "not-found", "property-missing", "network"):
         return
-    lost = tuple(_dropped(store, version))
+    lost = tuple(_dropped(store, version, served))
     yield from lost
     if cause in ("auth", "network") and topic in ("", "azure-cloud", "azure-application") and not lost:
         yield from _cloud(store)
@@ -55,7 +61,13 @@ def hints(
         yield from _region(store, key)
 
 
-def _dropped(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]:
+def _newest(version: OperatorVersion, served: frozenset[str]) -> str:
+    """The API version to write a store in: what the cluster serves, else what the operator's version brings (v1 since v0.16.0)."""
+    known = [f"{es.GROUP}/{each}" for each in ("v1", "v1beta1")]
+    return next((each for each in known if each in served), known[version.at_least("v0.16.0") is not True])
+
+
+def _dropped(store: stores.Store, version: OperatorVersion, served: frozenset[str]) -> Iterator[Hint]:
     """Fields that Git has and the cluster's API does not: the API server takes the store and forgets them."""
     resource = store.resource
     wanted = str((resource.desired or {}).get("apiVersion") or "") if resource else ""
@@ -81,7 +93,7 @@ def _dropped(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]:
                 f"the operator is {version}; its API drops spec.provider.{path}",
             )
         elif old:
-            to = f"{es.GROUP}/v1" if version.at_least("v0.16.0") is True else f"{es.GROUP}/v1beta1"
+            to = _newest(version, served)
             yield Hint(
                 f"{_of(store)} loses `{field}`, which {wanted} does not have",
                 Fix(
@@ -89,7 +101,9 @@ def _dropped(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]:
                     "manifest",
                     _of(store),
                     Edit("json-patch", set_field(resource.desired if resource else None, "/apiVersion", to)),
-                    f"{es.GROUP}/v1 is served by v0.16.0 and later; force a sync of what reads the store afterwards",
+                    "force a sync of what reads the store afterwards"
+                    if to in served
+                    else f"{es.GROUP}/v1 is served by v0.16.0 and later; force a sync of what reads the store afterwards",
                     resource=resource.id if resource else None,
                     effects=("needs-force-sync",),
                 ),

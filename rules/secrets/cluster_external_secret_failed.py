@@ -124,7 +124,7 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
         read = "-o jsonpath='{.metadata.ownerReferences}{\"\\n\"}'"
         lines = [f"kubectl -n {sh(ns)} get {es.FULL_NAME} {sh(name)} {read}" for ns in open_]
         yield Fix(
-            f'Look for an ExternalSecret "{name}" of another owner there',
+            f'Look for an ExternalSecret "{name}" there that it does not own',
             "live",
             ", ".join(f"namespace {ns}" for ns in open_),
             Edit(

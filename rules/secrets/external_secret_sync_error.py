@@ -142,15 +142,29 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
     store = store_of(app, fleet, resource, found)
     asked = str(get(resource.live, f"{remote_of(resource, found)}/version", None) or "")
     given = (
-        () if found.passing else tuple(hints(store, version, found.cause, found.topic, key_of(resource, found), asked))
+        ()
+        if found.passing
+        else tuple(
+            hints(
+                store,
+                version,
+                found.cause,
+                found.topic,
+                key_of(resource, found),
+                asked,
+                fleet.api_versions(app.cluster),
+            )
+        )
     )
     written = dig(resource.live, "status", "refreshTime")
-    users = () if written else es.waiting(app, resource.namespace, es.target_name(resource.live))
+    secret = es.target_name(resource.live)
+    users = () if written else es.waiting(app, resource.namespace, secret)
+    optional = () if written or users or not secret else es.without(app, resource.namespace, secret)
     return Finding(
         message=sentence(
             str(resource.id),
             given[0].says if given else _because(resource, found, store),
-            _so(resource, found, users),
+            _so(resource, found, users, optional),
             "" if given else _quote(found),
             found.told if found.cause == "auth" else (0, 0),
         ),
@@ -161,6 +175,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         evidence=(
             *found.evidence,
             *_seen(resource, found, given, users),
+            *(f"{user.id} reads the Secret as optional" for user in optional),
             *(load_of_store(app, fleet, resource.any, resource.namespace) if found.cause == "throttled" else ()),
         ),
         fixes=in_template(app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, given))),
@@ -236,7 +251,7 @@ def _quote(found: Diagnosis) -> str:
     return found.text if found.cause in _QUOTED and found.topic in _GENERAL else ""
 
 
-def _so(resource: Resource, found: Diagnosis, users: tuple[Resource, ...]) -> str:
+def _so(resource: Resource, found: Diagnosis, users: tuple[Resource, ...], optional: tuple[Resource, ...]) -> str:
     """What follows: who waits for the Secret, or what has become of it."""
     what = es.target_text(resource.live) if es.target_name(resource.live) else "its target"
     if found.passing:
@@ -245,6 +260,8 @@ def _so(resource: Resource, found: Diagnosis, users: tuple[Resource, ...]) -> st
         return f"Ready stays False though {what} is right"
     if users:
         return f"{users[0].id} waits for {what}" if len(users) == 1 else f"{len(users)} workloads wait for {what}"
+    if optional:
+        return f"{optional[0].id} runs without {what}"
     written = dig(resource.live, "status", "refreshTime")
     return f"{what} keeps its old value" if written else f"{what} is not written"
 

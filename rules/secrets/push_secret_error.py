@@ -42,8 +42,10 @@ _CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .{0,300}n
 _CREATED_IN_PARTS = re.compile(r"failed to create .{0,300}(?:RequiredFieldMissing|[Ff]ield is required|required field)")
 _WHOLE = re.compile(r"pushing the whole secret is not")
 _NO_KEY = re.compile(r"secret key (\S+) does not exist")
+_DELETED = re.compile(r"deleted but recoverable|(?:scheduled|marked) for deletion|pending deletion", re.IGNORECASE)
 _REFUSED = re.compile(r"\b(?:status(?: code)?:? 400|400 Bad Request|InvalidArgument|ValidationException)\b")
 _MEANINGS = (
+    (_DELETED, "a deleted secret at the provider still has that name"),
     (_FOREIGN, "something else made that key at the provider"),
     (_CANNOT_ASK, "its provider cannot tell whether a key exists"),
     (_READ_ONLY, "its provider cannot be written to"),
@@ -289,6 +291,8 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
             "data:\n- match:\n    secretKey: <a key of the Secret>\n    remoteRef:\n      remoteKey: <name at the provider>",
         )
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
+    if _DELETED.search(text):
+        return advice(__package__, "push-deleted", known)
     return advice(__package__, "push-refused" if _REFUSED.search(text) else "push", known)
 
 

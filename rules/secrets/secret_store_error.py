@@ -209,10 +209,17 @@ def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Find
         cause = "invalid-provider" if events else "unknown"
     topic = found.topic if found is not None else ""
     store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
-    given = tuple(hints(store, version_of(app, fleet), cause, topic, ""))
+    given = tuple(hints(store, version_of(app, fleet), cause, topic, "", served=fleet.api_versions(app.cluster)))
     come = cause == "credential" and _has_come(app, resource, text)
     known = found is not None and topic not in ("", "network-serving")
-    says = given[0].says if given else _of_itself(found.says) if found is not None and topic else _says(cause)
+    own = f'{resource.kind} "{resource.name}"'
+    says = (
+        given[0].says.replace(own, "it")
+        if given
+        else _of_itself(found.says)
+        if found is not None and topic
+        else _says(cause)
+    )
     told = found.told if found is not None and cause == "auth" else (0, 0)
     so = "it is there by now and the operator will retry" if come else ""
     quote = "" if given or known else found.text if found is not None else text
@@ -225,7 +232,8 @@ def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Find
         evidence=(
             f"condition Ready=False: {message}",
             *((f"Event {events[0].reason}: {text}",) if events else ("none of its Events is left or could be read",)),
-            *(f"{hint.says}{f' ({hint.seen})' if hint.seen else ''}" for hint in given),
+            *(hint.seen for hint in given[:1] if hint.seen),
+            *(f"{hint.says}{f' ({hint.seen})' if hint.seen else ''}" for hint in given[1:]),
         ),
         fixes=()
         if come

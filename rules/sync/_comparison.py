@@ -19,6 +19,7 @@ from argolint.values import dig, items, mapping, maps, same_repository, text_at
 from ..shared.messages import catalogue
 from ._failures import Failed, refusal
 from ._failures import classify as refusal_of
+from ._managed import managed_by
 from ._objects import object_named
 from ._options import compare_options
 from ._refusals import refusal_fixes
@@ -210,7 +211,7 @@ def _facts(
         "cluster": app.cluster,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "repo": address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
-        **_managed(app, read, message),
+        **managed_by(app, read["user"], message),
         "other": read["other"] or "of the same branch",
         "staged": text_at(app.spec, "sourceHydrator", "hydrateTo", "targetBranch"),
         "synced": text_at(app.spec, "sourceHydrator", "syncSource", "targetBranch"),
@@ -237,20 +238,6 @@ def _facts(
         "pointer": pointer,
         "removals": ignore_less(app, bad),
     }
-
-
-_OF_NAMESPACE = re.compile(r'\b[Nn]amespace "([a-z0-9-]{1,63})"')
-
-
-def _managed(app: App, read: Mapping[str, str], message: str) -> Mapping[str, Json]:
-    """The namespace that Argo CD may not see. `of_operator`: an Argo CD of an operator, by its account or its namespace."""
-    named = _OF_NAMESPACE.search(message)
-    account = read["user"].rpartition(":")[2]
-    of_operator = account.endswith("-argocd-application-controller") or app.control_plane not in ("", "argocd")
-    space = app.control_plane or app.ref.namespace
-    if read["user"].startswith("system:serviceaccount:"):
-        space = read["user"].split(":")[2]
-    return {"managed": named[1] if named else "", "of_operator": bool(named) and of_operator, "control_plane": space}
 
 
 def _plugin_env(source: Object, message: str) -> str:

@@ -18,8 +18,9 @@ Sources: gitops-engine/pkg/sync/sync_context.go (`The Kubernetes API could not f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 
 from argolint import (
     App,
@@ -29,6 +30,7 @@ from argolint import (
     Fleet,
     Follows,
     Location,
+    Object,
     Rank,
     Related,
     Resource,
@@ -42,6 +44,7 @@ from argolint.redaction import excerpt
 from argolint.relations import resolved
 from argolint.relations.blocked import derived_kinds
 from argolint.values import sh
+from argolint.values.knowledge import load
 
 from ._failures import Failed, answered_by, complaint_of
 from ._options import on_manifest
@@ -157,6 +160,12 @@ def _definitions(app: App, fleet: Fleet, group: str) -> tuple[Related, ...]:
     return tuple(found[:3])
 
 
+@cache
+def _derived() -> Mapping[str, Object]:
+    """By API group: the kind of object from which a controller makes the group's kinds."""
+    return {str(entry["group"]): entry for entry in load(__package__, "derived_kinds.yaml")}
+
+
 def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions: tuple[Related, ...]) -> Iterator[Fix]:
     resource = app.resource(id_.key) if id_ else None
     owners = sorted({str(d.app) for d in definitions if d.app != app.ref})
@@ -166,6 +175,15 @@ def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions:
             "live",
             f"Application {owners[0]}",
             Edit("command", f"argocd app sync {sh(owners[0])} && argocd app sync {sh(app.ref)}"),
+        )
+    elif group in _derived():
+        maker = _derived()[group]
+        yield Fix(
+            f"Apply the {maker['kind']} that makes {kind or 'the kind'}",
+            "live",
+            app.cluster,
+            Edit("command", f"kubectl get {maker['plural']}"),
+            caveat=f"{maker['product']} makes the kinds of {group}; no one installs their CRDs",
         )
     else:
         yield Fix(

@@ -1,10 +1,11 @@
 """The paths of an Application leave out a file that it reads
 
 What it finds: an Application with the annotation `argocd.argoproj.io/manifest-generate-paths` whose own source reads a values file, a file
-parameter or a component that lies below none of these paths.
+parameter or a component that lies below none of these paths (`left-out`). As an information: a repository that many Applications render, and
+none of these paths (`absent`).
 
 Why it hurts: a commit that changes only that file brings no new render. Argo CD looks at the paths alone, both when a webhook tells of a push
-and when it compares a new revision with the one that is cached, so the application stays Synced to the old values.
+and when it compares a new revision with the one that is cached, so the application stays Synced to the old values. Without any paths each push renders every Application of the repository again.
 
 How to fix: add the file's folder to the annotation.
 
@@ -17,9 +18,10 @@ of another source (`$ref/...`) and addresses are left out, and so are applicatio
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rule
+from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Object, Related, Rule
 from argolint.edits import set_field
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, enumerated, items, join_pointer, maps, text_at, texts
@@ -28,7 +30,14 @@ ANNOTATION = "argocd.argoproj.io/manifest-generate-paths"
 _PATTERN = frozenset("*?[")
 
 
-def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+@dataclass(frozen=True)
+class Options:
+    """`shared`: how many Applications of one repository without paths are worth an information."""
+
+    shared: int = 50
+
+
+def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding an Application."""
     given = str(annotations_of(app.raw).get(ANNOTATION) or "")
     if not given or app.deleting or _PATTERN & set(given):
@@ -85,6 +94,7 @@ def _finding(app: App, given: str, missed: list[tuple[str, str]]) -> Finding:
     return Finding(
         message=f"Application {app.ref} reads {excerpt(path, 120)}{more}, which its manifest-generate-paths leave out, so changes there are not rendered.",
         at=Location(app.ref, None, pointer),
+        cause="left-out",
         evidence=(
             f"{ANNOTATION}: {excerpt(given, 240) or given}",
             f"left out: {enumerated([excerpt(p, 120) for _, p in missed])}",
@@ -101,4 +111,48 @@ def _finding(app: App, given: str, missed: list[tuple[str, str]]) -> Finding:
     )
 
 
-RULE = Rule(id="generate-paths-miss", family="sync", severity="warning", doc=__doc__, check=check)
+def collect(app: App, fleet: Fleet, options: Options) -> Iterator[Fact]:
+    """A repository that the Application renders a folder of, without the annotation."""
+    if not annotations_of(app.raw).get(ANNOTATION) and not app.deleting:
+        for repo in sorted({text_at(s, "repoURL") for s in app.sources if text_at(s, "path") and not s.get("chart")}):
+            yield Fact(repo, app.ref, {})
+
+
+def join(key: str, facts: Sequence[Fact], options: Options) -> Iterator[Finding]:
+    """One information for a repository."""
+    refs = list(dict.fromkeys(fact.app for fact in facts))
+    if not key or len(refs) < options.shared:
+        return
+    yield Finding(
+        message=f"{len(refs)} Applications of {excerpt(key, 200)} have no manifest-generate-paths, so each push there renders all of them.",
+        at=Location(refs[0]),
+        cause="absent",
+        severity="info",
+        related=tuple(Related(ref, role="other") for ref in refs[1:6]),
+        fixes=(
+            Fix(
+                "Name the paths that each of them reads",
+                "application",
+                "these Applications, or the template of their ApplicationSet",
+                Edit(
+                    "yaml",
+                    f"metadata:\n  annotations:\n    {ANNOTATION}: .   # and, after a semicolon, what lies outside of its path\n",
+                ),
+                "what the paths leave out is no longer seen",
+            ),
+        ),
+    )
+
+
+RULE = Rule(
+    id="generate-paths-miss",
+    family="sync",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    collect=collect,
+    join=join,
+    options=Options,
+    causes=("left-out", "absent"),
+    standing=True,
+)

@@ -41,6 +41,16 @@ def classify(message: str) -> str:
     return found.entry.cause if found else "unknown"
 
 
+def _says(message: str, rendering: Read | None) -> str:
+    """What is wrong, in a sentence."""
+    known = catalogue().match(message, "spec")
+    fact = rendering.fact if rendering else _NO_NAMESPACE_SAID if re.match(_NO_NAMESPACE, message) else ""
+    return fact or (known.says if known else "")
+
+
+_NO_NAMESPACE_SAID = "neither a manifest nor its destination names a namespace"
+
+
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each InvalidSpecError."""
     for condition in app.conditions:
@@ -59,10 +69,9 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         "source": pointer_of_source(app, condition.message),
     }.get(cause, "/spec")
     said = f"Application {app.ref} cannot sync"
+    fact = _says(condition.message, rendering)
     return Finding(
-        message=in_passing(f"{said}: {rendering.fact}", condition.message)
-        if rendering
-        else quoting(said, condition.message),
+        message=in_passing(f"{said}: {fact}", condition.message) if fact else quoting(said, condition.message),
         at=Location(app.ref, None, rendering.pointer or pointer if rendering else pointer),
         cause="source" if rendering else cause,
         evidence=(f"condition InvalidSpecError: {excerpt(condition.message, 600)}",),

@@ -3,9 +3,10 @@
 What it finds: an object that does not become healthy, or a hook that does not complete, without an object that the same sync applies in a later
 wave or phase: a ConfigMap behind the Deployment that reads it, a ServiceAccount behind the PreSync hook that runs under it, a PostSync Job for which an
 init container waits, a claim that is bound at its first consumer and comes before it, an autoscaler before its Deployment. Also a workload that
-is paused in Git before the last wave, a child Application of an app of apps that needs a CRD or its namespace of a child of a later wave, an object whose kind a controller makes from another object of the same sync, and a hook that is deleted only
-when it fails. Error: the next sync stops there. Info: everything is there now, and a first sync (a new cluster) would stop. Hooks show in the rendered
-manifests (`--manifests`, or a pull request in the gate), or when their last run was left on the cluster.
+is paused in Git before the last wave, a child Application of an app of apps that needs a CRD or its namespace of a child of a later wave, an object
+whose kind a controller makes from another object of the same sync, and a hook that is deleted at one of its ends only. Error: the next sync stops
+there. Info: everything is there now, and a first sync (a new cluster) would stop. Hooks show in the rendered manifests (`--manifests`, or a
+pull request in the gate), or when their last run was left on the cluster.
 
 Why it hurts: Argo CD starts a wave when everything of the one before is healthy, and PostSync hooks when the whole sync is. So the sync waits until someone
 ends it, or fails at each attempt, and later waves stay missing.
@@ -25,7 +26,7 @@ Sources: Argo CD gitops-engine/pkg/sync/sync_context.go and sync_tasks.go, docs/
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Want
@@ -71,8 +72,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for pair in late_siblings(app, fleet):
         yield _siblings(app, fleet, pair)
     for member in app.derive(members) if app.derive(in_steps) else ():
-        if _stays(member):
-            yield _left(app, member)
+        if policy := _stays(member):
+            yield _left(app, member, policy)
 
 
 def _by_later(found: Sequence[Blocked]) -> Iterator[tuple[Member, list[Blocked]]]:
@@ -285,25 +286,41 @@ def _siblings(app: App, fleet: Fleet, pair: Siblings) -> Finding:
     )
 
 
-def _stays(member: Member) -> bool:
-    """A hook that stays after it has succeeded, under a name that its next run wants too."""
+def _stays(member: Member) -> str:
+    """The only end at which a hook is deleted: at the other one it stays, under a name that its next run wants too. Empty for all other hooks."""
     named = bool(text_at(member.manifest, "metadata", "name"))
     runs_once = (member.id.group, member.id.kind) in (("batch", "Job"), ("", "Pod"))
     goes = dig(member.manifest, "spec", "ttlSecondsAfterFinished") is not None
-    return member.hook and named and runs_once and not goes and delete_policies(member.manifest) == {"HookFailed"}
+    policies = delete_policies(member.manifest)
+    alone = next(iter(policies)) if len(policies) == 1 else ""
+    return alone if member.hook and named and runs_once and not goes and alone in _LEFT else ""
 
 
-def _left(app: App, member: Member) -> Finding:
+_LEFT: Mapping[str, tuple[str, Severity, str]] = {
+    "HookFailed": (
+        "is deleted only when it fails, so after its first success it stays, and no later sync runs it again",
+        "warning",
+        "a sync applies the same manifest to the finished object, which is done already; a changed one is refused",
+    ),
+    "HookSucceeded": (
+        "is deleted only when it succeeds: once it has failed it stays, and each later sync fails with it",
+        "info",
+        "a sync applies the same manifest to the failed object, which is failed already; a changed one is refused",
+    ),
+}
+"""By delete policy: what comes of it, how bad that is, and why."""
+
+
+def _left(app: App, member: Member, policy: str) -> Finding:
+    what, severity, why = _LEFT[policy]
     own = "argocd.argoproj.io/hook-delete-policy" in annotations_of(member.manifest)
     return Finding(
-        message=f"{_begun(member)} is deleted only when it fails, so after its first success it stays, and no later sync runs it again.",
+        message=f"{_begun(member)} {what}.",
         at=Location(app.ref, member.id, _POLICY if own else ""),
         cause="hook-stays",
-        severity="warning",
-        evidence=(
-            "a sync applies the same manifest to the finished object, which is done already; a changed one is refused",
-        ),
-        fixes=advice(__package__, "sync-deadlock/hook-stays", {"object": str(member.id)}, member.id),
+        severity=severity,
+        evidence=(why,),
+        fixes=advice(__package__, "sync-deadlock/hook-stays", {"object": str(member.id), "policy": policy}, member.id),
     )
 
 

@@ -30,8 +30,9 @@ checks every one of them and installs and runs each.
 
 def notes(section: str, version: str, commit: str, names: Names) -> str:
     """The release's page: what is new, how to install it, how to verify it."""
+    linked = section.replace("](docs/", f"]({names.docs}")
     return _NOTES.format(
-        section=section,
+        section=re.sub(r"\]\(([\w-]+\.md)", rf"]({names.repository}/blob/v{version}/\1", linked),
         version=version,
         commit=commit,
         package=names.package,

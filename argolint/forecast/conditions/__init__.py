@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from argolint.forecast.conditions import comparing, fleetwide, health, objects, tracking
+from argolint.forecast.conditions import comparing, findings, fleetwide, health, objects, tracking
 from argolint.forecast.conditions.condition import Condition
 
 CONDITIONS: Mapping[str, Condition] = {
@@ -13,4 +13,5 @@ CONDITIONS: Mapping[str, Condition] = {
     **comparing.CONDITIONS,
     **tracking.CONDITIONS,
     **health.CONDITIONS,
+    **findings.CONDITIONS,
 }

@@ -31,8 +31,14 @@ def _reads(app: App, world: World, asked: Asked) -> bool:
     if _options_count(app, world):
         return True
     if world.fleet.settings is world.after.settings:
-        return False
+        return _ids_count(app, world) and bool(world.fleet.contests.get(app.ref))
     return any(row.kind == "CustomResourceDefinition" for row in app.rows) or app.sync_status == "OutOfSync"
+
+
+def _ids_count(app: App, world: World) -> bool:
+    """Whether a live tracking id that names another application is compared from then on, and was replaced before."""
+    before = rules_of(app.raw, world.fleet.settings, world.fleet.version)
+    return before.tracking != rules_of(app.raw, world.after.settings, world.after.version).tracking
 
 
 def _options_count(app: App, world: World) -> bool:
@@ -76,7 +82,7 @@ _NOTHING: _Pointers = ((), (), ())
 def _pointers(app: App, world: World, key: ResourceKey) -> _Pointers:
     """The pointers that come, those that go and those that stay; none where today's verdict is not understood.
 
-    What tells Argo CD whose an object is changes by its own rules, and is left out.
+    Where Argo CD tracks otherwise from then on, what says whose an object is changes by its own rules, and is left out.
     """
     r = app.resource(key)
     if r is None or r.live is None or r.desired is None:
@@ -90,10 +96,12 @@ def _pointers(app: App, world: World, key: ResourceKey) -> _Pointers:
     if today is None:
         return (), (), tuple(change.pointer for change in r.changes)
     strategy = Strategy.SERVER_SIDE if today.server_side else then
+    tracked = fleet.tracking_method != after.tracking_method
     label = "/metadata/labels" + join_pointer(fleet.label_key)
-    before = frozenset(p for p in today.shown if not (below(p, _TRACKING) or p == label))
-    pointers = compare(r.live, r.desired, rules, strategy).pointers
-    tomorrow = frozenset(p for p in pointers if not (below(p, _TRACKING) or p == label))
+    before, tomorrow = (
+        frozenset(p for p in pointers if not (tracked and (below(p, _TRACKING) or p == label)))
+        for pointers in (today.shown, compare(r.live, r.desired, rules, strategy).pointers)
+    )
     goes = _only(before, tomorrow)
     return _only(tomorrow, before), goes, tuple(sorted(today.shown - set(goes)))
 

@@ -11,7 +11,7 @@ from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
-from argolint.model import Object
+from argolint.model import Object, Severity
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, items, json_in, maps, parse_time, text_at
 
@@ -75,18 +75,18 @@ def _checked(
             (now, _), (then, why) = before(r.live), after(r.live)
             if now == then or now not in ("", r.health.status or now):
                 continue
-            also = (
-                f", and with it the application, which is {app.health.status} today"
-                if _worse(then, app.health.status)
-                else ""
-            )
-            fields = {"object": str(r.id), "app": str(app.ref), "then": then, "also": also}
+            fields = {"object": str(r.id), "app": str(app.ref), "then": then, "also": _with_it(app, then)}
             yield Hit(app.ref, r.id, "/status", fields, (excerpt(why, 300),) if why else ())
 
     def reads(app: App, world: World, asked: Asked) -> bool:
         return any((row.group, row.kind) == (group, kind) for row in app.rows)
 
     return Condition(of_app=holds, reads=reads)
+
+
+def _with_it(app: App, then: str) -> str:
+    worse = _worse(then, app.health.status)
+    return f", and with it the application, which is {app.health.status} today" if worse else ""
 
 
 _OLD_REASONS = frozenset(
@@ -159,8 +159,65 @@ def _cron_job(live: Object) -> Verdict:
     return "Degraded", f"the last execution has not completed successfully: {when}"
 
 
+def _new_check(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """Objects of `kinds` that no check judges today and that the next version's check does not call Healthy.
+
+    The check is in the row: `at` names lists of conditions, the first of `rules` that one of them fits decides, then `seen` where
+    there are conditions and `none` where there are none. A list that is about an older generation does not count.
+    """
+    for r in app.resources:
+        if r.group != asked["group"] or r.kind not in asked["kinds"] or r.live is None or r.hook or _ignored(r):
+            continue
+        if r.health.status or dig(world.fleet.overrides, f"{r.group}/{r.kind}", "health.lua"):
+            continue  # judged today, by the user's own check or by another one
+        then, why = judged(r.live, asked)
+        if then == "Healthy" or dig(r.live, "metadata", "deletionTimestamp"):
+            continue
+        also = _with_it(app, then)
+        fields = {"object": str(r.id), "app": str(app.ref), "then": then, "also": also, "kind": r.kind}
+        severity: Severity | None = "warning" if then == "Degraded" else None
+        yield Hit(app.ref, r.id, "/status", fields, (excerpt(why, 300),) if why else (), severity=severity)
+
+
+def judged(live: Object, check: Asked) -> Verdict:
+    """What a check of conditions makes of an object."""
+    found = [conditions for conditions in _lists(live, check["at"]) if _observed(live, conditions)]
+    for conditions in found:
+        for rule in check["rules"]:
+            for c in conditions:
+                if all(_fits_rule(c, key, wanted) for key, wanted in rule.items() if key != "then"):
+                    return rule["then"], text_at(c, "message")
+    return (check["seen"] if any(found) else check["none"]), ""
+
+
+def _lists(live: Object, pattern: str) -> Iterator[Sequence[Object]]:
+    """The lists of conditions at `/status/conditions`, or of every item of `/status/parents/*/conditions`."""
+    head, star, tail = pattern.strip("/").partition("/*/")
+    if not star:
+        yield maps(live, *head.split("/"))
+        return
+    for item in maps(live, *head.split("/")):
+        yield maps(item, *tail.split("/"))
+
+
+def _observed(live: Object, conditions: Sequence[Object]) -> bool:
+    now = dig(live, "metadata", "generation")
+    return now is None or all(c.get("observedGeneration") in (None, now) for c in conditions)
+
+
+def _fits_rule(condition: Object, key: str, wanted: str) -> bool:
+    """A wanted value, or with `!` any other one."""
+    have = text_at(condition, key)
+    return have != wanted[1:] if wanted.startswith("!") else have == wanted
+
+
+def _reads_kinds(app: App, world: World, asked: Asked) -> bool:
+    return any(row.group == asked["group"] and row.kind in asked["kinds"] for row in app.rows)
+
+
 CONDITIONS: Mapping[str, Condition] = {
     "missing-in-part": Condition(of_app=_missing, reads=_reads_missing),
     "autoscaler-health": _checked("autoscaling", "HorizontalPodAutoscaler", _autoscaler_before, _autoscaler_after),
+    "new-health-check": Condition(of_app=_new_check, reads=_reads_kinds),
     "cron-job-health": _checked("batch", "CronJob", _no_check, _cron_job),
 }

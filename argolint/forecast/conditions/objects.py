@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from argolint.application.app import App
 from argolint.application.resource import Resource
+from argolint.comparison import strategy_of
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import MISSING, Json, Related
@@ -34,18 +35,22 @@ def _named(app: App, world: World, asked: Asked) -> bool:
 
 
 def _object(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects of a kind; with `at` (a pattern of pointers) those with a value there that `is`, `isnt` or `has` fits, with `mentions`
-    those whose manifest holds the text; `without` are sync options of which none may be set."""
+    """Objects of a kind; with `at` (a pattern of pointers) those with a value there that `is`, `isnt`, `has` or `lacks` fits, with `mentions`
+    those whose manifest holds the text; `without` are sync options of which none may be set, `strategy` how it must be compared."""
     if any(option in app.sync_options for option in asked.get("without") or ()):
         return
     for r in _kind(app, asked):
+        if asked.get("strategy") and strategy_of(app.raw, r.desired, world.after.version) != asked["strategy"]:
+            continue
         if (text := asked.get("mentions")) is not None:
             if r.mentions(str(text), "desired"):
                 yield _hit(app, r, "", str(text))
         elif (pattern := asked.get("at")) is None:
             yield _hit(app, r, "", "")
         elif r.desired is not None:
-            yield from (_hit(app, r, pointer, value) for pointer, value in _values(r.desired, str(pattern), asked))
+            first = next(_values(r.desired, str(pattern), asked), None)
+            if first is not None:
+                yield _hit(app, r, *first)
 
 
 def _values(of: Json, pattern: str, asked: Asked) -> Iterator[tuple[str, Json]]:
@@ -68,6 +73,8 @@ def _is(value: Json, asked: Asked) -> bool:
         return value in wanted
     if "has" in asked:
         return isinstance(value, str | Mapping) and asked["has"] in value
+    if "lacks" in asked:
+        return isinstance(value, Mapping) and asked["lacks"] not in value
     return "isnt" not in asked or value != asked["isnt"]
 
 
