@@ -32,6 +32,7 @@ from tests.fleets import HOME, Fleets, app, config_map, drifted, noted, serving
 from tests.here import run_here
 from tests.small import write_snapshot
 
+LEAVES = "`argocd app delete` deletes the object; deleting the Application in another way leaves it"
 RULE = "shared-between-servers"
 
 
@@ -133,7 +134,7 @@ def test_people_read_the_name_of_the_server(three: Checked) -> None:
     assert "<code>lab/argocd/web</code>" in three.text("report.markdown")
     assert 'testsuite name="us/argocd/web"' in three.text("report.junit")
     assert re.search(r'argolint_findings\{argocd="lab".*rule="not-synced".*\} 1\.0', three.text("report.prometheus"))
-    assert "eu = https://eu.example.com" in three.text("report.html")
+    assert 'eu = <a href="https://eu.example.com/applications"' in three.text("report.html")
     reports = [*yaml.safe_load_all(three.text("report.openreports"))]
     named = {result["properties"]["argocd"] for made in reports for result in made["results"]}
     assert named == {"eu", "us", "lab"}
@@ -476,11 +477,11 @@ def test_owners_are_those_of_all_servers_and_an_object_of_a_common_cluster_stand
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines() == [
         "ConfigMap shop/common  (prod)",
-        "  owner     eu/argocd/web (project default): deleting this Application leaves the object",
-        "  owner     us/argocd/web (project default): deleting this Application leaves the object",
+        f"  owner     eu/argocd/web (project default): {LEAVES}",
+        f"  owner     us/argocd/web (project default): {LEAVES}",
         "ConfigMap shop/settings  (prod)",
-        "  owner     eu/argocd/web (project default): deleting this Application leaves the object",
-        "  owner     us/argocd/web (project default): deleting this Application leaves the object",
+        f"  owner     eu/argocd/web (project default): {LEAVES}",
+        f"  owner     us/argocd/web (project default): {LEAVES}",
         "2 objects, 2 Applications",
     ]
     found = json.loads(ask(three.fleets, "owners", "configmap/common", "-o", "json").out)

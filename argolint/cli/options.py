@@ -307,7 +307,7 @@ output_options = options(
     click.option(
         "--group-by",
         type=click.Choice(["cause", "rule", "app", "project"]),
-        help="How the text report is ordered [default: by application, above 30 findings by cause].",
+        help="How the text report is grouped [default: by cause, as many as a screen holds].",
     ),
     click.option("--statistics", is_flag=True, help="Show counts by rule in place of findings."),
     look_options,

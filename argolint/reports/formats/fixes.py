@@ -25,9 +25,6 @@ def fix_lines(
         indent=indent,
         hang=indent + "  ",
     )
-    if fix.before:
-        yield f"{indent}  first:"
-        yield from (f"{indent}    {line}" for line in steps_before(fix))
     if fix.effects:
         yield from wrapped("effects: " + told_effects(fix), style, indent=indent + "  ", hang=indent + "    ")
     if fix.caveat:
@@ -39,6 +36,9 @@ def fix_lines(
         return
     paste = [line for text in as_text(fix.edit).splitlines() for line in _pasted(text, fix, style, indent + "    ")]
     if limit is None or len(paste) <= limit + 1:
+        if fix.before:
+            yield f"{indent}  first:"
+            yield from (f"{indent}    {line}" for line in steps_before(fix))
         yield from paste
     else:
         yield paint(f"{indent}    … {len(paste)} lines with --full or -o json", style, dim=True)
