@@ -164,6 +164,15 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             },
         },
     },
+    "sync/derived_kinds.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["group", "product", "kind", "plural"],
+            "additionalProperties": False,
+            "properties": {key: {"type": "string"} for key in ("group", "product", "kind", "plural")},
+        },
+    },
     "sync/options.yaml": {
         "type": "object",
         "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z./=-]+$"}},

@@ -182,7 +182,7 @@ def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions:
             f"Apply the {maker['kind']} that makes {kind or 'the kind'}",
             "live",
             app.cluster,
-            Edit("command", f"kubectl get {maker['plural']}"),
+            Edit("command", f"kubectl get {maker['plural']} -A"),
             caveat=f"{maker['product']} makes the kinds of {group}; no one installs their CRDs",
         )
     else:
