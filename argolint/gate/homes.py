@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from argolint.application.fleet import Fleet
+from argolint.application.permissions import refusals
 from argolint.gate.change import Pair, Written
-from argolint.gate.refused import refusals
 from argolint.gate.written import NEW, is_live, of_other, ref_of, unrendered
 from argolint.model import Failure, Object
 from argolint.sources.same_application import whose

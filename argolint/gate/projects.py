@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
+from argolint.application.permissions import is_widened, not_permitted
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
 from argolint.gate.change import Pair
-from argolint.gate.refused import is_widened, not_permitted, with_refusals
+from argolint.gate.refused import with_refusals
 from argolint.gate.touched import Touched
 from argolint.gate.written import ref_of
 from argolint.model import Failure, Json, Object

@@ -340,7 +340,8 @@ def _edits(fix: Fix, finding: Finding, app: App) -> Resource:
         raise CannotReplay("the states of the object are not known")
     if any(symptom.resource != resource.key for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("it works through another object")
-    written = (o for o in fix.edit.content if o.get("op") != "remove")  # a key goes whatever its value is
+    gone = fix.target == "live"  # a key of the live Secret goes whatever its value is
+    written = (o for o in fix.edit.content if not (gone and o.get("op") == "remove"))
     if any(is_secret_data(resource, str(o.get("path", ""))) for o in written):
         raise CannotReplay("Argo CD masks the data of Secrets")
     return resource

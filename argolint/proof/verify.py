@@ -12,10 +12,10 @@ from dataclasses import replace
 from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
-from argolint.proof import effects, handover, losses, needs
+from argolint.proof import admitted, effects, handover, losses, needs
 from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.proof.renders import Render, render_again
-from argolint.proof.replay import NOT_REPLAYED, Check, Looks, replay
+from argolint.proof.replay import NOT_REPLAYED, Check, Looks, patched, replay
 from argolint.proof.syncs import Today
 from argolint.values import joined, owner_references, sh
 
@@ -54,6 +54,8 @@ def verify(
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
             proven = render_again(fix, finding, app, render)
+        elif admitted.concerns(fix, finding):
+            proven = admitted.admitted(finding, app, patched(fix, app.raw), fleet)
         else:
             try:
                 proven = replay(fix, finding, app, fleet, looks, known, {}, found)
