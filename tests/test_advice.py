@@ -148,7 +148,10 @@ def test_comparison_errors_have_advice_by_every_cause_that_is_known() -> None:
     facts = _comparison._facts(APP, FLEET, entry, SOURCE, "/spec/source", "/spec/source/path", ("/a",), "x", None)
     assert _missing(needed, facts) == {}
     known = {f"comparison-error/{e.advice}" for e in catalogue().entries if e.rule == "comparison-error"}
-    assert set(needed) == {*known, *(f"comparison-error/{t}" for t in ("remembered", "refused", "plugin-env"))}
+    assert set(needed) == {
+        *known,
+        *(f"comparison-error/{t}" for t in ("remembered", "refused", "plugin-env", "path-hydrated")),
+    }
 
 
 def test_refused_applications_have_advice_by_every_cause() -> None:

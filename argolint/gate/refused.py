@@ -1,4 +1,4 @@
-"""Whether Argo CD will accept an Application that a change edits: told from projects, clusters and repositories that are read already.
+"""Whether Argo CD will accept an Application that a change edits: read from projects, clusters and repositories that are read already.
 
 The words are Argo CD's own (util/argo/argo.go, ValidatePermissions and ValidateRepo; pkg/apis/application/v1alpha1, IsSourcePermitted
 and IsDestinationPermitted), so that the rules which read its conditions understand them.
@@ -7,7 +7,7 @@ and IsDestinationPermitted), so that the rules which read its conditions underst
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from argolint.application.app import App, sources_of
@@ -35,11 +35,17 @@ def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -
     wrong = _destination(destination, fleet)
     if wrong:
         yield wrong
-    if project is None or _is_widened(name, project, fleet):
+    if project is None or is_widened(name, project, fleet):
         return
+    yield from not_permitted(name, project, spec, fleet)
+
+
+def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Iterator[str]:
+    """What a project's own words forbid of a spec: its sources, and a destination that there is."""
     for url in _forbidden(project, spec):
         yield f"application repo {url} is not permitted in project '{name}'"
-    if not wrong and not _permits_destination(project, spec, fleet):
+    destination = mapping(spec, "destination")
+    if not _destination(destination, fleet) and not _permits_destination(project, spec, fleet):
         where = text_at(destination, "server") or text_at(destination, "name")
         yield (
             f"application destination server '{where}' and namespace '{text_at(destination, 'namespace')}' "
@@ -47,7 +53,7 @@ def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -
         )
 
 
-def _is_widened(name: str, project: Object, fleet: Fleet) -> bool:
+def is_widened(name: str, project: Object, fleet: Fleet) -> bool:
     """True when an application runs that the project's own words forbid: global projects (argocd-cm) add to them unseen."""
     return any(
         app.ref.project == name
@@ -117,13 +123,18 @@ def refused_app(app: App, before: Object | None, fleet: Fleet, coming: frozenset
     if old and not new:
         raw = without_conditions(raw, lambda condition: condition.get("type") == "InvalidSpecError")
     fresh = [message for message in new if message not in old]
-    if not fresh:
-        return app if raw is app.raw else replace(app, raw=raw)
+    return with_refusals(app if raw is app.raw else replace(app, raw=raw), fresh)
+
+
+def with_refusals(app: App, messages: Sequence[str]) -> App:
+    """The application with an InvalidSpecError for each message."""
+    if not messages:
+        return app
     stamp = app.observed_at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    made = [{"type": "InvalidSpecError", "message": message, "lastTransitionTime": stamp} for message in fresh]
-    status = {**mapping(raw, "status"), "conditions": [*items(raw, "status", "conditions"), *made]}
+    made = [{"type": "InvalidSpecError", "message": message, "lastTransitionTime": stamp} for message in messages]
+    status = {**mapping(app.raw, "status"), "conditions": [*items(app.raw, "status", "conditions"), *made]}
     status["sync"] = {**mapping(status, "sync"), "status": "Unknown"}
-    return replace(app, raw={**raw, "status": status})
+    return replace(app, raw={**app.raw, "status": status})
 
 
 def _destination(destination: Object, fleet: Fleet) -> str:

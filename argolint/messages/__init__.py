@@ -1,6 +1,7 @@
 """What a sentence of Argo CD, Kubernetes, Helm or an operator means: taken out of what is wrapped around it, and looked up.
 
 wrapping     `unwrap`: the stage, the program's own words and the innermost sentence of a text
+telling      `quoting`, `in_passing`: a sentence of at most 25 words that quotes what decides
 fields       `field_errors`: the fields that a validation refuses, wherever the sentence stands
 catalogue    `Catalogue.of(package).match(text, stage)`: the entry that the sentence means, with the facts that it names
 entry        the form of an entry
@@ -11,9 +12,11 @@ docs/messages.md says how an entry is written.
 from argolint.messages.catalogue import Catalogue, Match
 from argolint.messages.entry import CatalogueError, Entry
 from argolint.messages.fields import FieldError, Named, field_errors, named
-from argolint.messages.wrapping import Unwrapped, quoted, shortened, telling, unwrap
+from argolint.messages.telling import WORDS, in_passing, quoting, telling
+from argolint.messages.wrapping import Unwrapped, quoted, shortened, unwrap
 
 __all__ = [
+    "WORDS",
     "Catalogue",
     "CatalogueError",
     "Entry",
@@ -22,8 +25,10 @@ __all__ = [
     "Named",
     "Unwrapped",
     "field_errors",
+    "in_passing",
     "named",
     "quoted",
+    "quoting",
     "shortened",
     "telling",
     "unwrap",

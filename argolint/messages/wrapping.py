@@ -42,12 +42,18 @@ def unwrap(text: str) -> Unwrapped:
     while (found := _wrappers().match(inner)) is not None:
         inner = inner[found.end() :]
     stage = next((name for name, match in _stages() if match.search(read)), "")
-    return Unwrapped(text, stage, said, inner)
+    return Unwrapped(text, stage, without_quotes(said), without_quotes(inner))
+
+
+def without_quotes(text: str) -> str:
+    """The text without quotes around the whole of it: a sentence that quotes it sets its own."""
+    line = text.strip()
+    return line[1:-1] if line[:1] == line[-1:] == '"' and line.count('"') == 2 else text
 
 
 def quoted(message: str, limit: int = _SHOWN) -> str:
     """The message as a sentence may quote it; of a long one what decides: the wrappers go first, the middle goes next."""
-    whole = excerpt(message, limit)
+    whole = without_quotes(excerpt(message, limit))
     return shortened(unwrap(message).innermost, limit) if whole.endswith("…") else whole
 
 
@@ -58,32 +64,6 @@ def shortened(text: str, limit: int = _SHOWN) -> str:
         return whole
     head = limit * 2 // 5
     return f"{whole[:head].rstrip()} … {whole[len(whole) - (limit - head - 3) :].lstrip()}"
-
-
-def telling(text: str, words: int = 10) -> str:
-    """What a sentence of few words may quote of a text: the last of its clauses that fit, else the beginning of the last one.
-
-    Programs write what they did before why it failed.
-    """
-    line = excerpt(unwrap(text).innermost, 10_000).removesuffix("<nil>").rstrip(" ,:")
-    clauses = _CLAUSE.split(line)
-    kept: list[str] = []
-    count = 0
-    for clause in reversed(clauses):
-        count += len(clause.split())
-        if count > words:
-            break
-        kept.insert(0, clause)
-    shown = "".join(kept).lstrip("* ")
-    if len(shown.split()) >= _SAYS_SOMETHING or len(kept) == len(clauses):
-        return shown
-    left = clauses[-len(kept) - 1].split()
-    room = words - len(shown.split())
-    return " ".join(left[-room:] if kept else left[:room]) + (f" {shown}" if kept else "…")
-
-
-_CLAUSE = re.compile(r"(?<=[:.] )(?=\S)")
-_SAYS_SOMETHING = 3
 
 
 @cache

@@ -21,6 +21,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Relat
 from argolint.edits import removals, set_field
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
+from argolint.sequence.order import place_of
 from argolint.values import annotations_of, dig, join_pointer
 from argolint.values.kubernetes import SYNC_WAVE, reads
 
@@ -40,7 +41,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding a claim."""
     for claim in _pending(app, options):
         consumers = [r for r in app.resources if r.desired is not None and _uses(r, claim)]
-        later = [c for c in consumers if c.wave > claim.wave]
+        later = [c for c in consumers if place_of(c.desired) > place_of(claim.any)]
         if later and app.awaits(claim.id) and _first_consumer(app, claim) is not False:
             yield _deadlock(app, claim, later[0])
         elif app.awaits(claim.id) and claim.hook and _first_consumer(app, claim):

@@ -177,4 +177,6 @@ _PROMOTE: Mapping[str, str] = {
 """How a Rollout goes on, by why it pauses (argo-rollouts pkg/apis/rollouts/v1alpha1, PauseReason)."""
 
 
-RULE = Rule(id="suspended", family="health", severity="info", doc=__doc__, check=check, reads=reads, standing=True)
+RULE = Rule(
+    id="suspended", family="health", severity="info", doc=__doc__, check=check, reads=reads, standing=True, intent=True
+)

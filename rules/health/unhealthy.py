@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from argolint import (
     App,
@@ -50,7 +50,7 @@ from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_sin
 from ..shared.fields import field_fixes, refused_pointer
 from ..shared.messages import catalogue
 from ..shared.pods import Trouble, below, crashes, troubles, wanted_events
-from ._unseen import refused
+from ._unseen import is_of_now, refused
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
 
@@ -126,10 +126,31 @@ def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...
             continue
         if status == "Missing" and (resource.missing or not resource.live_known or not app.desired_known):
             continue  # reported as a missing object, or with what keeps Argo CD from comparing
+        if _has_recovered(app, resource, options):
+            continue
         if status == "Progressing" and not _late(app, resource, options, ailing.get(resource.uid, ())):
             continue
         if judged(resource):
             yield resource
+
+
+def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
+    """Whether its controller said within the last minutes that it is well: the health that Argo CD shows is from before."""
+    said = maps(resource.live, "status", "conditions")
+    if "." not in resource.group or any(c.get("type") in _ILL and c.get("status") == "True" for c in said):
+        return False
+    verdicts = [c for c in said if c.get("type") in _WELL]
+    times = [parse_time(c.get("lastTransitionTime")) for c in verdicts]
+    return (
+        bool(verdicts)
+        and all(c.get("status") == "True" and is_of_now(resource, c) for c in verdicts)
+        and any(t is not None and timedelta() <= app.observed_at - t <= options.span for t in times)
+    )
+
+
+_WELL = frozenset({"Ready", "Available", "Healthy", "Synced", "Succeeded"})
+"""Types of conditions that say of the whole object that it is well."""
+_ILL = frozenset({"Stalled", "Degraded", "Failed", "Failure", "Error"})
 
 
 def _late(app: App, resource: Resource, options: Patience, ailing: tuple[Node, ...]) -> bool:

@@ -72,7 +72,7 @@ def _topic(error: FieldError, operations: list[Json]) -> str:
         return "selector"
     if error.sort in _TOPICS:
         return _TOPICS[error.sort]
-    return "reference" if "not found" in error.detail.lower() else "invalid"
+    return "reference" if error.detail.lower().endswith("not found") and len(error.detail.split()) <= 6 else "invalid"
 
 
 def _labels(manifest: Object | None, error: FieldError) -> list[Json]:

@@ -14,17 +14,20 @@ from argolint.edits import application_place, ignore_less
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
-from argolint.values import dig, items, maps, same_repository, text_at
+from argolint.values import dig, items, mapping, maps, same_repository, text_at
 
 from ..shared.messages import catalogue
 from ._failures import Failed, refusal
 from ._failures import classify as refusal_of
+from ._managed import managed_by
 from ._objects import object_named
 from ._options import compare_options
 from ._refusals import refusal_fixes
 from ._sources import pointer_of_source, source_in, usual_revision
+from ._webhooks import service_of
 
 _ABSENT = re.compile(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
+_UNPROMOTED = "its path is not in the branch that it syncs before that of hydrateTo is merged there"
 _OF_SOURCE = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
 _OWN_COMPARISON = frozenset({"server-side-diff", "structured-merge", "three-way"})
 """Stages that begin after rendering: the repo-server remembers nothing of their errors."""
@@ -44,31 +47,33 @@ class Meaning:
     cause: str
     fact: str
     said: Mapping[str, str]
+    whole: bool = False
 
 
-_UNKNOWN = Meaning("unknown", "unknown", "Argo CD gives no reason that is known", {})
+_UNKNOWN = Meaning("unknown", "unknown", "its reason is in no catalogue", {})
 
 
-def classify(message: str) -> Meaning:
-    """What the message of a failed comparison means, by the catalogue."""
+def classify(message: str, *, hydrated: bool = False) -> Meaning:
+    """What the message of a failed comparison, or of a source hydrator, means, by the catalogue."""
     where = unwrap(message).stage
-    found = catalogue().match(message, where or "comparison")
+    found = catalogue().match(message, *(("hydrate", "target-state") if hydrated else (where or "comparison",)))
     if found is None:
         return _of_dry_run(message) if where == "server-side-diff" else _UNKNOWN
     named = {name: excerpt(value, 200) for name, value in found.facts.items()}
-    return Meaning(found.entry.advice, found.entry.cause, found.entry.sentence(named), named)
+    whole = any(f"${name}" in found.entry.says for name, value in named.items() if value)
+    return Meaning(found.entry.advice, found.entry.cause, found.entry.sentence(named), named, whole)
 
 
 def _of_dry_run(message: str) -> Meaning:
     """What the API server refuses in the dry run of a server-side diff, by the words that it has for a sync as well."""
     refused = refusal(message)
     why = refused.says if refused else "the API server refuses the object"
-    return Meaning("refused", "diff", f"the cluster refuses the dry run of the server-side diff because {why}", {})
+    return Meaning("refused", "diff", f"the dry run of its server-side diff is refused, since {why}", {})
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What an error of a comparison says. `fact` completes "… cannot be compared, since"; `pointer` leads into the Application."""
+    """What an error of a comparison says. `fact` completes "… cannot sync:", and is `whole` where it names what the message names; `pointer` leads into the Application."""
 
     name: str
     cause: str
@@ -76,24 +81,28 @@ class Read:
     pointer: str
     resource: Resource | None
     fixes: tuple[Fix, ...]
+    whole: bool
 
 
-def read(app: App, fleet: Fleet, message: str) -> Read:
-    """The reason that the message gives, and what ends it."""
+def read(app: App, fleet: Fleet, message: str, *, dry: bool = False) -> Read:
+    """The reason that the message gives, and what ends it. `dry` is True for what a source hydrator says of its dry source."""
     bad = unparsable(app)
-    entry = classify(message)
+    entry = classify(message, hydrated=dry)
     if entry is _UNKNOWN and bad:
         known = catalogue()["comparison/ignore-rule"]
         entry = Meaning(known.advice, known.cause, known.says, {})
     cause = entry.cause
-    source = source_in(app, message)
-    base = pointer_of_source(app, message)
+    source = source_in(app, message, dry=dry)
+    base = pointer_of_source(app, message, dry=dry)
+    if entry.name == "path" and not dry and mapping(app.spec, "sourceHydrator", "hydrateTo"):
+        entry = replace(entry, name="path-hydrated", fact=_UNPROMOTED)
     if bad and cause == "ignore-rule":
         pointer = bad[0]
     elif entry.name == "helm-values-file":
         pointer = _values_file(source, base, message)
     else:
         pointer = base + _OF_SOURCE[cause] if cause in _OF_SOURCE else ""
+        pointer = pointer.replace("/syncSource/targetRevision", "/syncSource/targetBranch")
     resource = object_named(app, message)
     facts = _facts(app, fleet, entry, source, base, pointer, bad, message, resource)
     first = (
@@ -102,7 +111,7 @@ def read(app: App, fleet: Fleet, message: str) -> Read:
         else ()
     )
     topics = [*(["plugin-env"] if facts["plugin_env"] else []), entry.name]
-    topics += ["remembered"] if _remembered(cause, message) else []
+    topics += ["remembered"] if _remembered(cause, message) and not entry.name.startswith("hydrate") else []
     return Read(
         entry.name,
         cause,
@@ -110,6 +119,7 @@ def read(app: App, fleet: Fleet, message: str) -> Read:
         pointer,
         resource,
         (*first, *(fix for topic in topics for fix in advice(__package__, f"comparison-error/{topic}", facts))),
+        entry.whole,
     )
 
 
@@ -174,6 +184,7 @@ def _facts(
     ref = revision or "HEAD"
     read = {**_groups(), **entry.said}
     address = _address(message, repo)
+    service = service_of(message)
     place = read["file"] or read["directory"]
     return {
         **read,
@@ -200,6 +211,14 @@ def _facts(
         "cluster": app.cluster,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "repo": address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
+        **managed_by(app, read["user"], message),
+        "other": read["other"] or "of the same branch",
+        "staged": text_at(app.spec, "sourceHydrator", "hydrateTo", "targetBranch"),
+        "synced": text_at(app.spec, "sourceHydrator", "syncSource", "targetBranch"),
+        "service_namespace": service[0],
+        "service": service[1],
+        "group": read["group"] or read["api"].partition("/")[0],
+        "helm_version": base if text_at(source, "helm", "version") else "",
         "repo_login": _login(address or repo, chart if not address else ""),
         "path": path or ".",
         "folder": path or ".",

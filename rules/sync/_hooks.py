@@ -72,6 +72,24 @@ def sidecar_of(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
                 return Sidecar(pod, more[0])
             image = next(i for i in more if re.search(entry["match"], i))
             return Sidecar(pod, image, entry["product"], entry["place"], entry["key"], entry["value"])
+    return _started(app, node, manifest)
+
+
+_STARTED = re.compile(r"(?:Created|Started) container:? ([a-z0-9][a-z0-9-]{0,62})$")
+
+
+def _started(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
+    """The same by the kubelet's Events, where the tree knows no images: a container that it started and the manifest does not name."""
+    own = {str(container.get("name")) for _, container in containers(manifest)}
+    for pod in (node, *app.descendants(node.uid)):
+        if pod.id.kind != "Pod" or pods.status_reason(pod) != "NotReady":
+            continue
+        started = (_STARTED.search(event.message) for event in app.events(pod.id, pod.uid) or ())
+        for name in (found[1] for found in started if found and found[1] not in own):
+            entry = next((e for match, e in _known() if match.search(name)), None)
+            if entry is not None:
+                return Sidecar(pod, name, entry["product"], entry["place"], entry["key"], entry["value"])
+            return Sidecar(pod, name)
     return None
 
 

@@ -15,6 +15,7 @@ from argolint.values import dig, maps
 from ..shared.fields import field_fixes, quoting
 from ._failures import Failed, refusal, resource_of
 from ._leftovers import left_over_fixes
+from ._managed import managed_by
 from ._options import sent_whole
 from ._webhooks import served_by_itself, service_of
 
@@ -94,6 +95,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
     id_ = failed.id
     silent, service = _SILENT.search(failed.message), service_of(failed.message)
     return {
+        **_managed(app, failed),
         "app": str(app.ref),
         "project": app.ref.project,
         "cluster": app.cluster,
@@ -117,6 +119,14 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "holder": _holder(app, failed),
         "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in _TASKS else "",
     }
+
+
+def _managed(app: App, failed: Failed) -> Mapping[str, Json]:
+    """Whether an operator grants the right that is missing: it does for what lies in a namespace, not for the namespace itself."""
+    found = refusal(failed.message)
+    said = found.facts if found else {}
+    user = "" if said.get("resource") == "namespaces" else said.get("user", "")
+    return managed_by(app, user, failed.message)
 
 
 def _holder(app: App, failed: Failed) -> str:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from argolint import App, Fleet, Object
-from argolint.values import text_at
+from argolint.values import mapping, text_at
 
 Repository = tuple[str, str]
 """repoURL, and the chart that it names."""
@@ -15,17 +15,28 @@ Repository = tuple[str, str]
 _NUMBERED = re.compile(r"source (\d{1,9}) of \d+")
 
 
-def pointer_of_source(app: App, message: str) -> str:
-    """The RFC 6901 pointer, in the Application, of the source that the message counts or names; of the first when it tells none."""
+def pointer_of_source(app: App, message: str, *, dry: bool = False) -> str:
+    """The RFC 6901 pointer, in the Application, of the source that the message counts or names; of the first when it tells none.
+
+    Of a source hydrator that is what Argo CD compares with, or (`dry`) what is rendered into it.
+    """
     if app.spec.get("sourceHydrator"):
-        return "/spec/sourceHydrator/drySource"
+        return f"/spec/sourceHydrator/{'drySource' if dry else 'syncSource'}"
     if not app.spec.get("sources"):
         return "/spec/source"
     return f"/spec/sources/{_index(app, message)}"
 
 
-def source_in(app: App, message: str) -> Object:
+def source_in(app: App, message: str, *, dry: bool = False) -> Object:
     """The source that the message counts (Argo CD counts from 1) or names by its repoURL; the first when it tells none."""
+    hydrator = mapping(app.spec, "sourceHydrator")
+    if hydrator and not dry:
+        rendered, written = mapping(hydrator, "drySource"), mapping(hydrator, "syncSource")
+        return {
+            "repoURL": written.get("repoURL") or rendered.get("repoURL"),
+            "path": written.get("path"),
+            "targetRevision": written.get("targetBranch"),
+        }
     return app.sources[_index(app, message)] if app.sources else {}
 
 

@@ -56,9 +56,9 @@ def _finding(app: App, found: list[Resource], refused: list[Failed]) -> Finding:
     first = found[0] if found else None
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     what = f"{first.id}{more}" if first else f"an object of application {app.ref}"
-    verb = "exceed" if len(found) > 1 else "exceeds"
+    verb = "are" if len(found) > 1 else "is"
     return Finding(
-        message=f"{what} {verb} the 262144 bytes that annotations may hold, so client-side apply is refused and application {app.ref} does not sync.",
+        message=f"{what} {verb} too large for client-side apply (262144 bytes of annotations), so application {app.ref} does not sync.",
         at=Location(app.ref, first.id if first else None, "/metadata/annotations" if first else ""),
         confidence="proven" if refused else "likely",
         evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message)}" for f in refused[:5])

@@ -21,9 +21,11 @@ from dataclasses import replace
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Rule, Symptom
 from argolint.edits import set_field
 from argolint.edits.consequences import consequences
+from argolint.messages import in_passing
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, sh
 
+from ._comparison import classify as reads
 from ._failures import Failed, answered_by
 
 # util/argo/argo.go and util/db/cluster.go, from 2.x on.
@@ -45,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if refused:
         yield _finding(
             app,
-            f"Application {app.ref} is destined for {_destination(app)}, which is no cluster of this Argo CD, so it is neither compared nor synced.",
+            f"Application {app.ref} cannot sync: its destination {_destination(app)} is no cluster of this Argo CD.",
             refused,
             (
                 Fix(
@@ -60,26 +62,46 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     elif unreached := answered_by(app, "cluster-unknown"):
         yield _unreached(app, unreached)
     elif state.get("status") == "Failed" and "Unknown" in (app.sync_status, app.health.status):
-        reason = excerpt(str(state.get("message") or "no reason given"))
+        reason = str(state.get("message") or "no reason given")
         blind = [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")]
+        if any(_answers(c.message) for c in blind):
+            return  # the API server answered: comparison-error says what it could not do
         yield _finding(
             app,
-            f'Cluster {app.cluster} does not answer Argo CD ("{reason}"), so the status of application {app.ref} is Unknown and it is not synced.',
+            in_passing(
+                f"Application {app.ref} cannot sync: cluster {app.cluster} does not answer Argo CD",
+                reason,
+            ),
             blind,
             (_repair(app),),
             "unreachable",
         )
 
 
+def _answers(message: str) -> bool:
+    """Whether the catalogue knows the sentence for a fault of one API or kind of a cluster that does answer."""
+    meaning = reads(message)
+    return meaning.cause == "cluster" and meaning.name in _OF_ONE_API
+
+
+_OF_ONE_API = frozenset(
+    {
+        *("conversion", "conversion-tls", "conversion-answer", "cluster-schema", "cluster-withheld", "cluster-rbac"),
+        *("cluster-discovery", "cluster-forbidden", "cluster-resource", "cluster-list", "cluster-shard"),
+    }
+)
+
+
 def _unreached(app: App, failed: Sequence[Failed]) -> Finding:
     """The last sync met the network where it asked the API server: what it says of kinds and objects proves nothing."""
-    reason = excerpt(failed[0].message)
     again = Edit("command", f"argocd app sync {sh(app.ref.namespace)}/{sh(app.ref.name)}")
     why = "Argo CD does not try a revision again by itself whose sync has failed"
     sync = Fix("Sync again once it answers", "live", f"Application {app.ref}", again, why)
     found = _finding(
         app,
-        f'Cluster {app.cluster} did not answer when application {app.ref} was last synced ("{reason}"), so the sync failed.',
+        in_passing(
+            f"The last sync of application {app.ref} failed: cluster {app.cluster} did not answer", failed[0].message
+        ),
         [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")],
         (_repair(app), sync),
         "unreachable",

@@ -8,6 +8,8 @@ to a repository, a `limit` of time or size, `argocd` itself, or `unknown`.
 Why it hurts: sync status is Unknown, nothing is synced or healed, and drift stays unseen. The error is remembered: after
 three failures the repo-server answers from its cache for an hour (`Manifest generation error (cached)`).
 
+A source hydrator that cannot render or push (`status.sourceHydrator`) is reported as well.
+
 How to fix: repair what the cause names, in Git or in the Application. Then refresh hard, so that the remembered error goes.
 
 Example: `targetRevision: release-2.3` where the repository has no such branch or tag.
@@ -22,10 +24,10 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Follows, Location, Object, Rule, Symptom
-from argolint.messages import quoted, unwrap
+from argolint.messages import in_passing, quoting
 from argolint.redaction import excerpt, without_secrets
 from argolint.relations import Complaint, resolved
-from argolint.values import text_at
+from argolint.values import mapping, text_at
 
 from ._comparison import read
 from ._objects import left_missing
@@ -42,6 +44,26 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         elif condition.type == "ComparisonError":
             said = Complaint(app, fleet, None, None, (condition.message,))
             yield resolved(_finding(app, fleet, condition), said)
+    hydration = mapping(app.status, "sourceHydrator", "currentOperation")
+    if hydration.get("phase") == "Failed":
+        yield _of_hydration(app, fleet, text_at(hydration, "message"))
+
+
+def _of_hydration(app: App, fleet: Fleet, message: str) -> Finding:
+    """What the source hydrator could not render or push: what Argo CD compares with stays as it was."""
+    found = read(app, fleet, message, dry=True)
+    known = found.name != "unknown"
+    said = f"Application {app.ref} is not hydrated, so new commits do not reach it"
+    return Finding(
+        message=(f"{said}: {found.fact}." if found.whole else in_passing(f"{said}: {found.fact}", message))
+        if known
+        else quoting(said, message),
+        at=Location(app.ref, None, found.pointer or "/spec/sourceHydrator"),
+        cause=found.cause,
+        evidence=(f"status.sourceHydrator.currentOperation: Failed: {excerpt(message, 600)}",),
+        fixes=found.fixes if known else (),
+        follows=_follows(app, found.cause, source_in(app, message, dry=True)),
+    )
 
 
 def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding]:
@@ -52,7 +74,7 @@ def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding
     known = found.name == "health-version"
     why = found.fact if known else "a health check fails"
     yield Finding(
-        message=f'Argo CD compares application {app.ref} and cannot tell its health, since {why}: "{quoted(unwrap(condition.message).said)}".',
+        message=in_passing(f"Argo CD cannot tell the health of application {app.ref}: {why}", condition.message),
         at=Location(app.ref),
         cause=found.cause if known else "unknown",
         evidence=tuple(_evidence(condition)),
@@ -64,11 +86,10 @@ def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding
 def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     message = condition.message
     found = read(app, fleet, message)
-    told_of = f" ({found.resource.id})" if found.resource and found.cause == "diff" else ""
-    parts = unwrap(message)
-    shown = quoted(parts.innermost if found.cause == "diff" else parts.said)
+    at = f" at {found.resource.id}" if found.resource and found.cause == "diff" else ""
+    said = f"Application {app.ref} cannot sync{at}: {found.fact}"
     return Finding(
-        message=f'Application {app.ref} cannot be compared, since {found.fact}{told_of}: "{shown}", so its sync status is Unknown and nothing is synced.',
+        message=f"{said}." if found.whole else in_passing(said, message),
         at=Location(app.ref, None, found.pointer),
         cause=found.cause,
         evidence=tuple(_evidence(condition)),
@@ -81,12 +102,14 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             *([Symptom.condition("SyncError")] if _operation_says_so(app) else []),
             *left_missing(app),
         ),
-        follows=_follows(found.cause, source_in(app, message)),
+        follows=_follows(app, found.cause, source_in(app, message)),
     )
 
 
-def _follows(cause: str, source: Object) -> tuple[Follows, ...]:
-    """A repository that Argo CD may not read, for all applications that come from it."""
+def _follows(app: App, cause: str, source: Object) -> tuple[Follows, ...]:
+    """What all applications share: a cluster that Argo CD cannot read, or a repository that it may not read."""
+    if cause == "cluster":
+        return (Follows.common(f"Argo CD cannot read cluster {app.cluster}.", "cluster", app.cluster),)
     repository = without_secrets(text_at(source, "repoURL"))
     if cause != "auth" or not repository:
         return ()

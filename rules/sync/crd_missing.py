@@ -18,8 +18,9 @@ Sources: gitops-engine/pkg/sync/sync_context.go (`The Kubernetes API could not f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 
 from argolint import (
     App,
@@ -29,6 +30,7 @@ from argolint import (
     Fleet,
     Follows,
     Location,
+    Object,
     Rank,
     Related,
     Resource,
@@ -40,7 +42,9 @@ from argolint.comparison import has_sync_option
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.relations import resolved
+from argolint.relations.blocked import derived_kinds
 from argolint.values import sh
+from argolint.values.knowledge import load
 
 from ._failures import Failed, answered_by, complaint_of
 from ._options import on_manifest
@@ -60,8 +64,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for (group, kind), refusals in by_kind.items():
         yield _finding(app, fleet, group, kind, refusals)
     coming: dict[tuple[str, str], list[Resource]] = {}
+    derived = {resource.key for resource, _ in derived_kinds(app, fleet)}  # sync-deadlock knows what makes their kind
     for resource in app.resources:
-        if _unserved(app, fleet, resource) and (resource.group, resource.kind) not in by_kind:
+        if (
+            resource.key not in derived
+            and _unserved(app, fleet, resource)
+            and (resource.group, resource.kind) not in by_kind
+        ):
             coming.setdefault((resource.group, resource.kind), []).append(resource)
     for (group, kind), resources in coming.items():
         yield _foreseen(app, group, kind, resources)
@@ -92,7 +101,7 @@ def _serves_none(fleet: Fleet, cluster: str, group: str) -> bool:
 def _foreseen(app: App, group: str, kind: str, resources: list[Resource]) -> Finding:
     first = resources[0]
     return Finding(
-        message=f"Cluster {app.cluster} serves nothing of {group}, so the sync of application {app.ref} will fail at {first.id} before anything is applied.",
+        message=f"The sync of application {app.ref} will apply nothing: cluster {app.cluster} does not serve {group}, the API group of {first.id}.",
         at=Location(app.ref, first.id, "/kind"),
         confidence="likely",
         related=tuple(Related(app.ref, r.id, role="symptom") for r in resources[1:]),
@@ -114,7 +123,7 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     definitions = _definitions(app, fleet, group)
     origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
     finding = Finding(
-        message=f"Cluster {app.cluster} does not know {what}{origin}, so the sync of application {app.ref} fails before anything is applied.",
+        message=f"The sync of application {app.ref} applies nothing: cluster {app.cluster} does not know {what}{origin}.",
         at=Location(app.ref, first.id, "/kind" if first.id else ""),
         evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message, 400)}" for f in refused[:5]),
         related=(*definitions, *(Related(app.ref, f.id, role="symptom") for f in refused[1:] if f.id)),
@@ -151,6 +160,12 @@ def _definitions(app: App, fleet: Fleet, group: str) -> tuple[Related, ...]:
     return tuple(found[:3])
 
 
+@cache
+def _derived() -> Mapping[str, Object]:
+    """By API group: the kind of object from which a controller makes the group's kinds."""
+    return {str(entry["group"]): entry for entry in load(__package__, "derived_kinds.yaml")}
+
+
 def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions: tuple[Related, ...]) -> Iterator[Fix]:
     resource = app.resource(id_.key) if id_ else None
     owners = sorted({str(d.app) for d in definitions if d.app != app.ref})
@@ -160,6 +175,15 @@ def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions:
             "live",
             f"Application {owners[0]}",
             Edit("command", f"argocd app sync {sh(owners[0])} && argocd app sync {sh(app.ref)}"),
+        )
+    elif group in _derived():
+        maker = _derived()[group]
+        yield Fix(
+            f"Apply the {maker['kind']} that makes {kind or 'the kind'}",
+            "live",
+            app.cluster,
+            Edit("command", f"kubectl get {maker['plural']}"),
+            caveat=f"{maker['product']} makes the kinds of {group}; no one installs their CRDs",
         )
     else:
         yield Fix(

@@ -37,7 +37,7 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.messages import quoted
+from argolint.messages import quoting
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
 from argolint.values.knowledge import load
@@ -89,25 +89,31 @@ def known(finalizer: str, kind: str) -> Object:
     return found or {"who": f"the controller of {finalizer.partition('/')[0]}", "waits": "", "by_hand": True}
 
 
-def _listed(finalizers: tuple[str, ...], kind: str) -> str:
-    parts = []
+def _listed(finalizers: tuple[str, ...], kind: str) -> Iterator[str]:
+    """Each finalizer, who removes it and when."""
     for finalizer in finalizers:
         entry = known(finalizer, kind)
         waits = f" once {entry['waits']}" if entry["waits"] else ""
-        parts.append(f"{finalizer}, which {entry['who']} removes{waits}")
-    return "; ".join(parts)
+        yield f"{finalizer}, which {entry['who']} removes{waits}"
+
+
+def _awaited(finalizers: tuple[str, ...], kind: str) -> str:
+    """Who must remove the first finalizer."""
+    more = f" and {len(finalizers) - 1} more" if len(finalizers) > 1 else ""
+    return f"{known(finalizers[0], kind)['who']} to remove finalizer {finalizers[0]}{more}"
 
 
 def _of_object(app: App, fleet: Fleet, resource: Resource, since: datetime) -> Finding:
     finalizers = _finalizers(resource.live)
     refusal = _refusal(resource, since)
-    says = f'; it tries and says "{quoted(refusal)}"' if refusal else ""
+    said = f"{resource.id}, deleted {age_text(app.observed_at - since)} ago, waits for {_awaited(finalizers, resource.kind)}"
     return Finding(
-        message=f"{resource.id} was deleted {age_text(app.observed_at - since)} ago and still has the finalizer {_listed(finalizers, resource.kind)}{says}, so it is neither gone nor usable.",
+        message=quoting(said, refusal) if refusal else f"{said}, so it is neither gone nor usable.",
         at=Location(app.ref, resource.id, "/metadata/finalizers"),
         evidence=(
             f"metadata.deletionTimestamp {since:%Y-%m-%d %H:%M:%SZ}",
-            f"metadata.finalizers: {', '.join(finalizers)}",
+            *(f"finalizer {text}" for text in _listed(finalizers, resource.kind)),
+            *([f"it says: {excerpt(refusal, 600)}"] if refusal else []),
             *_users(fleet, resource),
         ),
         fixes=tuple(_fixes(resource, finalizers, refusal)),
@@ -193,10 +199,10 @@ def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
     more = f" and {len(held) - 1} more keep" if len(held) > 1 else " keeps"
     going = next((r for r in app.of_kind("Namespace", "") if r.mentions('"deletionTimestamp"', "live")), None)
     waits = f" while {held[0].id}{more} a finalizer" if held else f" while {going.id} is terminating" if going else ""
-    why = waits or (f': "{quoted(errors[0].message)}"' if errors else "")
     left = sum(1 for r in app.resources if not r.hook)
+    said = f"Argo CD cannot finish deleting application {app.ref} ({left} object{'' if left == 1 else 's'} left after {age_text(app.observed_at - since)})"
     return Finding(
-        message=f"Application {app.ref} was deleted {age_text(app.observed_at - since)} ago and is still there with {left} object{'' if left == 1 else 's'}, since Argo CD cannot finish{why}.",
+        message=f"{said}{waits}." if waits or not errors else quoting(said, errors[0].message),
         at=Location(app.ref, None, "/metadata/finalizers"),
         evidence=(
             f"metadata.finalizers: {', '.join(_finalizers(app.raw))}",

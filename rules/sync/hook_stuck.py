@@ -40,6 +40,7 @@ from argolint import (
     Want,
 )
 from argolint.edits.consequences import consequences
+from argolint.messages import WORDS, quoting
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, items, sh
@@ -94,8 +95,10 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         return
     troubles = pods.troubles_below(app, node) if node else ()
     trouble = next((t for t in troubles if t.failed or _older(app, t.since, options.minutes)), None)
-    running = node is not None and trouble is None and _under_way(app, node)
     sidecar = _hooks.sidecar_of(app, node, _manifest(app, node.id)) if node else None
+    if sidecar is not None and pods.status_reason(sidecar.pod) == "NotReady":
+        trouble = None  # the hook's own container has ended: what Events say is the sidecar's
+    running = node is not None and trouble is None and _under_way(app, node)
     if sidecar is not None and trouble is None and pods.status_reason(sidecar.pod) == "NotReady":
         running = False  # the hook's own container has ended
     if running and not _long(app, operation, options.running_minutes):
@@ -104,7 +107,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         return
     child = fleet.app(awaited.name, node.id.namespace) if node and awaited.kind == "Application" else None
     if child is not None:
-        why = f"which is {child.health.status or 'without health'}: its own findings tell why"
+        why = f"which is {child.health.status or 'without health'} itself"
     else:
         why = _why(app, awaited, node, trouble, None if trouble else sidecar, running=running)
     finding = _finding(app, fleet, operation, node, trouble, why, None if trouble else sidecar, running=running)
@@ -152,30 +155,30 @@ def _why(
     """The rest of the sentence: why it does not come."""
     if node is None and awaited.reason == "deletion of":
         failed = _failed_beside(app)
-        return f"which is gone already; {failed.id} has failed in the same sync" if failed else "which is gone already"
+        return f"which is gone already, while {failed.id} has failed" if failed else "which is gone already"
     if node is None:
         found = _hooks.rendered(app, awaited)
         seconds = _hooks.lives_for(found[1]) if found else None
         if seconds is not None:
-            return f"which removes itself {seconds} s after it finishes (ttlSecondsAfterFinished), before Argo CD has seen its end"
+            return f"which removes itself {seconds} s after its end (ttlSecondsAfterFinished)"
         return "which the resource tree does not hold"
     if sidecar is not None:
         of = f" of {sidecar.product}" if sidecar.product else ""
-        return f"whose Pod {sidecar.pod.id.name} runs on with a sidecar{of} that its manifest does not write ({excerpt(sidecar.image)})"
+        return f"whose Pod runs on with an injected sidecar{of}"
     if trouble is not None:
-        subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind} {trouble.node.id.name}"
-        return f'since {subject} {trouble.verb}: "{trouble.text}"'
+        subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind}"
+        return f'since {subject} {_OF_ONE.get(trouble.verb, trouble.verb)}: "{trouble.text}"'
     if awaited.reason == "deletion of":
         left = ", ".join(items(_live(app, node), "metadata", "finalizers")) or "a finalizer"
-        return f"which is not removed before {left} is done"
+        return f"which keeps the finalizer {left}"
     if awaited.reason == "pruning confirmation of":
-        return "which no one has confirmed"
+        return ""
     if running:
         return "whose pod still runs"
     warning = next((e for e in app.events(node.id, node.uid) or () if e.type == "Warning"), None)
     if warning is not None:
-        return f'of which an Event says "{excerpt(f"{warning.reason}: {warning.message}")}"'
-    why = f": {excerpt(node.health.message)}" if node.health.message else ""
+        return f'of which an Event says: "{warning.reason}: {warning.message}"'
+    why = f': "{node.health.message}"' if node.health.message else ""
     return f"which is {node.health.status or 'without health'}{why}"
 
 
@@ -225,17 +228,21 @@ def _finding(
     awaited = operation.awaited
     waited = age_text(app.observed_at - operation.started_at) if operation.started_at else "an unknown time"
     if awaited is None:
-        what = f'has been {operation.phase.lower()} for {waited} ("{excerpt(operation.message) or "no message"}")'
+        what, why = (
+            f"has been {operation.phase.lower()} for {waited}",
+            f': "{operation.message}"' if operation.message else "",
+        )
     else:
         others = f" and {awaited.others} more" if awaited.others else ""
-        what = f"has waited {waited} for the {awaited.reason} {awaited.kind} {awaited.name}{others}, {why}"
+        goal = _GOALS.get(awaited.reason, "for {}").format(f"{awaited.kind} {awaited.name}{others}")
+        what, why = f"has waited {waited} {goal}", f", {why}" if why else ""
     gone = _hooks.rendered(app, awaited) if awaited and node is None else None
     manifest = _manifest(app, node.id) if node else gone[1] if gone else None
     named = node.id if node else gone[0] if gone else None
     causes = tuple(_causes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
     pointer = "/spec/ttlSecondsAfterFinished" if gone and _hooks.lives_for(manifest) is not None else ""
     finding = Finding(
-        message=f"The sync of application {app.ref} {what}, so no other sync can start.",
+        message=_said(app, what, why),
         at=Location(app.ref, named, pointer or _pointer(manifest, trouble)),
         confidence="proven" if trouble or not awaited else "likely",
         evidence=tuple(_evidence(app, operation, node, trouble)),
@@ -245,6 +252,24 @@ def _finding(
     if node is not None and awaited is not None and awaited.reason != "deletion of" and not (sidecar or running):
         finding = resolved(finding, _complaint(app, fleet, node, trouble))
     return replace(finding, fixes=(*finding.fixes, _terminate(app, first=not finding.fixes)))
+
+
+_OF_ONE = {"do not start": "does not start", "start and fail": "starts and fails"}
+_GOALS = {
+    "completion of hook": "for hook {} to finish",
+    "healthy state of": "for {} to be healthy",
+    "deletion of": "for {} to be deleted",
+    "pruning confirmation of": "for someone to confirm the pruning of {}",
+}
+
+
+def _said(app: App, what: str, why: str) -> str:
+    """Why the sync waits; what a server says of it is cut to what decides."""
+    before, _, quoted = why.partition(': "')
+    said = f"The sync of application {app.ref} {what}{before}"
+    sentence = quoting(said, quoted.removesuffix('"')) if quoted else f"{said}."
+    then = f"{sentence[:-1]}, so no other sync starts."
+    return then if len(then.split()) <= WORDS else sentence
 
 
 def _healths(app: App, node: Node | None) -> Iterator[Symptom]:
@@ -296,6 +321,16 @@ def _causes(
             f"Application {app.ref}",
             Edit("command", f"argocd app confirm-deletion {sh(app.ref)}"),
             caveat="deletes the object",
+        )
+    elif trouble is not None and trouble.node.id.kind == "Pod" and trouble.verb == "start and fail":
+        pod = trouble.node.id
+        yield Fix(
+            "Read why its container ended, and repair that",
+            "manifest",
+            str(id_),
+            Edit(
+                "command", f"kubectl -n {sh(pod.namespace)} logs {sh(pod.name)} --all-containers --previous --tail=50"
+            ),
         )
     else:
         kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()

@@ -26,7 +26,7 @@ _WRITTEN = ("/spec/source", "/spec/sources", ".spec.source", ".spec.sources")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an Application: told of it where its ApplicationSet writes it, of its parent where that heals it."""
+    """One finding an Application: on itself where its ApplicationSet writes it, on its parent where that heals it."""
     if _updated(app.raw) and not app.deleting and (owner := _application_set(app, fleet)) is not None:
         yield _finding(app, app, f"ApplicationSet {text_at(owner, 'metadata', 'name')}", Location(app.ref, None, _LIST))
     if dig(app.spec, "syncPolicy", "automated", "selfHeal") is not True or _leaves(app.spec) or app.deleting:

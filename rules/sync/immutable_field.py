@@ -118,7 +118,7 @@ def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -
     replaced = whole and not any(_restated(resource, each) for each in (pointer, *_refused(failed.message)))
     why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else _WHY_NOT_FORCED if whole else ""
     return Finding(
-        message=f"{what} cannot be changed in place{why}, so the sync of application {app.ref} fails each time.",
+        message=f"{what} cannot be changed in place, so each sync of application {app.ref} fails{why}.",
         at=Location(app.ref, id_, pointer),
         evidence=(
             quoted(failed.message, 400),
@@ -129,9 +129,9 @@ def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -
     )
 
 
-_WHY_HIDDEN = f", and an ignore rule hides that Git differs there while each sync still writes it: the application lacks {RESPECT}"
-_WHY_NOT_FORCED = ", and Replace=true without Force=true replaces in place too"
-_WHY_REPLACED = ", and Replace=true sends the object without what the cluster has filled in"
+_WHY_HIDDEN = f"; an ignore rule hides it without {RESPECT}"
+_WHY_NOT_FORCED = "; Replace=true without Force=true replaces in place too"
+_WHY_REPLACED = "; Replace=true sends it without what the cluster filled in"
 
 
 def _refused(message: str) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ def _not_compared(app: App, condition: Condition) -> Finding:
     what = f"{pointer} of {id_}" if id_ and pointer else str(id_ or f"a field of an object of application {app.ref}")
     facts = {"place": application_place(app), "without_ssd": compare_options(app, "ServerSideDiff=false")}
     return Finding(
-        message=f"{what[0].upper() + what[1:] if not id_ else what} cannot be changed in place, so the cluster refuses the dry run of the server-side diff and application {app.ref} cannot be compared.",
+        message=f"{what[0].upper() + what[1:] if not id_ else what} cannot be changed in place, so the server-side diff of application {app.ref} fails.",
         at=Location(app.ref, id_, pointer if id_ else ""),
         evidence=(quoted(condition.message, 400),),
         fixes=(
@@ -210,7 +210,7 @@ def _foreseen(app: App, resource: Resource, change: Change, *, shown: bool) -> F
     """`shown` is False for a change that is not merged yet, which Argo CD shows nowhere."""
     pointer = _top(change.pointer)
     return Finding(
-        message=f"{pointer} of {resource.id} differs in Git and cannot be changed in place, so the next sync of application {app.ref} will fail.",
+        message=f"{pointer} of {resource.id} cannot be changed in place, so the next sync of application {app.ref} will fail.",
         at=Location(app.ref, resource.id, pointer),
         confidence="likely",
         evidence=(f"{change.pointer} differs from what was applied last, and live still holds that",),

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Symptom
 from argolint.edits import application_place
 from argolint.edits.advice import advice
-from argolint.messages import quoted, unwrap
+from argolint.messages import in_passing, quoting
 from argolint.redaction import excerpt
 from argolint.values import maps
 
@@ -41,6 +41,16 @@ def classify(message: str) -> str:
     return found.entry.cause if found else "unknown"
 
 
+def _says(message: str, rendering: Read | None) -> str:
+    """What is wrong, in a sentence."""
+    known = catalogue().match(message, "spec")
+    fact = rendering.fact if rendering else _NO_NAMESPACE_SAID if re.match(_NO_NAMESPACE, message) else ""
+    return fact or (known.says if known else "")
+
+
+_NO_NAMESPACE_SAID = "neither a manifest nor its destination names a namespace"
+
+
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each InvalidSpecError."""
     for condition in app.conditions:
@@ -58,10 +68,10 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         "repository": pointer_of_source(app, condition.message) + "/repoURL",
         "source": pointer_of_source(app, condition.message),
     }.get(cause, "/spec")
-    why = f", since {rendering.fact}" if rendering else ""
-    shown = quoted(unwrap(condition.message).said) if rendering else excerpt(condition.message)
+    said = f"Application {app.ref} cannot sync"
+    fact = _says(condition.message, rendering)
     return Finding(
-        message=f'Application {app.ref} is refused by Argo CD{why}: "{shown}", so it is neither compared nor synced.',
+        message=in_passing(f"{said}: {fact}", condition.message) if fact else quoting(said, condition.message),
         at=Location(app.ref, None, rendering.pointer or pointer if rendering else pointer),
         cause="source" if rendering else cause,
         evidence=(f"condition InvalidSpecError: {excerpt(condition.message, 600)}",),

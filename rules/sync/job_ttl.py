@@ -49,10 +49,10 @@ def _never_ran(app: App, job: Resource) -> bool:
 
 def _finding(app: App, job: Resource, seconds: int) -> Finding:
     after = age_text(timedelta(seconds=seconds))
-    again = ", and self-heal makes and runs it again" if app.self_heal else ""
+    then = "runs it again (self-heal)" if app.self_heal else "is OutOfSync from then on"
     fact = "is gone" if job.missing else "will be gone"
     return Finding(
-        message=f"{job.id} {fact} {after} after it finishes (ttlSecondsAfterFinished), so application {app.ref} is OutOfSync from then on{again}.",
+        message=f"{job.id} {fact} {after} after it finishes (ttlSecondsAfterFinished), so application {app.ref} {then}.",
         at=Location(app.ref, job.id, "/spec/ttlSecondsAfterFinished"),
         evidence=("the live object is missing" if job.missing else "the live object is still there",),
         fixes=(

@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, ResourceId, Rule, Symptom
 from argolint.edits.consequences import consequences
+from argolint.messages import in_passing
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
 
@@ -71,13 +72,14 @@ def _finding(app: App, name: str, refused: list[Failed], live: Object | None, si
         for c in items(live, "status", "conditions")
         if c.get("type") in ("NamespaceContentRemaining", "NamespaceFinalizersRemaining") and c.get("status") == "True"
     ]
-    why = f': "{excerpt("; ".join(held))}"' if held else ""
     state = f"has been terminating for {age_text(app.observed_at - since)}" if since else "is terminating"
     effect = (
         f"the sync of application {app.ref} fails" if refused else f"nothing of application {app.ref} can be made in it"
     )
     return Finding(
-        message=f"Namespace {name} {state} and does not go{why}, so {effect}.",
+        message=in_passing(f"Namespace {name} {state}, so {effect}", held[0])
+        if held
+        else f"Namespace {name} {state}, so {effect}.",
         at=Location(app.ref, id_),
         confidence="proven" if held else "likely",
         evidence=(

@@ -104,13 +104,15 @@ def _notserved_versions(
     first = next((r for r in resources if r.key == id_.key), resources[0])
     others = [r for r in resources if r.key != first.key]
     serves = f" (it serves {', '.join(served)})" if served else ""
-    since = f"; {entry['product']} dropped it in {entry['removed_in']}" if entry else ""
     lead = [first, *others]
     return Finding(
-        message=f"{_names(lead)} {'ask' if others else 'asks'} for {first.id.api_version}, which cluster {app.cluster} does not serve{serves}{since}, so no sync of application {app.ref} can succeed.",
+        message=f"No sync of application {app.ref} can succeed: cluster {app.cluster} does not serve {first.id.api_version}{serves}, which {_names(lead)} {'ask' if others else 'asks'} for.",
         at=Location(app.ref, first.id, "/apiVersion"),
         confidence="proven" if refused else "likely",
-        evidence=tuple(_evidence(refused, served)),
+        evidence=(
+            *_evidence(refused, served),
+            *([f"{entry['product']} dropped {first.id.api_version} in {entry['removed_in']}"] if entry else []),
+        ),
         related=tuple(Related(app.ref, r.id, "/apiVersion", role="other") for r in others),
         fixes=tuple(_fixes(app, lead, served, entry, gone=True, old=_too_old(app, fleet, entry))),
         explains=tuple(_claims(app, lead, refused)),
@@ -143,7 +145,7 @@ def _evidence(refused: Failed | None, served: tuple[str, ...]) -> Iterator[str]:
 def _leaving(app: App, fleet: Fleet, resources: list[Resource], served: tuple[str, ...], entry: Object) -> Finding:
     first, *others = resources
     return Finding(
-        message=f"{_names(resources)} {'are' if others else 'is'} written for {first.id.api_version}, which {entry['product']} drops in {entry['removed_in']}, so an upgrade of cluster {app.cluster} will break its sync.",
+        message=f"{_names(resources)} {'use' if others else 'uses'} {first.id.api_version}, which {entry['product']} drops in {entry['removed_in']}: upgrading cluster {app.cluster} will break its sync.",
         at=Location(app.ref, first.id, "/apiVersion"),
         severity="warning",
         evidence=tuple(_evidence(None, served)),

@@ -37,7 +37,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     tried = f" after {operation.retry_count + 1} attempts" if operation.retry_count else ""
     revision = ", ".join(r[:12] for r in operation.revisions) or "this revision"
     yield Finding(
-        message=f"Automated sync of application {app.ref} gave up at {revision}{tried}, so nothing is synced or healed before a new commit or a sync by hand.",
+        message=f"Automated sync of application {app.ref} gave up at {revision}{tried}: only a new commit or a manual sync ends that.",
         at=Location(
             app.ref, None, "/spec/syncPolicy/retry" if dig(app.spec, "syncPolicy", "retry") else "/spec/syncPolicy"
         ),
@@ -90,5 +90,5 @@ def _newer_commit(app: App, operation: Operation) -> bool:
 
 
 RULE = Rule(
-    id="retry-exhausted", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.ROOT, standing=True
+    id="retry-exhausted", family="sync", severity="warning", doc=__doc__, check=check, rank=Rank.ROOT, standing=True
 )

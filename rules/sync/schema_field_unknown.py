@@ -3,7 +3,8 @@
 What it finds: a comparison or a sync that fails since a field of the manifest (a slip of the pen, a field of another version)
 or of the live object (newer than what Argo CD knows) is not declared. The field is named, and whose schema lacks it: that of
 Argo CD for built-in kinds under the structured merge, that of the cluster for the API server, that of the CRD for custom ones.
-And a field of a custom resource that each sync sends and the API server does not keep.
+And a field of a custom resource that each sync sends and the API server does not keep, and a slip in a field of a workload that
+a sync is still to bring, such as `resourcez` of a container.
 
 Why it hurts: under server-side apply the whole application cannot be compared, or the object never gets applied.
 
@@ -46,7 +47,7 @@ from argolint.edits import application_place, ignore_less, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
-from argolint.values import below, enumerated, get, index_of, join_pointer, maps, split_pointer
+from argolint.values import annotations_of, below, dig, get, index_of, join_pointer, maps, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 
@@ -55,6 +56,7 @@ from ._failures import answered_by, resource_of
 from ._levels import Misplaced, misplaced, moves, repair
 from ._objects import left_missing, object_named, only
 from ._options import compare_options
+from ._slips import Slip, coming
 
 _TYPED = re.compile(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
 _TYPED_VERSION = re.compile(r"; (?:[^,()/;]{1,253}/)?([^,()/;]{1,100}), Kind=")
@@ -101,14 +103,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             read = _read(app, condition.message, None)
             claims = (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
             yield _finding(app, read, (*claims, *left_missing(app)))
+    told = False
     for failed in answered_by(app, "schema-field-unknown"):
-        if _paths(failed.message):
+        if told := bool(_paths(failed.message)):
             yield _finding(app, _read(app, failed.message, resource_of(app, failed)), tuple(consequences(app)))
     for resource in app.changed:
         if resource.group in _WORKLOADS:
             yield from _dropped(app, resource)
         elif pruned := _pruned(app, resource):
             yield _not_kept(app, resource, pruned)
+    for resource in () if told else app.resources:
+        if resource.group in _WORKLOADS and resource.status == "OutOfSync" and _is_validated(app, resource):
+            yield from (_coming(app, resource, slip) for slip in coming(resource))
 
 
 _WORKLOADS = ("apps", "batch")
@@ -197,28 +203,27 @@ def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Findi
     at_home = resource is None or field.live_only or field.whose == "crd" or get(resource.desired, pointer) is MISSING
     moved = misplaced(resource.desired, pointer) if resource and not at_home else None
     meant = "" if field.live_only or moved else _meant(field, pointer)
-    what = str(resource.id) if resource else f"an object of application {app.ref}"
+    what = str(resource.id) if resource else "state of an object" if field.live_only else "one of its objects"
     more = f" and {len(field.paths) - 1} more" if len(field.paths) > 1 else ""
     fails = "cannot be compared" if field.diff else "does not sync"
+    unread = f"Application {app.ref} cannot be compared"
     is_brought = not meant and _is_brought(field, pointer)
     if field.live_only and field.whose == "crd":
-        fact = f"The live state of {what} has the field {pointer}{more}, which the schema of its CRD that Argo CD has read does not declare, so the application cannot be compared."
+        fact = f"{unread}: the live {what} has {pointer}{more}, which the CRD's schema that Argo CD has read lacks."
     elif field.live_only and field.whose == "unknown":
-        fact = f"The live state of {what}, as Argo CD reads it, has the field {pointer}{more}, which the schema that it compares with does not declare, so the application cannot be compared."
+        fact = f"{unread}: the live {what} has {pointer}{more}, which the schema that it compares with lacks."
     elif field.live_only:
-        fact = f"The live state of {what} has the field {pointer}{more}, which this Argo CD does not know, so the application cannot be compared."
+        fact = f"{unread}: the live {what} has {pointer}{more}, which this Argo CD does not know."
     elif is_brought and field.crd:
-        who = "this very application" if field.crd.owner == app.ref else f"application {field.crd.owner}"
-        does = (
-            "brings the one that does" if field.crd.desired else "brings that CRD, and a newer one waits to be applied"
-        )
-        fact = f"{what} has the field {pointer}{more}, which the cluster's CustomResourceDefinition {field.crd.id.name} does not declare yet, while {who} {does}; application {app.ref} {fails} before that is applied."
+        who = "it" if field.crd.owner == app.ref else f"application {field.crd.owner}"
+        does = "brings the one that does" if field.crd.desired else "has a newer one to apply"
+        fact = f"Application {app.ref} {fails}: the cluster's CRD lacks {pointer}{more} of {what}, and {who} {does}."
     elif field.whose == "argocd" and not meant and not moved and resource is not None:
-        fact = f"{what} has the field {pointer}{more}, which the Kubernetes schema built into this Argo CD does not declare, so application {app.ref} cannot be compared."
+        fact = f"{unread}: {what} has {pointer}{more}, which the Kubernetes schema built into Argo CD lacks."
     else:
         guess = f" ({meant!r} may be meant)" if meant else moved.guess if moved else ""
-        schema = f"the cluster's CustomResourceDefinition {field.crd.id.name}" if field.crd else "its schema"
-        fact = f"{what} has the field {pointer}{more}{guess}, which {schema} does not declare, so it is refused and application {app.ref} {fails}."
+        schema = "the cluster's CRD" if field.crd else "its schema"
+        fact = f"Application {app.ref} {fails}: {schema} has no {pointer}{more} for {what}{guess}."
     own = (Symptom.change(resource.id), Symptom.missing(resource.id), Symptom.health(resource.id)) if resource else ()
     return Finding(
         message=fact[0].upper() + fact[1:],
@@ -236,13 +241,40 @@ def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Findi
     )
 
 
+def _is_validated(app: App, resource: Resource) -> bool:
+    own = annotations_of(resource.desired).get("argocd.argoproj.io/sync-options", "")
+    return "Validate=false" not in {*app.sync_options, *map(str.strip, own.split(","))}
+
+
+def _coming(app: App, resource: Resource, slip: Slip) -> Finding:
+    """The API server is strict with what Argo CD applies (kubectl's validation, fieldValidation=Strict)."""
+    to = slip.pointer[: slip.pointer.rindex("/")] + join_pointer(slip.meant)
+    return Finding(
+        message=f"{resource.id} has the field {slip.pointer} in Git, and {slip.within} has none of that name: the next sync fails.",
+        at=Location(app.ref, resource.id, slip.pointer),
+        severity="error",
+        confidence="likely",
+        evidence=(f"{slip.within} has a field {slip.meant}",),
+        fixes=(
+            Fix(
+                f"Rename the field to {slip.meant}",
+                "manifest",
+                str(resource.id),
+                Edit("json-patch", [{"op": "move", "from": slip.pointer, "path": to}]),
+                caveat="the field takes effect then, as it was meant to",
+                resource=resource.id,
+            ),
+        ),
+    )
+
+
 def _dropped(app: App, resource: Resource) -> Iterator[Finding]:
     """A field that the kind does not have there, let through by Validate=false: the API server drops it at each sync."""
     for change in resource.changes:
         found = misplaced(resource.desired, change.pointer) if change.live is MISSING else None
         if found is not None:
             yield Finding(
-                message=f"{resource.id} has the field {found.pointer}{found.guess} in Git; the API server drops it at each sync, so {app.name} stays OutOfSync.",
+                message=f"The API server drops {found.pointer} of {resource.id}{found.guess} at each sync, so {app.name} stays OutOfSync.",
                 at=Location(app.ref, resource.id, found.pointer),
                 severity="warning",
                 confidence="likely",
@@ -280,19 +312,15 @@ def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...]) -> Find
     own = _of_kubernetes(resource)
     crd = definition_of(app, resource.group, resource.kind)
     sure = crd is not None and declares(crd.live or crd.desired, resource.id.version, pointer) is False
-    why = (
-        f"which the CustomResourceDefinition {crd.id.name} does not declare"
-        if sure and crd
-        else "which its CustomResourceDefinition most likely does not declare"
-    )
+    why = "since its CRD does not declare it" if sure and crd else "most likely since its CRD does not declare it"
     if own:
-        why = "which the API server most likely does not know, by its version or for want of a feature gate"
+        why = "most likely for its version or a feature gate"
+    counted = pointer + (f" and {len(changes) - 1} more" if len(changes) > 1 else "")
     path = "." + ".".join(split_pointer(pointer))
     field = _Undeclared("", (path,), resource, live_only=False, whose="crd", diff=False, crd=crd)
     topic = "schema-field/builtin" if own else "schema-field/crd"
     return Finding(
-        message=f"{resource.id} has the field {enumerated([c.pointer for c in changes], 'field')} in Git, {why}: the API server drops it at each sync,"
-        f" so {app.name} stays OutOfSync.",
+        message=f"The API server drops {counted} of {resource.id} at each sync, {why}, so {app.name} stays OutOfSync.",
         at=Location(app.ref, resource.id, pointer),
         severity="warning",
         confidence="proven" if sure else "likely",
@@ -384,12 +412,15 @@ def _topic(field: _Undeclared, *, is_brought: bool, meant: str) -> str:
         return f"schema-field/brought-{'diff' if field.diff else 'sync'}"
     if field.whose == "argocd" and not meant and field.resource is not None:
         return "schema-field/argocd"
+    if field.resource is None and field.whose == "unknown" and not meant:
+        return "schema-field/unknown"
     return "schema-field/crd" if field.whose == "crd" else "schema-field/remove"
 
 
 def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
     """What the topics of schema-field in advice.yaml speak of."""
     resource, crd = field.resource, field.crd
+    skips = any(dig(source, "helm", "skipCrds") is True for source in app.sources)
     in_git = resource is not None and get(resource.desired, pointer) is not MISSING
     return {
         "app": str(app.ref),
@@ -406,6 +437,7 @@ def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
         "crd_resource": Shell(argocd_name(crd.id)) if crd else "",
         "group": resource.group if resource else "",
         "kind": resource.kind.lower() if resource else "<kind>",
+        "crds_left_out": "skipCrds is set, so no sync upgrades the chart's CRDs" if skips else "",
         "without_ssd": compare_options(app, "ServerSideDiff=false"),
         "with_ssd": compare_options(app, "ServerSideDiff=true"),
     }

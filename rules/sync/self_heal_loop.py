@@ -148,15 +148,15 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     elif writer is not None:
         other = writer.manager + (f" ({writer.subresource})" if writer.subresource else "")
     elif resource.missing:
-        other = "what deletes it"
+        other = "something keeps deleting"
     elif live is MISSING:
-        other = "the API server or the object's own controller, which drops it again"
+        other = "the API server or its controller"
     else:
-        other = "a writer that managedFields does not name"
+        other = "another, unnamed writer"
     within = resource.desired or {}, resource.normalized or resource.desired or {}
     git, cluster = show_sides(pointer, *zip((desired, live), within, strict=True))
-    sides = "" if of_secret(resource.any, pointer) else f" ({git} in Git, {cluster} live)"
-    what = f"{pointer}{sides} of {resource.id}" if pointer else f"{resource.id}, which is gone again,"
+    sides = () if of_secret(resource.any, pointer) or not pointer else (f"{pointer}: {git} in Git, {cluster} live",)
+    what = f"{pointer} of {resource.id}" if pointer else str(resource.id)
     operation = app.operation
     revision = ", ".join(r[:12] for r in operation.revisions) if operation else ""
     counted = _counted(app)
@@ -165,10 +165,12 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         if counted >= _attempts(app)
         else f"{_attempts(app)} times within the hour"
     )
+    quarrel = f"and {other} keep undoing each other at {what}" if pointer else f"recreates {what}, which {other}"
+    counted_ = f"{max(counted, _attempts(app))} times"
     return Finding(
-        message=f"Self-heal of application {app.ref} has put {what} right {times} against {other}, so the two undo each other forever.",
+        message=f"Self-heal of application {app.ref} {quarrel}: {counted_} so far.",
         at=Location(app.ref, resource.id, pointer),
-        evidence=tuple(_evidence(app, resource, pointer)),
+        evidence=(f"self-heal synced it {times}", *sides, *_evidence(app, resource, pointer)),
         related=related,
         fixes=tuple(_fixes(app, resource, pointer, related)),
         explains=(Symptom.missing(resource.id), Symptom.health(resource.id)) if resource.missing else (),

@@ -39,8 +39,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     since = f"is of {reconciled:%Y-%m-%d %H:%M} UTC" if reconciled else "is not kept up"
     whose = "" if own else f" of its cluster {app.cluster}"
     yield Finding(
-        message=f"Argo CD skips application {app.ref} by the annotation skip-reconcile{whose}: its status {since}, and neither commits nor drift nor a"
-        " deletion are acted on.",
+        message=f"Argo CD skips application {app.ref} (annotation skip-reconcile{whose}): its status {since}, and no commit is synced.",
         at=Location(app.ref, None, join_pointer("metadata", "annotations", SKIP) if own else ""),
         fixes=(_resume(app) if own else _resume_cluster(app, fleet),),
     )
@@ -66,4 +65,4 @@ def _resume_cluster(app: App, fleet: Fleet) -> Fix:
     )
 
 
-RULE = Rule(id="skip-reconcile", family="sync", severity="warning", doc=__doc__, check=check)
+RULE = Rule(id="skip-reconcile", family="sync", severity="warning", doc=__doc__, check=check, intent=True)

@@ -70,7 +70,7 @@ def _unused(app: App, name: str, index: int) -> Finding:
 
 def _unknown(app: App, name: str, place: str, given: dict[str, int]) -> Finding:
     return Finding(
-        message=f"Application {app.ref} names values of ref {excerpt(name, 63)}, which no source has (there is {excerpt(next(iter(given)), 63)}), so it cannot be rendered.",
+        message=f"Application {app.ref} cannot be rendered: its values name ref {excerpt(name, 63)}, and its sources have {excerpt(next(iter(given)), 63)}.",
         at=Location(app.ref, None, place),
         cause="unknown",
         severity="error",

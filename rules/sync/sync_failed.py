@@ -2,7 +2,7 @@
 
 What it finds: an operation that failed, or an error condition, that no more specific rule explains. The server's reason is
 sorted into a cause: `quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation`
-(the API server refused the object), `timeout`, `unknown`. A failure that is history, since all is in sync at another
+(the API server refused the object), `timeout`, `terminated` (someone ended it), `unknown`. A failure that is history, since all is in sync at another
 revision now, is not reported; one that comes from an object's health is reported by that object's own finding.
 
 Why it hurts: the cluster does not hold what Git says, and objects after the one that failed were not applied at all.
@@ -20,11 +20,11 @@ from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Location, Rank, Related, Rule, Severity, Symptom, Want
 from argolint.edits.consequences import consequences, failed_by_health
-from argolint.messages import quoted
+from argolint.messages import in_passing, quoting
 from argolint.redaction import excerpt
 from argolint.relations import related_wants, resolved
 
-from ._failures import Failed, classify, complaint_of, failures
+from ._failures import Failed, classify, complaint_of, failures, refusal
 from ._refusals import refusal_fixes
 
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
@@ -54,16 +54,12 @@ def _of_operation(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
     assert operation is not None  # failures come from an operation
     who = str(first.id) if first.id else f"application {app.ref}"
     more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-    hook = f" ({first.hook} hook)" if first.hook else ""
-    if operation.waiting_to_retry:
-        waits = "Argo CD tries again"
-    elif app.sync_status == "Synced":
-        waits = "that sync was not completed, though nothing differs from Git now"
-    else:
-        waits = "the cluster does not hold what Git says"
+    hook = f"{first.hook} hook " if first.hook else ""
+    said = f"The last sync failed at {hook}{who}{more}"
+    waits = ", and Argo CD tries again" if operation.waiting_to_retry else ""
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
     finding = Finding(
-        message=f'The last sync failed at {who}{hook}{more}: "{quoted(first.message)}", so {waits}.',
+        message=_said(said, first.message, waits),
         at=Location(app.ref, first.id),
         cause=first.cause,
         severity=severity,
@@ -73,6 +69,14 @@ def _of_operation(app: App, fleet: Fleet, left: list[Failed]) -> Finding:
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_of_objects(left)),
     )
     return resolved(finding, complaint_of(app, fleet, first))
+
+
+def _said(said: str, message: str, after: str) -> str:
+    """The cause where the catalogue knows it, and the server's words."""
+    known = refusal(message)
+    if known is None or known.entry.knows != "cause":
+        return quoting(said, message, after)
+    return in_passing(f"{said}: {known.says}", message, after)
 
 
 def _passing(condition: Condition) -> bool:
@@ -104,12 +108,10 @@ def _evidence(app: App, left: list[Failed]) -> Iterator[str]:
 
 def _of_condition(app: App, condition: Condition) -> Finding:
     rule, cause = classify(condition.message)
+    what = "Automated sync refuses" if condition.type == "SyncError" else "Argo CD cannot process"
     wipes = "auto-sync will wipe out all resources" in condition.message
     return Finding(
-        message=f'Application {app.ref} has the condition {condition.type}: "{quoted(condition.message)}", so '
-        + (
-            "automated sync refuses to go on." if condition.type == "SyncError" else "Argo CD cannot do its work on it."
-        ),
+        message=quoting(f"{what} application {app.ref} ({condition.type})", condition.message),
         at=Location(app.ref),
         cause=cause if rule == "sync-failed" else "unknown",
         evidence=(f"condition {condition.type}: {excerpt(condition.message, 600)}",),
@@ -125,6 +127,6 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
-    causes=("quota", "admission", "forbidden", "validation", "timeout", "unknown"),
+    causes=("quota", "admission", "forbidden", "validation", "timeout", "terminated", "unknown"),
     rank=Rank.FAILURE,  # below every rule that knows a reason, above not-synced, which only says that nothing happened
 )

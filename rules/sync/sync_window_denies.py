@@ -80,7 +80,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     opening, certain = opens(windows, app.observed_at, manual=not app.automated)
     gap = (
-        f"and leave no gap within {_HORIZON.days} days"
+        f"and leaves no gap within {_HORIZON.days} days"
         if certain
         else "and open and close too often to tell when one ends"
     )
@@ -174,11 +174,9 @@ def opens(windows: list[_Window], moment: datetime, *, manual: bool) -> tuple[da
 def _finding(
     app: App, windows: list[_Window], is_open: Callable[[_Window], bool], at: datetime | None, when: str
 ) -> Finding:
-    denying = [w for w in windows if w.kind == "deny" and is_open(w)] or [w for w in windows if w.kind == "allow"]
-    shown = ", ".join(f"{w.kind} {w.schedule!r} for {_hours(w.duration)}" for w in denying[:5])
     by_hand = allowed(windows, is_open, manual=True)
     return Finding(
-        message=f"Application {app.ref} is {app.sync_status} and the sync windows of project {app.ref.project} ({shown}) forbid to sync it {when}.",
+        message=f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.ref.project} forbids syncs {when}.",
         at=Location(app.ref),
         evidence=(
             *(f"{w.kind} window {w.schedule!r}, duration {w.duration}, manualSync {w.manual}" for w in windows[:5]),
@@ -191,7 +189,7 @@ def _finding(
 def _unread(app: App) -> Finding:
     """What the operation says, where the windows cannot be had."""
     return Finding(
-        message=f"A sync window of project {app.ref.project} holds up the running sync of application {app.ref}, and until when is not known.",
+        message=f"A sync window of project {app.ref.project} holds up the sync of application {app.ref}; its end is not known.",
         at=Location(app.ref),
         evidence=("the sync windows of the application could not be read",),
         fixes=tuple(_fixes(app, None, by_hand=False)),

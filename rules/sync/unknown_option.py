@@ -181,7 +181,7 @@ def _option(pointer: str, option: str, whole: str, table: str, other: str) -> It
             yield Fault(pointer, option, _ELSEWHERE[other], move=other)
         return
     right = _meant(option, known)
-    then = "it compares whole words and says nothing of others"
+    then = "only the exact spelling counts"
     yield Fault(pointer, option, then, whole.replace(option, right, 1) if right else None)
 
 
@@ -244,7 +244,7 @@ def _at(annotation: str) -> str:
 def _finding(app: App, id_: ResourceId | None, fault: Fault) -> Finding:
     whose = str(id_) if id_ else f"Application {app.ref}"
     return Finding(
-        message=f'{whose} says "{excerpt(fault.word, 80)}" at {fault.pointer}, which Argo CD passes over: {fault.then}.',
+        message=f'Argo CD ignores "{excerpt(fault.word, 80)}" of {whose}: {fault.then}.',
         at=Location(app.ref, id_, fault.pointer),
         fixes=tuple(_fixes(app, id_, fault)),
     )

@@ -1,0 +1,29 @@
+"""Whether an operator decides which namespaces an Argo CD manages: by the account that a message names, or by where Argo CD runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from argolint import App, Json
+
+_OF_NAMESPACE = re.compile(r'\b[Nn]amespace "([a-z0-9-]{1,63})"')
+
+
+def managed_by(app: App, user: str, message: str) -> Mapping[str, Json]:
+    """`managed` is the namespace that the message names, `control_plane` that of Argo CD.
+
+    `of_operator` is True in OpenShift GitOps, `perhaps_operator` where the account has the form that argocd-operator gives it
+    (NAME-argocd-application-controller), which a Helm release of another name gives it as well.
+    """
+    named = _OF_NAMESPACE.search(message)
+    account = user.split(":")
+    space = account[2] if user.startswith("system:serviceaccount:") and len(account) > 3 else app.control_plane
+    return {
+        "managed": named[1] if named else "",
+        "of_operator": bool(named) and space == "openshift-gitops",
+        "perhaps_operator": bool(named)
+        and space != "openshift-gitops"
+        and user.endswith("-argocd-application-controller"),
+        "control_plane": space or app.ref.namespace,
+    }
