@@ -337,7 +337,8 @@ def test_an_excerpt_holds_what_means_the_cause() -> None:
     found = sync_error.classify(text)
     assert found is not None
     said = sync_error.sentence("SecretStore kv", "its provider refuses it", "", found.text, found.told)
-    assert "AADSTS7000215" in said and len(said.split()) <= 25
+    assert "AADSTS7000215" in said
+    assert len(said.split()) <= 25
     wrapped = "could not do it: " * 20 + "dial tcp: lookup vault: no such host"
     assert "lookup vault: no such host" in sync_error.sentence("SecretStore kv", "it is away", "", wrapped)
 

@@ -245,7 +245,10 @@ def _derived(app: App, fleet: Fleet) -> Iterator[Finding]:
     for resource, maker in kinds.values():
         option = "SkipDryRunOnMissingResource=true"
         held = annotations_of(resource.desired).get(SYNC_OPTIONS)
-        notes = {SYNC_OPTIONS: f"{held},{option}" if held else option, SYNC_WAVE: str(max(maker.wave + 1, resource.wave))}
+        notes = {
+            SYNC_OPTIONS: f"{held},{option}" if held else option,
+            SYNC_WAVE: str(max(maker.wave + 1, resource.wave)),
+        }
         yield Finding(
             message=f"A controller makes kind {resource.kind} from {maker.id} of this very sync, whose dry run fails at {resource.id}: nothing is applied.",
             at=Location(app.ref, resource.id, "/kind"),
