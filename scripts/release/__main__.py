@@ -131,7 +131,11 @@ def commit(made: Release, root: Path) -> None:
         ["git", *settings, "tag", "--annotate", f"v{made.version}", "-m", f"Release {made.version}"], made.tree, env=env
     )
     made.commit = run(["git", "rev-parse", "HEAD"], made.tree).strip()
-    run(["git", "bundle", "create", "--quiet", made.out / f"{made.stem}.bundle", f"v{made.version}"], made.tree)
+    threads = ("-c", "pack.threads=1")  # or the same history packs into other bytes
+    run(
+        ["git", *threads, "bundle", "create", "--quiet", made.out / f"{made.stem}.bundle", f"v{made.version}"],
+        made.tree,
+    )
 
 
 def packages(made: Release) -> None:
