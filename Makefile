@@ -8,7 +8,7 @@ ATTACKS ?= ../shared/attack
 # Tests start hundreds of processes: each would compile all modules anew where this is set, as it is in many images.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test lint types tests long gate-proof race fuzz attack attack-quick bench docs image chart site live lock clean
+.PHONY: demo test lint types tests long gate-proof race fuzz attack attack-quick bench docs release knowledge image chart site live lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/argolint demo
@@ -68,6 +68,18 @@ bench: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python scripts/docs.py
+	$(BIN)/python scripts/shell_files.py
+	$(BIN)/python scripts/chart_files.py
+
+# All that a release holds, made of the last commit and published nowhere: `make release VERSION=1.2.3 OUT=dist/release`.
+release: $(VENV)/.installed-dev
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[release]'
+	$(BIN)/python -m scripts.release --version "$(VERSION)" --out "$(or $(OUT),dist/release)" --base "$(BASE)"
+
+# What is known, rebuilt of its sources where a program makes it, and as a pack that an older argolint reads. KUBERNETES names a release.
+knowledge: $(VENV)/.installed-dev
+	sh scripts/kubernetes_defaults.sh $(KUBERNETES)
+	$(BIN)/python scripts/knowledge.py $(or $(OUT),dist/argolint-knowledge.json)
 
 # The image, built and tried: with Docker, Podman or buildah.
 image: $(VENV)/.installed-dev

@@ -6,7 +6,8 @@ comparison           Argo CD's comparison: ignore rules, differences, field mana
 application.applied  what Argo CD applied last
 edits                operations that change an Application or a manifest; below it: consequences of a failed sync, pruning,
                       advice (fixes from a table)
-relations            how an object stands to what a sentence of trouble names
+relations            how an object stands to what a sentence of trouble names; below it: blocked (what of a sync waits for what comes later)
+sequence             what one sync applies, in which order, and what it waits for
 messages             what a server's text means: taken apart, its fields, a catalogue of entries
 redaction            what of a value or a text may be printed
 testing              the fixture harness, for tests
@@ -59,8 +60,16 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
+
+# Names under which argolint is published, out of release.toml: `python -m scripts.release.names` writes them.
+REPOSITORY = "https://github.com/argolint/argolint"
 DOCS = "https://github.com/argolint/argolint/blob/main/docs/"
-"""Where the documentation is; pages of rules lie below `rules/`."""
+ACTION = "argolint/argolint"
+PACKAGE = "argolint"
+IMAGE = "registry.example/argolint/argolint"
+CHARTS = "registry.example/argolint/charts"
+PUBLISHED = False
+"""Whether the owner of these names has said that they are theirs. Until then none of them is a place to install from."""
 
 # Names are imported when they are asked for: `argolint --help` needs none of them, and quick is a feature.
 _HOME = {

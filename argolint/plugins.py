@@ -11,9 +11,11 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from types import ModuleType
+from typing import Any
 
 from argolint.application.rule import Rule
 from argolint.errors import ArgolintError
+from argolint.values.knowledge import load
 
 GROUP = "argolint.rules"
 OWN = "argolint"
@@ -41,6 +43,19 @@ def load_rules() -> Mapping[str, Rule]:
 def providers() -> tuple[str, ...]:
     """The names of the packages that bring rules, for `required plugins`."""
     return tuple(sorted({provider for provider, _ in _entry_points()}))
+
+
+def upgrade_tables() -> tuple[Mapping[str, Any], ...]:
+    """The tables of what changes with which release: argolint/forecast/table.py says what they hold."""
+    return tuple(load(f"{BUILTIN[0]}.shared.upgrades", f"{name}.yaml") for name in _UPGRADES)
+
+
+_UPGRADES = ("argocd", "external-secrets", "helm", "kubernetes")
+
+
+def removed_apis() -> tuple[Mapping[str, Any], ...]:
+    """The API versions that products no longer serve, one entry a product."""
+    return tuple(load(f"{BUILTIN[0]}.shared", "removed_apis.yaml"))
 
 
 def _entry_points() -> tuple[tuple[str, str], ...]:

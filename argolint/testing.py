@@ -27,8 +27,8 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
     live: [{...}]                                        # objects that only a read of the cluster shows
     expect:                                              # bad fixtures: every finding of the rule, in order, whole
     - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,
-       confidence: proven, evidence: [...], related: [db], fix: title of the first fix, edit: its content, verified: true,
-       caveat: ..., effects: [restarts], fixes: [titles of all fixes]}
+       confidence: proven, evidence: [...], related: [db], fix: title of the first fix, before: [commands], edit: its content,
+       verified: true, caveat: ..., effects: [restarts], fixes: [titles of all fixes]}
 
 `whole` is what `expect` holds of a finding: what it does not have is left out, and anything else that is left out is a mismatch. Write
 the objects, let `scripts/expect.py FILE...` fill in `expect`, and read what it wrote.
@@ -160,6 +160,7 @@ def whole(finding: report.ReportedFinding) -> dict[str, Json]:
     if first:
         said |= {
             "fix": first.title,
+            "before": list(first.before),
             "edit": first.edit.content,
             "verified": first.verified,
             "caveat": first.caveat,

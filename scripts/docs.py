@@ -5,19 +5,27 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import click
+import yaml
 
 from argolint.application.rule import Rule
 from argolint.cli.group import COMMANDS
 from argolint.engine.config import schema as config_schema
+from argolint.model import MISSING
 from argolint.plugins import load_rules
+from argolint.redaction import HIDDEN
+from argolint.reports.document import ReportedEdit
 from argolint.reports.document import schema as report_schema
+from argolint.reports.formats.edits import as_text
+from argolint.values import get, shorten
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 HEAD = "<!-- Made by `make docs` from the rule's docstring: change that. -->\n"
@@ -50,22 +58,133 @@ def _rules() -> dict[str, str]:
     return made
 
 
+_HEADINGS = {
+    "What it finds": "What",
+    "Why it hurts": "Why",
+    "How to fix": "How to fix it",
+    "Example": "Example",
+    "Examples": "Example",
+    "Sources": "Sources",
+    "Source": "Sources",
+}
+_SENTENCE = 400
+_EDIT_LINES = 30
+
+
 def _page(rule: Rule) -> str:
     title, _, body = inspect.cleandoc(rule.doc).partition("\n")
     facts = [f"family {rule.family}", f"severity {rule.severity}"]
-    parts = [HEAD, f"# {rule.id}: {title.rstrip('.')}", "", ", ".join(facts), body.rstrip()]
+    facts += ["shown with `--pedantic`, or when it is selected by name"] if rule.pedantic else []
+    facts += ["`fix --write` changes it only when `--select` names it"] if rule.intent else []
+    parts = [HEAD, f"# {rule.id}: {title.rstrip('.')}", "", ", ".join(facts), ""]
+    cases = _cases(rule)
+    sections = list(_sections(body))
+    sources = [text for heading, text in sections if heading == "Sources"]
+    parts += [text for heading, text in sections if heading != "Sources"]
+    parts += _before_and_after(cases)
     if rule.causes:
-        parts += ["", "## Causes", "", *(f"- `{cause}`" for cause in rule.causes)]
+        parts += ["## Causes", "", *_causes(rule, cases), ""]
     options = dataclasses.fields(rule.options)
     if options:
-        parts += ["", "## Options", "", *(f"- `{o.name}`: {getattr(rule.default_options, o.name)}" for o in options)]
+        about = " ".join(inspect.cleandoc(rule.options.__doc__ or "").split())
+        parts += ["## Options", "", *([about.replace("; ", ";\n"), ""] if about else [])]
+        parts += ["| option | default |", "|---|---|"]
+        parts += [f"| `{o.name}` | {getattr(rule.default_options, o.name)} |" for o in options]
+        first = options[0]
+        value = json.dumps(getattr(rule.default_options, first.name), default=str)
+        parts += ["", "```yaml", "rules:", f"  {rule.id}:", f"    options: {{{first.name}: {value}}}", "```", ""]
     parts += [
-        "",
         "## Suppress it",
         "",
-        f"`argolint.dev/ignore.{rule.id}: <reason>` on the object or on its Application.",
+        f"`argolint.dev/ignore.{rule.id}: <reason>` on the object or on its Application; more ways are in [suppression](../suppression.md).",
+        "",
+        *sources,
     ]
-    return "\n".join(parts) + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
+
+
+def _sections(body: str) -> Iterator[tuple[str, str]]:
+    """The paragraphs of a docstring under headings, as they stand; one without a heading belongs to the one before."""
+    for paragraph in re.split(r"\n\n", body.strip("\n")):
+        found = re.match(rf"({'|'.join(_HEADINGS)})(?:, ([^:\n]{{1,40}}))?:[ \n]?", paragraph)
+        if found is None:
+            yield "", paragraph + "\n"
+            continue
+        heading = _HEADINGS[found[1]]
+        rest = (f"{found[2]}: " if found[2] else "") + paragraph[found.end() :]
+        first = rest[:1] if heading == "Sources" else rest[:1].upper()
+        yield heading, f"## {heading}\n\n{first}{rest[1:]}\n"
+
+
+def _cases(rule: Rule) -> list[dict[str, Any]]:
+    """What the rule's fixtures expect of it: findings with their message, fix and edit."""
+    found = []
+    for file in sorted((DOCS.parent / "tests" / "rules" / rule.id).glob("bad-*.yaml")):
+        data = yaml.load(file.read_text(encoding="utf-8"), Loader=_LOADER)  # a safe one
+        for case in data.get("expect") or ():
+            if isinstance(case, dict) and case.get("message"):
+                kind, _, name = str(case.get("resource") or "").partition("/")
+                found.append({**case, "_object": _desired(data.get("apps"), kind, name) if name else None})
+    return found
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _causes(rule: Rule, cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A line a cause: what a finding of it says, and its first fix."""
+    yield "| cause | for example | first fix |"
+    yield "|---|---|---|"
+    for cause in rule.causes:
+        case = next((c for c in cases if c.get("cause") == cause), {})
+        fix = case.get("fix") if isinstance(case.get("fix"), str) else ""
+        yield f"| `{cause}` | {_cell(case.get('message') or '')} | {_cell(fix or '')} |"
+
+
+def _cell(text: str) -> str:
+    """Text of others in a table: one line, nothing of it is markup."""
+    line = shorten(" ".join(str(text).split()), _SENTENCE)
+    return re.sub(r"([\\`*_\[\]<>|{}])", r"\\\1", line)
+
+
+def _before_and_after(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A case of a fixture whose fix edits fields of an object in Git: the fields before and after it."""
+    told = [case for case in cases if (sides := _sides(case)) and sides[0]] or [case for case in cases if _sides(case)]
+    for case in told[:1]:
+        before, after = _sides(case) or ("", "")
+        yield from ("## A case", "", str(_cell(str(case["message"]))), "")
+        if before:
+            yield from ("Before:", "", "```yaml", *before.splitlines(), "```", "", "After:", "")
+        elif isinstance(case.get("fix"), str):
+            yield from (f"{_cell(str(case['fix']))}:", "")
+        yield from ("```yaml", *after.splitlines(), "```", "")
+
+
+def _sides(case: Mapping[str, Any]) -> tuple[str, str] | None:
+    """YAML of the edited fields before and after the fix; None where the edit is none that short YAML can say."""
+    edit = case.get("edit")
+    if not isinstance(edit, list) or not all(isinstance(o, dict) and o.get("path") for o in edit):
+        return None
+    after = as_text(ReportedEdit("json-patch", edit))
+    if after.startswith("-") or len(after.splitlines()) > _EDIT_LINES or HIDDEN in after:
+        return None
+    held = case.get("_object")
+    old = [{"op": "add", "path": o["path"], "value": get(held, o["path"])} for o in edit] if held else []
+    old = [o for o in old if o["value"] is not MISSING]
+    before = as_text(ReportedEdit("json-patch", old)) if old else ""
+    return ("" if before.startswith("-") or before == after or HIDDEN in before else before), after
+
+
+def _desired(node: Any, kind: str, name: str) -> Any:
+    """The object of that kind and name that Git has in a fixture."""
+    if isinstance(node, dict):
+        held = node.get("desired")
+        if isinstance(held, dict) and held.get("kind") == kind and (held.get("metadata") or {}).get("name") == name:
+            return held
+        return next((found for child in node.values() if (found := _desired(child, kind, name))), None)
+    if isinstance(node, list):
+        return next((found for child in node if (found := _desired(child, kind, name))), None)
+    return None
 
 
 def _cli() -> str:

@@ -45,15 +45,11 @@ for tool in docker podman; do
 done
 
 command -v buildah >"$work/which" || { echo "neither Docker nor Podman answers, and there is no buildah"; exit 1; }
-command -v mmdebstrap >"$work/which" || { echo "buildah needs a base here: install mmdebstrap, or pass BASE"; exit 1; }
 export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
 base=${BASE:-}
 if [ -z "$base" ]; then
   base=localhost/argolint-base:debian
-  mmdebstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$work/base.tar" >"$work/base.log" 2>&1 || { tail -n 5 "$work/base.log"; exit 1; }
-  container=$(buildah from scratch)
-  buildah add --quiet "$container" "$work/base.tar" /
-  buildah commit --quiet --rm "$container" "$base"
+  bash scripts/base.sh "$base"
   "$python" -m pip download --quiet --disable-pip-version-check --only-binary :all: --python-version 3.11 --require-hashes \
     -r deploy/requirements.lock -d dist/wheels
 fi

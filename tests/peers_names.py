@@ -14,6 +14,9 @@ from argolint.model import Object
 from argolint.values import glob
 
 MOVED = {
+    "argolint.app": "argolint.application.app",
+    "argolint.fleet": "argolint.application.fleet",
+    "argolint.ignore_fix": "argolint.edits.narrowest_ignore",
     "argolint.compare": "argolint.comparison.compare",
     "argolint.connection": "argolint.server.connection",
     "argolint.gate.manifests": "argolint.sources.rendered",
@@ -39,8 +42,16 @@ def strategy_of(
     return _strategy_of(application, desired, version, server_side=server_side)
 
 
+def removed(of: Object | ignore.IgnoreRule, *more: Object | ignore.IgnoreRule) -> tuple[str, ...]:
+    """With the rule first, as it was written once, or with the object first."""
+    first, *rest = (*more, of) if isinstance(of, ignore.IgnoreRule) else (of, *more)
+    return _removed(first, *rest)  # type: ignore[arg-type]
+
+
+_removed = ignore.removed
 _strategy_of = compare.strategy_of
 compare.strategy_of = strategy_of
+ignore.removed = removed  # type: ignore[assignment]
 ignore.jq_failure = jq_failure  # type: ignore[attr-defined]
 ignore.glob_match = glob.matches  # type: ignore[attr-defined]
 
@@ -51,4 +62,4 @@ for old, new in MOVED.items():
     setattr(importlib.import_module(package), name, module)
 
 waves = importlib.import_module("argolint_rules.secrets.external_secret_wave_order")
-setattr(waves, "_runs_before", importlib.import_module("argolint_rules.shared.order").runs_before)  # noqa: B010  # as above
+setattr(waves, "_runs_before", importlib.import_module("argolint.sequence.order").runs_before)  # noqa: B010  # as above

@@ -275,7 +275,7 @@ def test_a_list_by_project_is_incomplete_unless_the_account_sees_every_project(
 
 
 def test_advice_is_wrapped_and_what_is_to_be_pasted_is_not() -> None:
-    found = run_argolint("demo", "--select", "floating-revision", env={"COLUMNS": "60"}).out.splitlines()
+    found = run_argolint("demo", "--select", "floating-revision", "--full", env={"COLUMNS": "60"}).out.splitlines()
     advice = next(i for i, line in enumerate(found) if "A tag for charts and bases" in line)
     assert len(found[advice]) <= 60
     assert found[advice + 1].startswith(" " * 15)

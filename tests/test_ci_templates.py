@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from argolint import ACTION as OWN_ACTION
+from argolint import __version__
 from argolint.application.fleet import IN_CLUSTER
 from argolint.reports.formats.markdown import MARKER
 from argolint.snapshots.http_server import ReplayServer
@@ -26,7 +28,9 @@ from .gitops import REPO, GitServer, commit, git
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 WORKFLOW = yaml.safe_load((ROOT / "templates" / "github-workflow.yml").read_text())
+ACTION_NAME = OWN_ACTION
 GITLAB = yaml.safe_load((ROOT / "templates" / "gitlab-ci.yml").read_text())
+HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {MODE: fast}\n"
 USER = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: a, image: b, envFrom: [{configMapRef: {name: settings}}]}]}\n"
@@ -224,7 +228,7 @@ def test_the_action_reads_no_configuration_of_the_change(runner: Runner) -> None
 
 def test_the_action_runs_no_module_of_the_checkout(runner: Runner) -> None:
     (runner.clone / "venv.py").write_text(f"open({str(runner.folder / 'ran')!r}, 'w')\n")
-    first = STEPS["Install"]["run"].replace('"$RUNNER_TEMP/argolint/bin/pip" install', "true")
+    first = STEPS["Install"]["run"].replace('"$RUNNER_TEMP/argolint/bin/pip" install', "true install")
     ran = runner(first.replace("$RUNNER_TEMP/argolint", "$RUNNER_TEMP/other"), {"GITHUB_ACTION_PATH": str(ROOT)})
     assert ran.code == 0, ran.err
     assert not (runner.folder / "ran").exists()
@@ -265,7 +269,7 @@ def test_the_workflow_runs_with_least_rights_on_the_pull_request_event() -> None
 
 
 def test_the_hook_judges_edited_applications_against_the_live_ones(runner: Runner, tmp_path: Path) -> None:
-    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    hook = HOOKS["argolint-applications"]
     live: dict[str, dict[str, Any]] = {
         "Pod/web": {"metadata": {"labels": {"edited": "by-hand"}}},
         "ConfigMap/settings": {"data": {"MODE": "slow"}},
@@ -290,6 +294,27 @@ def test_the_hook_judges_edited_applications_against_the_live_ones(runner: Runne
         assert run_argolint("gate", "--plaintext", other, cwd=tmp_path, env=env).code == 0
     assert run_argolint("gate", "--repo", REPO, "--head", "x", file, cwd=tmp_path).code == 2
     assert run_argolint("gate", cwd=tmp_path).code == 2
+
+
+def test_the_hook_of_the_configuration_needs_no_server(tmp_path: Path) -> None:
+    hook = HOOKS["argolint-config"]
+    command = hook["entry"].split()[1:]
+    (tmp_path / ".argolint.yaml").write_text("fail-on: warning\nbaseline: accepted.json\n")
+    accepted = {"fingerprint": "a", "rule": "live-edit", "app": "argocd/web"}
+    baseline = {"baseline_version": "1.0", "server": "", "written_at": "", "findings": [accepted]}
+    (tmp_path / "accepted.json").write_text(json.dumps(baseline))
+    ran = run_argolint(*command, cwd=tmp_path)
+    assert (ran.code, ran.out) == (0, ".argolint.yaml: all of it is read\n"), ran.err
+    baseline["findings"] = [accepted, {**accepted, "rule": "live-edits"}, {**accepted, "rule": "of-old"}]
+    (tmp_path / "accepted.json").write_text(json.dumps(baseline))
+    ran = run_argolint(*command, cwd=tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert "the baseline accepts 1 finding of 'live-edits', a rule that this argolint does not have" in ran.err
+    assert "accepts 1 finding of 'of-old'" in ran.err
+    (tmp_path / ".argolint.yaml").write_text("fail_on: warning\n")
+    ran = run_argolint(*command, cwd=tmp_path)
+    assert (ran.code, "fail_on" in ran.err, "fail-on" in ran.err) == (2, True, True)
+    assert re.search(hook["files"], "teams/.argolint.yaml")
 
 
 def test_the_gitlab_job_writes_its_reports_comments_and_fails(runner: Runner, forge: Comments, tmp_path: Path) -> None:
@@ -325,14 +350,44 @@ def test_the_gitlab_job_writes_its_reports_comments_and_fails(runner: Runner, fo
     assert [c["body"].splitlines()[0] for c in forge.comments] == [MARKER]
 
 
+def test_the_component_is_the_job_with_inputs() -> None:
+    """An input is a variable of the job, and never a part of its script."""
+    head, job = yaml.safe_load_all((ROOT / "templates" / "gate.yml").read_text())
+    inputs = head["spec"]["inputs"]
+    assert job["argolint"]["script"] == GITLAB["argolint"]["script"]
+    assert job["argolint"]["rules"] == GITLAB["argolint"]["rules"]
+    assert job["argolint"]["artifacts"] == GITLAB["argolint"]["artifacts"]
+    used = re.findall(r"\$\[\[ inputs\.([\w-]+) \]\]", json.dumps(job))
+    assert sorted(used) == sorted(inputs)
+    assert "$[[" not in json.dumps(job["argolint"]["script"])
+
+
 def test_no_template_installs_a_package_by_a_name_that_nobody_has_published(runner: Runner) -> None:
     (install,) = [line for line in GITLAB["argolint"]["script"] if line.startswith("pip ")]
     ran = runner(install, {})
     assert ran.code != 0
     assert "ARGOLINT_PACKAGE: set it to git+https://HOST/PATH@COMMIT or to a wheel" in ran.err
     assert STEPS["Install"]["run"].rstrip().endswith('"$GITHUB_ACTION_PATH"')
-    (used,) = [s["uses"] for s in WORKFLOW["jobs"]["gate"]["steps"] if s.get("uses", "").startswith("argolint/")]
-    assert used == "argolint/argolint@COMMIT"
+    (used,) = [s["uses"] for s in WORKFLOW["jobs"]["gate"]["steps"] if s.get("uses", "").startswith(ACTION_NAME)]
+    assert used == f"{ACTION_NAME}@v{__version__}"
+
+
+def test_the_action_installs_by_hashes_and_keeps_what_it_downloads() -> None:
+    """What a cache gives back is held against the lock's hashes: whoever may write the cache decides nothing."""
+    install = STEPS["Install"]["run"]
+    assert "--require-hashes -r" in install
+    assert install.count('--cache-dir "$RUNNER_TEMP/argolint-pip"') == install.count("bin/pip") == 2
+    cache = STEPS["Cache"]
+    assert re.fullmatch(r"actions/cache@[0-9a-f]{40}", cache["uses"])
+    assert cache["with"]["path"] == "${{ runner.temp }}/argolint-pip"
+    assert cache["if"] == "inputs.cache == 'true'"
+
+
+def test_the_page_of_the_action_lists_its_inputs_and_outputs() -> None:
+    page = (ROOT / "docs" / "ci" / "github.md").read_text()
+    for name, told in (*ACTION["inputs"].items(), *ACTION["outputs"].items()):
+        (row,) = re.findall(rf"^\| `{name}` \| .*", page, re.MULTILINE)
+        assert told["description"] in row
 
 
 def test_a_gate_that_cannot_read_its_options_replaces_the_comment_all_the_same(runner: Runner, forge: Comments) -> None:

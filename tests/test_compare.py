@@ -313,7 +313,9 @@ class TestStrategy:
         for version, of_own, of_app, opted_out in (
             ("v2.8.21", merge, merge, merge),
             ("v3.5.7+1c6a2f0", merge, merge, merge),
+            ("v3.0.11", merge, merge, merge),
             ("v3.6.0-rc2", three, dry, three),
+            ("v3.6.1+abc", three, dry, three),
             ("v3.6.1+e0f5a1b.dirty", three, dry, three),
             ("v3.6.1-acme.4", three, dry, three),
             ("v4.0.0", three, dry, three),

@@ -25,7 +25,8 @@ def test_what_is_new_stands_under_its_cause_with_the_fix(reports: tuple[Path, ..
     assert ran.code == 1
     block = next(b for b in ran.out.split("\n\n") if "No External Secrets Operator serves cluster" in b)
     assert block.startswith(
-        "+ new\nerror    No External Secrets Operator serves cluster https://edge.example.com:6444."
+        "+ new\nerror    argocd/edge-gateway-secrets, argocd/edge-scanner-hub · fixes both\n"
+        "         No External Secrets Operator serves cluster https://edge.example.com:6444."
     )
     assert "4 findings" in block
     assert "fix: Install the External Secrets Operator on this cluster" in block

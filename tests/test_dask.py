@@ -157,7 +157,8 @@ def plugin(folder: Path, version: str) -> Path:
 
 def small_fleet(folder: Path) -> Path:
     answers: list[Recorded] = [a for a in ANSWERS if not a[0].startswith("/api/v1/applications")]
-    answers += [(f"/api/v1/{kind}", (), False, 200, {"items": []}) for kind in ("projects", "repositories")]
+    answers.append(("/api/v1/projects", (), False, 200, {"items": [{"metadata": {"name": "shop"}}]}))
+    answers.append(("/api/v1/repositories", (), False, 200, {"items": []}))
     answers.append(("/api/v1/applicationsets", (), False, 200, {"items": []}))
     apps = [application(name, "argocd", "shop", "https://git.example.com/shop.git") for name in NAMES]
     answers.append(("/api/v1/applications", (), False, 200, {"items": apps}))
@@ -328,7 +329,7 @@ def test_workers_with_other_versions_are_refused_with_a_table(
     assert (ran.code, ran.out) == (2, "")
     assert "2 of 2 Dask workers run other versions than this process:" in ran.err
     rows = [line.split() for line in ran.err.splitlines()]
-    assert ["python", "argolint", "msgspec", "distributed", "test-ending"] in rows
+    assert ["python", "knowledge", "argolint", "msgspec", "distributed", "test-ending"] in rows
     assert [row[-1] for row in rows if row[:1] == ["here"]] == ["2.0"]
     assert [row[-1] for row in rows if row[0].startswith("tls://")] == ["1.0", "1.0"]
 
@@ -437,7 +438,7 @@ def test_without_distributed_nothing_is_asked(tmp_path: Path, monkeypatch: pytes
         ran = run_here("check", *access, "--dask", "127.0.0.1:1", cwd=tmp_path)
         assert server.seen == []
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "argolint: --dask needs the package distributed\n  → pip install 'argolint[dask]'\n"
+    assert ran.err == "argolint: --dask needs the package distributed\n  → pip install 'distributed>=2025.1'\n"
 
 
 def test_what_accepts_connections_and_says_nothing_is_no_scheduler(

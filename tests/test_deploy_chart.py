@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "extension": {"extension": {"existingTokenSecret": {"name": "argolint-extension"}, "showOtherProjects": True}},
     "closed": {"networkPolicy": {"ingressFrom": [{"podSelector": {}}], "egressTo": [{"podSelector": {}}]}},
     "open": {"networkPolicy": {"enabled": False}, "service": {"type": "NodePort"}},
-    "account": {"serviceAccount": {"name": "mine"}, "imagePullSecrets": [{"name": "pull"}]},
+    "account": {"serviceAccount": {"create": False, "name": "mine"}, "imagePullSecrets": [{"name": "pull"}]},
     "extras": {
         "extraArgs": ["--project=shop"],
         "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy.example:3128"}],
@@ -50,11 +51,21 @@ VALUES: dict[str, dict[str, Any]] = {
         "nodeSelector": {"kubernetes.io/os": "linux"},
         "tolerations": [{"operator": "Exists"}],
     },
+    "named": {
+        "nameOverride": "linter",
+        "commonLabels": {"team": "platform"},
+        "commonAnnotations": {"example.com/owner": "platform"},
+        "podAnnotations": {"example.com/scrape": "no"},
+        "priorityClassName": "low",
+        "livenessProbe": None,
+        "startupProbe": {"httpGet": {"path": "/healthz", "port": "http"}},
+    },
 }
+VALUES |= {f"example-{file.stem}": yaml.safe_load(file.read_text()) for file in (CHART / "examples").glob("*.yaml")}
 VALUES["servers"] = yaml.safe_load(
     (DEPLOY.parent / "docs" / "deploy.md").read_text().partition("```yaml\n")[2].partition("```")[0]
 )
-_CUSTOM = ("monitoring.coreos.com/v1",)
+_CUSTOM = ("monitoring.coreos.com/v1", "gateway.networking.k8s.io/v1")
 _FLOOR, _CEILING = "1.28", "1.37"
 _ALL = [f"1.{minor}" for minor in range(28, 38)]
 
@@ -121,6 +132,61 @@ def test_alerts_and_dashboards_are_those_of_the_repository(tmp_path: Path) -> No
     assert json.loads(dashboards["fleet.json"]) == json.loads((DEPLOY / "grafana/fleet.json").read_text())
 
 
+def test_schema_and_page_follow_from_the_values() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/chart_files.py", "--check"],
+        cwd=DEPLOY.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_names_and_labels_of_ones_own_reach_every_object(tmp_path: Path) -> None:
+    made = objects(rendered(tmp_path, VALUES["named"]))
+    for one in made:
+        assert one["metadata"]["name"] == "linter"
+        assert one["metadata"]["labels"]["team"] == "platform"
+        assert one["metadata"]["labels"]["app.kubernetes.io/name"] == "linter"
+        assert one["metadata"]["annotations"] == {"example.com/owner": "platform"}
+    pod = next(o for o in made if o["kind"] == "Deployment")["spec"]["template"]
+    assert pod["metadata"]["annotations"].keys() == {"checksum/config", "example.com/owner", "example.com/scrape"}
+    (container,) = pod["spec"]["containers"]
+    assert [name for name in container if name.endswith("Probe")] == ["startupProbe", "readinessProbe"]
+    (whole,) = {o["metadata"]["name"] for o in objects(rendered(tmp_path, {"fullnameOverride": "only"}))}
+    assert whole == "only"
+
+
+def test_port_and_interval_are_those_of_the_command(tmp_path: Path) -> None:
+    from argolint.cli.serve import command
+
+    defaults = {option.name: option.default for option in command.params}
+    made = {o["kind"]: o for o in objects(rendered(tmp_path, {}))}
+    (container,) = made["Deployment"]["spec"]["template"]["spec"]["containers"]
+    port = int(str(defaults["listen"]).rpartition(":")[2])
+    assert container["ports"][0]["containerPort"] == made["Service"]["spec"]["ports"][0]["port"] == port
+    assert f"--interval={defaults['interval']}" in container["args"]
+
+
+def test_ways_in_lead_to_the_service(tmp_path: Path) -> None:
+    made = {o["kind"]: o for o in objects(rendered(tmp_path, VALUES["example-ingress"]))}
+    service = made["Service"]
+    (rule,) = made["Ingress"]["spec"]["rules"]
+    (path,) = rule["http"]["paths"]
+    assert path["backend"]["service"] == {"name": service["metadata"]["name"], "port": {"name": "http"}}
+    assert service["spec"]["ports"][0]["name"] == "http"
+    made = {o["kind"]: o for o in objects(rendered(tmp_path, VALUES["example-gateway"]))}
+    assert "ServiceAccount" not in made
+    (backend,) = made["HTTPRoute"]["spec"]["rules"][0]["backendRefs"]
+    assert (backend["name"], backend["port"]) == (
+        made["Service"]["metadata"]["name"],
+        made["Service"]["spec"]["ports"][0]["port"],
+    )
+    labels = made["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert made["PodMonitor"]["spec"]["selector"]["matchLabels"].items() <= labels.items()
+
+
 @pytest.mark.parametrize("mode", ["serve", "cron"])
 def test_pods_meet_the_restricted_standard_and_hold_no_token(tmp_path: Path, mode: str) -> None:
     found = objects(rendered(tmp_path, {"mode": mode}))
@@ -167,6 +233,8 @@ def test_the_extension_gets_its_token_by_reference_in_the_service_alone(tmp_path
         ({"argocd": {"existingSecret": {"name": ""}}}, "existingSecret"),
         ({"extension": {"token": "of-a-person"}}, "extension"),
         ({"image": {"repository": ""}}, "image.repository is empty"),
+        ({"ingress": {"enabled": True}}, "ingress.hosts is empty"),
+        ({"httpRoute": {"enabled": True}}, "httpRoute.parentRefs is empty"),
     ],
 )
 def test_a_mistake_in_the_values_is_refused_with_its_path(tmp_path: Path, values: dict[str, Any], message: str) -> None:
@@ -175,7 +243,7 @@ def test_a_mistake_in_the_values_is_refused_with_its_path(tmp_path: Path, values
     assert message in ran.stderr
 
 
-@pytest.mark.parametrize("name", ["serve", "cron", "state", "monitored"])
+@pytest.mark.parametrize("name", ["serve", "cron", "state", "monitored", "example-ingress", "example-gateway"])
 def test_argolint_reports_nothing_of_its_own_chart(tmp_path: Path, name: str) -> None:
     found = objects(rendered(tmp_path, VALUES[name]))
     pairs = [{"desired": o, "live": o} for o in (_placed(o) for o in found)]

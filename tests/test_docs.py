@@ -81,9 +81,12 @@ def _pages(node: Any) -> set[str]:
 
 
 def _options() -> set[str]:
+    """Of every command, and of those below it."""
+    commands = [importlib.import_module(module).command for module, _ in COMMANDS.values()]
+    commands += [below for command in commands for below in getattr(command, "commands", {}).values()]
     return {
         option
-        for module, _ in COMMANDS.values()
-        for parameter in importlib.import_module(module).command.params
+        for command in commands
+        for parameter in command.params
         for option in (*parameter.opts, *parameter.secondary_opts, "--help")
     }

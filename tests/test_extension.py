@@ -77,6 +77,17 @@ def test_it_answers_with_the_findings_of_the_application_in_the_headers() -> Non
     assert [f["error"] for f in body["failures"]] == ["no answer"]
 
 
+def test_one_fault_is_counted_once_and_what_follows_comes_under_it() -> None:
+    cause, other = _finding(fingerprint="cause"), _finding(fingerprint="other", severity="warning")
+    follows = [_finding(fingerprint=f"follows-{n}", caused_by="cause", severity="error") for n in range(3)]
+    with answering(*follows, other, cause) as address:
+        _, body = answer(address)
+    assert body["counts"] == {"error": 4, "warning": 1, "info": 0}
+    assert body["faults"] == {"error": 1, "warning": 1, "info": 0}
+    order = [f["fingerprint"] for f in body["findings"]]
+    assert (order[0], sorted(order[1:4]), order[4]) == ("cause", [f"follows-{n}" for n in range(3)], "other")
+
+
 @pytest.mark.parametrize("sent", [{}, {"Authorization": f"Basic {TOKEN}"}, {"Authorization": "Bearer of-the-service"}])
 def test_forged_headers_without_the_token_are_refused(sent: dict[str, str]) -> None:
     forged = {"Argocd-Application-Name": "argocd:web", "Argocd-Project-Name": "shop", **sent}

@@ -25,10 +25,8 @@ HERE = Path(__file__).parent / "rules"
 DRIFT = [rule for rule in load_rules().values() if rule.family == "drift" and rule.check is not None]
 FIXTURES = [path for rule in DRIFT for path in sorted((HERE / rule.id).glob("bad-*.yaml"))]
 
-_SIDE = re.compile(
-    r'(?:holds|is) (?P<value>"[^"]*"|-?\d+(?:\.\d+)?|true|false) (?:live )?at (?P<pointer>/[^\s,:()]+)(?! and \d)'
-)
-_GIT = re.compile(r'at (?P<pointer>/[^\s,:()]+) where Git says (?P<value>"[^"]*"|-?\d+(?:\.\d+)?|true|false)(?=[:,.])')
+_VALUE = r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|true|false'
+_SIDES = re.compile(rf"^(?P<pointer>/\S+): (?P<desired>{_VALUE}|.+?) desired, (?P<live>{_VALUE}|.+?) live(?=;|$)", re.M)
 _WRITER = re.compile(r"written by (?P<writer>[\w.-]+) at|field manager '(?P<manager>[^']+)'")
 
 
@@ -71,18 +69,36 @@ _FIELDS = (
 )
 
 
-def test_values_that_a_message_prints_stand_where_it_says(told: list[tuple[App, Resource, Finding]]) -> None:
+def test_values_that_evidence_prints_stand_where_it_says(told: list[tuple[App, Resource, Finding]]) -> None:
     checked = 0
     for _, resource, finding in told:
-        for pattern, side in ((_SIDE, resource.normalized), (_GIT, resource.predicted)):
-            for said in pattern.finditer(finding.message):
-                value = get(side, said["pointer"])
-                if value is MISSING or isinstance(value, dict | list):
+        for said in _SIDES.finditer("\n".join(finding.evidence)):
+            for side, states in (
+                ("live", (resource.normalized, resource.live)),  # what an ignore entry hides is in the live object
+                ("desired", (resource.predicted, resource.desired)),
+            ):
+                held = [value for state in states if (value := get(state, said["pointer"])) is not MISSING]
+                if not held or isinstance(held[0], dict | list) or not re.fullmatch(_VALUE, said[side]):
                     continue
                 checked += 1
-                shown = json.loads(said["value"])
-                assert value == shown or str(value).startswith(str(shown).rstrip("…")), (finding.rule, finding.message)
-    assert checked > 20
+                shown = json.loads(said[side])
+                assert any(v == shown or str(v).startswith(str(shown).rstrip("…")) for v in held), (
+                    resource.id,
+                    said[0],
+                )
+    assert checked > 100
+
+
+def test_pointers_that_a_message_names_stand_in_the_object(told: list[tuple[App, Resource, Finding]]) -> None:
+    checked = 0
+    for app, resource, finding in _but_of_entries(told):
+        sides = (resource.normalized, resource.predicted, resource.live, resource.desired, app.raw)
+        for pointer in re.findall(
+            r"(?<![\w\"'/.])/(?:metadata|spec|data|webhooks|rules|subjects)/[^\s,:;]+", finding.message
+        ):
+            checked += 1
+            assert _somewhere(pointer.rstrip("."), sides), (finding.message, pointer)
+    assert checked > 60
 
 
 def test_what_is_said_to_be_absent_live_is_absent_from_the_live_object(

@@ -120,7 +120,7 @@ def test_a_fix_is_placed_or_refused_alike_in_each_way_to_write(told: Told, tmp_p
         told.fix(*told.options, "--alternative", number, "--write", branch, "--branch", "fixes"),
     ]
     first, *others = map(entries, ways)
-    assert {group for group, *_ in first.values()} >= {"placed", "by_hand"}
+    assert {group for group, *_ in first.values()} >= {"placed", *(("by_hand",) if number == "2" else ())}
     assert all(other == first for other in others)
     assert (git(dry, "status", "--porcelain"), git(branch, "status", "--porcelain")) == ("", "")
     diff = git(written, "diff")

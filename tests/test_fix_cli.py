@@ -23,10 +23,10 @@ def test_without_a_checkout_the_chosen_alternative_is_printed(tmp_path: Path) ->
         "live-edit  argocd/web Deployment shop/web /spec/replicas\n"
         "  it drifts\n"
         "  fix 1 of 2: Try this [web]\n"
+        "    not tried: unknown here\n"
+        "    caveat: it costs\n"
         "      spec:\n"
-        "        replicas: 5\n"
-        "    not verified: unknown here\n"
-        "    caveat: it costs\n\n"
+        "        replicas: 5\n\n"
     )
     second = run_argolint("fix", "--report", saved, "--alternative", "2")
     assert "fix 2 of 2" in second.out
@@ -80,7 +80,7 @@ def test_write_changes_the_clones_that_hold_the_objects(tmp_path: Path) -> None:
         "Placed: 2",
         "  live-edit  argocd/web Deployment shop/web /spec/replicas: Try this",
         f"      → {root}/web/a.yaml",
-        "      not verified: unknown here",
+        "      not tried: unknown here",
         "      caveat: it costs",
         "  live-edit  argocd/web Deployment shop/web /spec/replicas: Try this",
         f"      → {apps}/web.yaml",
@@ -105,7 +105,7 @@ def test_what_has_no_place_is_told_and_the_rest_is_written(tmp_path: Path) -> No
         "Placed: 1",
         "  live-edit  argocd/web Deployment shop/web /spec/replicas: Try this",
         "      → web/a.yaml",
-        "      not verified: unknown here",
+        "      not tried: unknown here",
         "      caveat: it costs",
         "",
         "By hand: 1",
@@ -131,7 +131,7 @@ def test_what_is_not_verified_is_written_only_when_it_is_asked_for(tmp_path: Pat
     assert ran.out.endswith(
         "Not verified, so not written (--unverified adds them: all, or by rule or fingerprint): 1\n"
         "  live-edit  argocd/web Deployment shop/web /spec/replicas: Try this\n"
-        "      not verified: unknown here\n"
+        "      not tried: unknown here\n"
         "      caveat: it costs\n"
         "      --alternative 2 is verified or safe\n"
     )

@@ -90,7 +90,7 @@ def test_another_destination_drops_the_name_that_it_contradicts() -> None:
     found = fixes("cluster-unknown", app, clusters=[{"server": "https://new.example.com", "name": "new"}])
     assert found[-1].edit.content == [
         {"op": "remove", "path": "/spec/destination/name"},
-        {"op": "add", "path": "/spec/destination/server", "value": "https://new.example.com"},
+        {"op": "replace", "path": "/spec/destination/server", "value": "https://new.example.com"},
     ]
 
 
@@ -193,14 +193,15 @@ def test_what_is_ignored_and_respected_is_told_neither_as_random_nor_as_dead() -
 
 def test_a_secret_that_was_never_synced_is_not_copied() -> None:
     fixture = testing.load_fixture(Path(__file__).parent / "rules/nondeterministic-secret/bad-wrapper-chart.yaml")
-    assert "get secret" in fixes("nondeterministic-secret", *fixture.data["apps"])[0].edit.content
+    assert "get secret" in fixes("nondeterministic-secret", *fixture.data["apps"])[0].before[0]
     for app in fixture.data["apps"]:
         for resource in app["resources"]:
             if resource["desired"]["kind"] == "Secret":
                 resource.pop("live", None)
-    made = fixes("nondeterministic-secret", *fixture.data["apps"])[0].edit.content
+    fix = fixes("nondeterministic-secret", *fixture.data["apps"])[0]
+    made = "\n".join((*fix.before, fix.edit.content))
     assert "get secret" not in made
-    assert "Secret airflow-webserver-secret-key is not live, so there is nothing to copy:" in made
+    assert "Secret airflow-webserver-secret-key is not live, so there is nothing to copy into" in made
     assert "create secret generic airflow-webserver-secret-key-pinned" in made
 
 
@@ -236,8 +237,7 @@ def test_a_merge_by_name_that_deletes_more_than_the_edit_takes_two_syncs() -> No
         "it takes two syncs: after the first one /spec/template/spec/containers/0/env/1 of Deployment n/web differs"
     )
     assert fix.caveat == (
-        "the first sync takes more away than the edit does (/spec/template/spec/containers/0/env/1), and the second one brings it"
-        " back: sync again at once (`argocd app sync argocd/web`)"
+        "the first sync also takes /spec/template/spec/containers/0/env/1 away: sync again at once (`argocd app sync argocd/web`)"
     )
 
 
@@ -418,7 +418,7 @@ def test_an_application_that_another_one_makes_is_edited_where_that_one_takes_it
     scaled["metadata"]["managedFields"] = [by("kube-controller-manager", "/spec/replicas")]
     spec = {"syncPolicy": {"automated": {"selfHeal": True}}, "ignoreDifferences": [count]}
     app = {"name": "web", "spec": spec, "resources": [{"desired": web({"replicas": 2}), "live": scaled}]}
-    told = "application argocd/root makes this Application and puts it back: edit it in its source"
+    told = "edit it in the source of application argocd/root, which puts it back"
     (alone, *_), (made, *_) = fixes("ignore-not-respected", app), fixes("ignore-not-respected", root, app)
     assert (alone.caveat.endswith(told), made.caveat) == (False, f"{alone.caveat}; {told}")
 
@@ -443,7 +443,7 @@ def test_an_application_that_a_set_makes_is_edited_in_its_template() -> None:
         "resources": [{"desired": desired, "live": scaled}],
     }
     place = "template of ApplicationSet argocd/shops"
-    told = "the template makes all Applications of the set, which all get it; spec.templatePatch can choose some"
+    told = "all Applications of the set get it"
     for rule in ("ignore-not-respected", "ignore-rule-dead"):
         edits = [fix for fix in fixes(rule, app) if fix.target == "application"]
         assert edits, rule
@@ -453,9 +453,7 @@ def test_an_application_that_a_set_makes_is_edited_in_its_template() -> None:
     refused = {"type": "InvalidSpecError", "message": message}
     (named, *_) = fixes("invalid-spec", {**app, "spec": {}, "status": {"conditions": [refused]}})
     assert (named.edit.content, named.where) == ("argocd app set argocd/web --project PROJECT", place)
-    assert named.caveat == (
-        "ApplicationSet shops makes this Application and puts back what `argocd app set` changes: change its template"
-    )
+    assert named.caveat == ("change the template of ApplicationSet shops instead, which puts it back")
 
 
 def test_values_go_where_the_application_keeps_its_own() -> None:
@@ -481,7 +479,7 @@ def test_patches_that_make_one_list_say_so() -> None:
         live["metadata"] |= {"name": name, "managedFields": [by("kube-downscaler", "/spec/replicas")]}
         return {"desired": {**desired, "metadata": {**desired["metadata"], "name": name}}, "live": live}
 
-    told = "another finding's patch makes /spec/ignoreDifferences as well: put the two together, as `argolint fix --write` does"
+    told = "put it together with the other patch of /spec/ignoreDifferences"
     alone = fixes("autoscaler-replicas", {"name": "web", "resources": [scaled("one")]})
     both = fixes("autoscaler-replicas", {"name": "web", "resources": [scaled("one"), scaled("two")]})
     ignoring = [f.caveat.endswith(told) for f in both if f.title.startswith("Ignore")]

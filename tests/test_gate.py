@@ -89,7 +89,7 @@ def test_a_harmless_change_brings_nothing_and_shows_what_it_does(gate: Gate) -> 
         {"pointer": "/spec/template/spec/containers/0/image", "base": '"web:1"', "head": '"web:2"'}
     ]
     assert "## argolint: nothing new ✅" in gate.comment
-    assert '- "web:1"\n+ "web:2"' in gate.comment
+    assert "-           image: web:1\n+           image: web:2" in gate.comment
     assert "main → feature touches 1 application: 0 new, 0 fixed, " in ran.out
 
 
@@ -98,6 +98,9 @@ def test_dropping_what_a_workload_still_names_is_new_and_blocks(gate: Gate) -> N
     assert gate().code == 1
     assert gate.told == [("pruned-while-referenced", "web", "web-config")]
     assert gate.changes == {"web": [("removed", "web-config")]}
+    gone = "1 object of argocd/web is deleted, by the next automated sync: 1 ConfigMap."
+    assert gate.report["gate"]["deletes"] == [gone]
+    assert gate.comment.index(f"- 🗑️ {gone}") < gate.comment.index("<details")
     assert re.search(r"<details open><summary>🔴 <b>pruned-while-referenced</b>", gate.comment)
     assert "- ConfigMap shop/web-config" in gate.comment
     assert gate("--fail-on", "never").code == 0
@@ -118,6 +121,15 @@ def test_a_field_that_cannot_change_is_told_before_the_sync_fails(gate: Gate) ->
     assert gate().code == 1
     assert gate.told == [("immutable-field", "web", "web")]
     assert gate.report["findings"][0]["pointer"] == "/spec/selector"
+
+
+def test_a_field_that_no_container_has_is_told_before_the_sync_fails(gate: Gate) -> None:
+    text = of(DEPLOYMENT, "web").replace('image: "web:1",', 'image: "web:1", resourcez: {limits: {cpu: 1}},')
+    commit(gate.clone, {"web/deployment.yaml": text, "web/new.yaml": text.replace("{name: web}", "{name: new}")})
+    assert gate("--checkout", str(gate.clone)).code == 1
+    assert {(f["rule"], f["resource"]["name"], f["pointer"].rpartition("/")[2]) for f in gate.report["findings"]} == {
+        ("schema-field-unknown", name, "resourcez") for name in ("web", "new")
+    }
 
 
 def test_drift_that_the_change_writes_down_is_fixed_and_drift_that_stays_is_only_counted(clone: Path) -> None:
@@ -417,6 +429,12 @@ def test_an_application_that_its_parent_lets_go_takes_its_objects_along(clone: P
     assert gate.changes["admin"] == [("removed", "shop-reader"), ("removed", "admin-config"), ("removed", "admin")]
     assert gate.changes["cart"] == []
     assert "<code>argocd/admin</code> · application removed · 3 removed" in gate.comment
+    assert gate.report["gate"]["deletes"] == [
+        "Application argocd/admin is deleted, as an object of argocd/apps, with its 3 objects.",
+        "Application argocd/cart is deleted, as an object of argocd/apps, and its 2 objects stay without an owner.",
+        "3 objects of argocd/admin are deleted: 1 ClusterRole, 1 ConfigMap and 1 Deployment.",
+        "2 objects of argocd/apps are deleted, by the next automated sync: 2 Applications.",
+    ]
     assert "It has no resources finalizer, so its objects stay, unmanaged." in gate.comment.replace("\\", "")
 
 

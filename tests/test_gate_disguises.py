@@ -108,6 +108,17 @@ REFUSED: dict[str, str] = {
     "deep nesting in an escaped group": APPLICATION.replace("argoproj", '"\\x61rgoproj').replace("alpha1", 'alpha1"')
     + "x: " + "[" * 140 + "]" * 140 + "\n",
     "an end before": "...\n}\n" + APPLICATION,
+    "deeper nesting than a library takes, and a brace": APPLICATION + "x: " + "[" * 2_000 + "]" * 2_000 + " # {{\n",
+    "a colon in brackets and a brace": APPLICATION + "x: [a:] # {{\n",
+    "an escaped apostrophe and a brace": APPLICATION + 'x: "\\\'" # {{\n',
+    "a tag with a bracket and a brace": APPLICATION + "x: !!omap] [a: 1] # {{\n",
+    "a tag with a comma and a brace": APPLICATION + "x: [!a,*b ] # {{\n",
+    "a tag with a comma": APPLICATION + "x: [!a,b]\n",
+    "a byte order mark behind a line and a brace": APPLICATION + "\x85\ufeff: 1 # {{\n",
+    "a byte order mark in a map": APPLICATION + "x: {\r\ufeffb}\n",
+    "a merge behind what it says too": APPLICATION.replace("project: default", "project: default\n  <<: {project: other}"),
+    "two merges": APPLICATION.replace("project: default", "<<: {project: default}\n  <<: {project: other}"),
+    "a number and a text for a key": APPLICATION.replace("project: default", "project: default\n  1: a\n  '1': b"),
     "no name": APPLICATION.replace("name: web, ", ""),
 }  # fmt: skip
 GONE: dict[str, str] = {

@@ -228,6 +228,47 @@ def test_a_project_that_comes_with_its_application_is_known(hook: Hook) -> None:
     assert hook.told == []
 
 
+def project(**more: Any) -> dict[str, Any]:
+    said = {
+        "sourceRepos": ["https://git.example.com/shop/*"],
+        "destinations": [{"server": IN_CLUSTER, "namespace": "shop*"}],
+    }
+    metadata = {"name": "shop", "namespace": "argocd"}
+    return {"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": metadata, "spec": {**said, **more}}
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "refused", "unjudged"),
+    [
+        (
+            {"sourceRepos": ["*"], "clusterResourceWhitelist": [{"group": "*", "kind": "*"}], "description": "x"},
+            0,
+            0,
+            "",
+        ),
+        ({"sourceRepos": ["https://charts.example.com"]}, 1, 14, ""),
+        ({"destinations": [{"server": IN_CLUSTER, "namespace": "cart"}]}, 1, 14, ""),
+        ({"syncWindows": [{"kind": "deny"}]}, 3, 0, "its syncWindows changes"),
+        ({"namespaceResourceWhitelist": []}, 3, 0, "its namespaceResourceWhitelist changes"),
+        (
+            {"namespaceResourceBlacklist": [{"group": "", "kind": "Service"}], "signatureKeys": [{"keyID": "a"}]},
+            3,
+            0,
+            "its namespaceResourceBlacklist and signatureKeys change",
+        ),
+    ],
+)
+def test_an_edited_project_reaches_its_applications(
+    hook: Hook, more: dict[str, Any], code: int, refused: int, unjudged: str
+) -> None:
+    root = repository(hook.folder / "clone", {"project.yaml": yaml.safe_dump(project())})
+    (root / "project.yaml").write_text(yaml.safe_dump(project(**more)))
+    assert hook("project.yaml", cwd=root).code == code
+    found = [f["app"]["name"] for f in hook.report["findings"] if f["rule"] == "invalid-spec"]
+    assert len(set(found)) == len(found) == refused
+    assert bool(unjudged) == any(unjudged in error for error in hook.unjudged)
+
+
 def test_a_repaired_application_is_no_news(hook: Hook) -> None:
     """CRLF, anchors and several documents change nothing of it."""
     text = (
@@ -267,4 +308,4 @@ def test_a_finding_about_an_object_has_the_line_of_its_application(hook: Hook, t
         own = Hook(server, tmp_path)
         own.write("a.yaml", application(ignoreDifferences=dead))
         own("a.yaml")
-    assert own.told == [("ignore-rule-dead", "pointer", "a.yaml", 6)]
+    assert own.told == [("ignore-rule-dead", "pointer", "a.yaml", 15)]

@@ -128,6 +128,20 @@ def test_a_branch_that_stays_unknown_is_no_fault_of_the_change(clone: Path, tmp_
     assert "not everything could be judged" in made["gate"]["fails"]
 
 
+def test_a_branch_that_was_waited_for_in_vain_is_asked_for_by_no_other_application(tmp_path: Path) -> None:
+    root = tmp_path / "clone"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    commit(root, {f"a{n:02}/config.yaml": CONFIG for n in range(24)})
+    server = Remembering(root)
+    (tmp_path / "out").mkdir()
+    ran, made = judged(server, tmp_path / "out", "--wait", "0")
+    assert ran.code == 3
+    assert len(made["failures"]) == 24
+    assert {f["stage"] for f in made["failures"]} == {"revision"}
+    assert len(server.asked) < 12  # those that were on their way
+
+
 def test_a_render_that_fails_for_another_reason_is_not_waited_for(clone: Path, tmp_path: Path) -> None:
     server = Remembering(clone, questions=0)
     git(clone, "switch", "--quiet", "--create", "feature")

@@ -66,6 +66,8 @@ SHAPES: dict[str, tuple[Mapping[str, str | None], Make, tuple[str, ...], tuple[s
     "charts": (kustomization("helmGlobals: {chartHome: ../lib}\n"), app(KUSTOMIZE), ("lib/a/b",), ("base/x.yaml",)),
     "generators": (kustomization("generators: [g.yaml]\n"), app(KUSTOMIZE), ("docs/x.md",), ()),
     "transformers": (kustomization("tranſformers: [g.yaml]\n"), app(KUSTOMIZE), ("docs/x.md",), ()),
+    "a tag that ends elsewhere": (
+        kustomization("resources: [!a,../docs ../lib]\n"), app(KUSTOMIZE), ("lib/x.yaml",), ()),
     "no YAML": (kustomization("resources: [\n"), app(KUSTOMIZE), ("docs/x.md",), ()),
     "a pointer": (
         kustomization("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
@@ -110,6 +112,12 @@ SHAPES: dict[str, tuple[Mapping[str, str | None], Make, tuple[str, ...], tuple[s
     "brackets": ({"w[x]/a": ""}, app({}, "w[x]", helm={"valueFiles": ["../lib/[v].yaml"]}), ("w[x]/a", "lib/[v].yaml"),
                  ("wx/a", "base/x.yaml")),
     "alternatives": ({}, app({}, helm={"valueFiles": ["../lib/{a,b}/*.yaml"]}), ("docs/x.md",), ()),
+    "alternatives alone": ({}, app({}, helm={"valueFiles": ["../lib/{a,b}.yaml"]}), ("docs/x.md",), ()),
+    "a chart that climbs": (kustomization("helmCharts: [{name: ../../lib}]\n"), app(KUSTOMIZE), ("web/charts/a", "lib/x"),
+                            ("docs/x",)),
+    "a chart that climbs from its folder": (
+        kustomization("helmGlobals: {chartHome: a/b}\nHelmCharts: [{name: ../../../base}]\n"), app(KUSTOMIZE), ("base/x.yaml",),
+        ("lib/x.yaml",)),
     "a scheme": ({}, app({}, helm={"valueFiles": ["secrets://../lib/x.yaml"]}), ("lib/x.yaml",), ()),
     "a web address": ({}, app({}, helm={"valueFiles": ["https://elsewhere.example/x.yaml"]}), (), ("lib/x.yaml",)),
     "the name of the application": ({}, app({}, helm={"valueFiles": ["../$ARGOCD_APP_NAME/${ARGOCD_APP_PROJECT_NAME}.yaml"]}),
@@ -196,6 +204,20 @@ def test_a_file_that_is_not_proven_unread_counts(top: Path) -> None:
         ("https://git.example.com/shop/apps.git/base", True),
         ("git::ssh://git@git.example.com:22/shop/apps.git//base?ref=refs%2Fheads%2Fmain", True),
         ("git@git.example.com:shop/apps.git//base?ref=HEAD", True),
+        ("https://git.example.com/shop/apps//base?ref=heads/main", True),
+        ("https://git.example.com/shop/apps//base?ref=%2Bmain", True),
+        ("https://git.example.com/shop/apps//base?ref=main:x", True),
+        ("https://git.example.com/shop/apps//base?ref=v1&ref=main", True),
+        ("https://git/shop/apps//base?ref=main", True),
+        ("ssh://git@ssh.git.example.com/shop/apps//base?ref=main", True),
+        ("https://git.example.com/api/v4/projects/shop%2Fapps/repository/files/base%2Fx.yaml/raw?ref=main", True),
+        ("https://git.example.com/scm/shop/apps.git//base", True),
+        ("https://git.example.com/shop/apps/-/archive/main/apps-main.tar.gz", True),
+        ("git+https://git.example.com/shop/apps@base?ref=main", True),
+        ("https://git.example.com/apps//base?ref=main", False),
+        ("https://git.example.com/other/apps//base?ref=main", False),
+        ("https://git.example.com/shop/apps//base?ref=release/other", False),
+        ("registry.git.example.com/shop/apps:main", False),
         ("https://git.example.com/shop/%61pps/raw/main/base/x.yaml", True),
         ("https://git.example.com/shop/apps/-/raw/other/base/x.yaml", False),
         ("https://git.example.com/shop/apps//base?ref=v1", False),
@@ -208,6 +230,46 @@ def test_what_is_fetched_from_the_repository_s_own_address_is_known(top: Path, a
     holds(top, kustomization(f"resources: ['{address}']\n"))
     assert bool(read(top, WEB, "base/x.yaml").fetched) is counts
     assert read(top, WEB, "base/x.yaml").files == ()
+
+
+def test_variables_of_a_reference_are_those_of_the_source_that_names_it(top: Path) -> None:
+    holds(top, {"charts/web/v.yaml": ""})
+    chart = source("charts/web", "v1", "https://elsewhere.example/x.git")
+    chart["helm"] = {"valueFiles": ["$v/$ARGOCD_APP_SOURCE_PATH/v.yaml"]}
+    one = Candidate(application("shop", chart, source(ref="v")), (2,))
+    assert by_files(one, ["charts/web/v.yaml"], Git(top), ("HEAD",), REPO, "main").files
+    assert not by_files(one, ["v.yaml"], Git(top), ("HEAD",), REPO, "main").files
+
+
+def test_history_that_ends_too_early_hides_no_change(top: Path) -> None:
+    """Of a clone that is cut between the base and the change, git takes an older commit for the last that they have in common."""
+    holds(top, {"web/x": "1"})
+    old = git(top, "rev-parse", "HEAD").strip()
+    commit(top, {"web/x": "2"})
+    git(top, "switch", "--quiet", "--create", "cut")
+    commit(top, {"docs/x": ""})
+    end = git(top, "rev-parse", "HEAD").strip()
+    commit(top, {"web/x": "1"})
+    made = git(top, "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-p", old, "-m", "merge").strip()
+    git(top, "reset", "--quiet", "--hard", made)
+    (top / ".git/shallow").write_text(f"{end}\n")
+    try:
+        assert git(top, "merge-base", "main", "cut").strip() == old
+        assert "web/x" in [change.path for change in Git(top).changes("main", "cut")]
+    finally:
+        (top / ".git/shallow").unlink()
+
+
+def test_a_branch_that_is_behind_the_remote_s_hides_no_change(top: Path) -> None:
+    holds(top, {"web/x": "1"})
+    git(top, "switch", "--quiet", "--create", "ahead")
+    commit(top, {"web/x": "2"})
+    git(top, "update-ref", "refs/remotes/origin/main", "HEAD")
+    commit(top, {"web/x": "1"})
+    try:
+        assert [change.path for change in Git(top).changes("main", "ahead")] == ["web/x"]
+    finally:
+        git(top, "update-ref", "-d", "refs/remotes/origin/main")
 
 
 def test_both_sides_count(top: Path) -> None:

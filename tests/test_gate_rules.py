@@ -94,6 +94,17 @@ def external_secret(name: str, store: Mapping[str, str], **spec: Any) -> Manifes
 IN_MAIN = {"kind": "ClusterSecretStore", "name": "main"}
 
 
+def annotated(one: Manifest, **annotations: str) -> Manifest:
+    """In another sync wave, or as a hook."""
+    named = {f"argocd.argoproj.io/{key.replace('_', '-')}": value for key, value in annotations.items()}
+    return {**one, "metadata": {**one["metadata"], "annotations": named}}
+
+
+def job(name: str, **container: Any) -> Manifest:
+    spec = {"restartPolicy": "Never", "containers": [{"name": "main", "image": f"{name}:1", **container}]}
+    return made("Job", name, "batch/v1", spec={"template": {"spec": spec}})
+
+
 @dataclass(frozen=True)
 class Case:
     """A change: files beyond BASE that base has, files that head writes (None removes one), and the new findings."""
@@ -176,6 +187,16 @@ HARMLESS = {
         base={"admin/store.yaml": [STORE]},
         live={"ClusterSecretStore/main": READY},
     ),
+    "waves and a hook in an order that works": Case(
+        {
+            "web/new.yaml": [
+                annotated(config("new"), sync_wave="-1"),
+                deployment("new"),
+                annotated(job("announce", envFrom=[{"configMapRef": {"name": "new-config"}}]), hook="PostSync"),
+            ]
+        }
+    ),
+    "a wave for what a running workload reads": Case({"web/config.yaml": [annotated(config("web"), sync_wave="1")]}),
     "a namespaced object of a name that another namespace has": Case(
         {
             "web/config.yaml": [
@@ -186,6 +207,26 @@ HARMLESS = {
     ),
 }
 FAULTY = {
+    "a ConfigMap behind the workload that reads it": Case(
+        {"web/new.yaml": [annotated(config("new"), sync_wave="1"), deployment("new")]},
+        (("sync-deadlock", "error", "web", "/metadata/annotations/argocd.argoproj.io~1sync-wave"),),
+    ),
+    "a PreSync hook that needs an object of the sync": Case(
+        {
+            "web/new.yaml": [
+                config("new"),
+                annotated(job("migrate", envFrom=[{"configMapRef": {"name": "new-config"}}]), hook="PreSync"),
+            ]
+        },
+        (("sync-deadlock", "error", "web", ""),),
+    ),
+    "a running workload that will read what a PostSync hook brings": Case(
+        {
+            "web/late.yaml": [annotated(config("late"), hook="PostSync")],
+            "web/deployment.yaml": [deployment("web", envFrom=[{"configMapRef": {"name": "late-config"}}])],
+        },
+        (("sync-deadlock", "error", "web", ""),),
+    ),
     "an autoscaler over replicas": Case(
         {"web/hpa.yaml": [SCALER]}, (("autoscaler-replicas", "warning", "web", "/spec/replicas"),)
     ),

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argolint_rules.ownership._handover import released
 
 from argolint import testing
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, compare
+from argolint.edits.handover import released
 from argolint.engine import pipeline
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
@@ -69,7 +69,7 @@ def first(data: dict[str, Any], rule: str = "shared-resource") -> report.Reporte
 
 def test_one_owner_is_verified_when_each_application_has_played_its_part() -> None:
     fix = first(two())
-    assert fix.title == 'Keep ConfigMap shop/common in "write" alone and switch it off in "read"'
+    assert fix.title == 'Keep ConfigMap shop/common in "write" alone'
     assert (fix.verified, fix.proof, fix.unverified) == (True, "replayed", "")
     assert f"{SYNC_OPTIONS}={GUARD}" in fix.edit.content  # the script guards with what was played
 
@@ -208,7 +208,7 @@ def test_an_owner_that_renames_the_object_prunes_it_under_the_others() -> None:
     found = testing.check(testing.Fixture(Path("inline.yaml"), data), RULES)
     (finding,) = [f for f in found.findings if f.rule == "shared-resource"]
     keeps, renames, *_ = finding.fixes
-    assert keeps.title == 'Keep ConfigMap shop/common in "read" alone and switch it off in "write"'
+    assert keeps.title == 'Keep ConfigMap shop/common in "read" alone'
     assert (renames.title, renames.verified, renames.effects) == ('Give it another name in "write"', None, ())
     assert renames.caveat == (
         "whatever refers to it by name in that Application must follow; "

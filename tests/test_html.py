@@ -515,3 +515,57 @@ def test_a_saved_report_gives_what_the_check_gave_in_every_format(demo: tuple[r.
         assert (tmp_path / name).read_bytes() == (tmp_path / "direct").read_bytes(), name
         (tmp_path / "direct").unlink()
     assert (tmp_path / "json").read_bytes() == demo[1].with_name("report.json").read_bytes()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (800, 900), (360, 740)])
+def test_a_link_to_a_finding_shows_it_at_every_size(
+    demo: tuple[r.Report, Path], browser: Browser, width: int, height: int
+) -> None:
+    report, file = demo
+    last = [f for f in report.findings if f.suppressed is None][-1]
+    opened = Opened(browser, file, f"#/f/{last.fingerprint}", viewport={"width": width, "height": height})
+    until(opened.page, "() => document.querySelector('#detail h2') !== null")
+    until(
+        opened.page, "() => Math.abs(document.querySelector('#detail').getBoundingClientRect().top) < innerHeight / 2"
+    )
+    assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+        "nothing is wider than the screen"
+    )
+    assert not opened.page.locator("#roots details").get_attribute("open"), "the causes fold"
+    box = opened.page.locator("#detail h2").bounding_box()
+    assert box is not None
+    assert 0 <= box["y"] < height
+    assert opened.complaints == []
+
+
+def test_findings_come_before_causes_where_something_is_searched(demo: tuple[r.Report, Path], browser: Browser) -> None:
+    _, file = demo
+    opened = Opened(browser, file, viewport={"width": 1280, "height": 800})
+
+    def top(selector: str) -> float:
+        return float(opened.page.evaluate("s => document.querySelector(s).getBoundingClientRect().top", selector))
+
+    assert top("#roots") < top("#app")
+    opened.search("sev:error")
+    assert top("#app") < top("#roots")
+    opened.search("")
+    assert top("#roots") < top("#app")
+
+
+def test_every_application_has_a_row_or_is_named_as_fine(demo: tuple[r.Report, Path]) -> None:
+    report, file = demo
+    text = unescape(file.read_text())
+    fine = int(re.findall(r"<b>(\d+) of 63 applications fine</b>", text)[0])
+    rows = re.findall(r'<td><a href="#\?q=app%3A', text)
+    named = re.findall(r"<summary>\d+ applications are fine</summary><p>(.*?)</p>", text)[0].split(", ")
+    assert len(rows) + len(named) == len(report.applications) == 63
+    assert 0 < fine <= 63
+    assert text.count("https://argocd.example.com/applications/argocd/") >= len(rows)
+
+
+def test_the_trend_has_numbers_at_its_axes(tmp_path: Path) -> None:
+    points = [r.Point(f"2026-11-{day:02}T08:00:00Z", True, r.Counts(day, 2, 0)) for day in (3, 9, 17)]
+    page = formats.render(msgspec.structs.replace(_report(_finding()), trend=tuple(points)), "html", Style())
+    axes = re.findall(r'<text class="axis"[^>]*>([^<]+)</text>', page)
+    assert axes == ["0", "10", "20", "2026-11-03", "2026-11-17"]
+    assert re.findall(r'<text class="named"[^>]*>([^<]+)</text>', page) == ["17 error", "2 warning", "0 info"]

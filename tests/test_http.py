@@ -362,5 +362,5 @@ def test_a_token_of_one_project_says_that_others_are_unseen(small: SnapshotTrans
         ours = Connection(f"http://{server.address}", token=server.token(subject="proj:shop:ci"))
         fleet, _ = load_fleet(HttpTransport(ours, retry_s=0.001))
     assert fleet.remarks == (
-        "The token is of project shop alone: applications of other projects, and what they own, are not seen.",
+        "The token is of project shop alone: applications of other projects, what they own, and the settings of projects are not seen.",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import re
 from typing import Any
 
 import pytest
@@ -94,10 +95,28 @@ def test_keys_are_texts_and_the_last_of_two_counts_unless_it_is_to_be_edited() -
 
 
 def test_merged_maps_say_less_than_the_map_itself_and_the_first_of_a_list_most() -> None:
-    text = "a: &a {x: 1, y: 2}\nb: &b {x: 3, z: 4}\nc: {x: 5, <<: [*a, *b]}\nd:\n  <<: [*b, *a]\n"
+    text = "a: &a {x: 1, y: 2}\nb: &b {x: 3, z: 4}\nc: {<<: [*a, *b], x: 5}\nd:\n  <<: [*b, *a]\n"
     found = mapping_of(text)
     assert found["c"] == {"x": 5, "true": 2, "z": 4}
     assert found["d"] == {"x": 3, "true": 2, "z": 4}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("c: {x: 5, <<: {x: 1}}", "<< comes after the key 'x', and readers differ in which of the two counts (line 1)"),
+        (
+            "c:\n  <<: {x: 5}\n  <<: {x: 1}\n",
+            "<< comes after the key 'x', and readers differ in which of the two counts (line 3)",
+        ),
+        ("1: a\n'1': b\n", "the key '1' stands twice (line 2)"),
+        ("'true': a\nyes: b\n", "the key 'true' stands twice (line 2)"),
+    ],
+)
+def test_what_go_s_readers_read_differently_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ManifestError, match=re.escape(why)):
+        documents(text)
+    assert documents("c: {x: 5, <<: {x: 5, z: 1}}\na: 1\na: 2\n") == ({"c": {"x": 5, "z": 1}, "a": 2},)
 
 
 def test_an_alias_is_a_copy() -> None:

@@ -155,3 +155,15 @@ def test_a_text_is_taken_apart_once() -> None:
 def test_fields_are_read_wherever_they_stand() -> None:
     (error,) = field_errors('admission webhook "v.example.com" denied the request: spec.ports[0].name: Required value')
     assert (error.pointer, error.sort) == ("/spec/ports/0/name", "Required value")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: x"', "transport: Error while dialing: x"),
+        ('error when replacing "/dev/shm/1": "a" is not "b"', 'error when replacing "/dev/shm/1": "a" is not "b"'),
+        ('"a" is not "b"', '"a" is not "b"'),
+    ],
+)  # fmt: skip
+def test_quotes_around_the_whole_of_a_text_are_those_of_the_sentence(text: str, said: str) -> None:
+    assert unwrap(text).said == said

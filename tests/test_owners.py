@@ -55,9 +55,9 @@ FLEET = [
 @pytest.fixture
 def snapshot(tmp_path: Path) -> Path:
     listed = ("/api/v1/applications", (), False, 200, {"metadata": {}, "items": FLEET})
-    more: list[Recorded] = [
-        (f"/api/v1/{kind}", (), False, 200, {"items": []}) for kind in ("projects", "repositories", "applicationsets")
-    ]
+    projects = [{"metadata": {"name": name}} for name in sorted({app["spec"]["project"] for app in FLEET})]
+    more: list[Recorded] = [("/api/v1/projects", (), False, 200, {"items": projects})]
+    more += [(f"/api/v1/{kind}", (), False, 200, {"items": []}) for kind in ("repositories", "applicationsets")]
     return write_snapshot(tmp_path / "snapshot", [a for a in ANSWERS if a[0] != listed[0]] + [listed, *more])
 
 

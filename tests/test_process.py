@@ -462,7 +462,7 @@ group.command_line = command_line
 """
     env = environment(tmp_path)
     command = [sys.executable, "-c", code + HANDLERS]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (143, "argolint: ended by SIGTERM\n")
 
 
@@ -474,5 +474,6 @@ group.command_line = lambda: 1
 atexit.register(lambda: os.kill(os.getpid(), signal.SIGTERM))
 """
     command = [sys.executable, "-c", code + HANDLERS]
-    done = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, check=False)
+    env = environment(tmp_path)
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (143, "")

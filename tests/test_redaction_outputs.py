@@ -91,7 +91,7 @@ def chain_of(data: Mapping[str, Any]) -> str:
     found = join([inspect(app, fleet, plan.rules)], plan.rules).findings
     asked = [why.Asked(), *(why.Asked(f"{r.kind}/{r.name}") for r in app.resources)]
     asked += [why.Asked(f"{r.kind}/{r.name}", c.pointer) for r in app.resources for c in r.changes]
-    chains = [why.explain(app, found, a) for a in asked]
+    chains = [why.explain(app, fleet, found, a) for a in asked]
     return "".join(narrative.render(c, Style(width=400, verbose=True)) + why.to_json(c).decode() for c in chains)
 
 

@@ -45,6 +45,16 @@ def test_manifests_are_found_by_namespace_and_name_by_name_and_as_one_file(tmp_p
 
 
 @pytest.mark.parametrize(
+    ("one", "other"), [("web.yaml", "web.json"), ("web.yml", "web/a.yaml"), ("web.yaml", "argocd/web/a.yaml")]
+)
+def test_two_renders_of_one_application_are_refused(tmp_path: Path, one: str, other: str) -> None:
+    put(tmp_path / one)
+    put(tmp_path / other, "{}")
+    with pytest.raises(UsageError, match="both hold manifests of web"):
+        names(tmp_path)
+
+
+@pytest.mark.parametrize(
     "name", ["{outside}", "../outside", "../../{top}/outside", "/", ".", "..", "a/../../outside", "a\0b", ""]
 )
 def test_a_name_leads_nowhere(tmp_path: Path, name: str) -> None:

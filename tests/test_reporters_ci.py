@@ -302,7 +302,7 @@ def test_markdown_tells_message_evidence_pointer_fix_and_caveat() -> None:
     assert "[in Argo CD](https://argocd.example.com/applications/argocd/web)" in comment
     assert "<details><summary>Evidence</summary>\n\n- replicas differ\n- owner: `argocd/other`" in comment
     assert "argolint.dev/ignore.RULE: the reason" in comment
-    assert "```yaml\n- op: remove\n  path: /spec/replicas\n```" in comment
+    assert "```yaml\nspec:\n  replicas:  # remove this key\n```" in comment
     assert "**Fix:** replicas differ in `deployment.yaml`" in comment
     assert "*But:* " in comment
     assert "⚠️ **Incomplete**" in comment
@@ -351,13 +351,13 @@ def test_a_line_has_the_address_that_its_forge_gives_it(repo: str, address: str)
 
 
 def test_markdown_says_what_it_leaves_out() -> None:
-    big = _report(*(_finding("x" * 400, app=_app(f"a{n:04}")) for n in range(2000)))
+    big = _report(*(_finding("x" * 400, app=_app(f"a{n:04}"), fingerprint=f"{n:016x}") for n in range(2000)))
     comment = _render(big, "markdown")
     told = len(re.findall("<summary>🔴", comment))
     listed = len(re.findall(r"(?m)^- 🔴", comment))
     missing = int(re.findall(r"(\d+) findings are left out", comment)[0])
     assert told + listed + missing == 2000
-    assert "limited to 65,000 characters" in comment
+    assert "This comment is kept short." in comment
     assert "The JSON report holds everything" in comment
 
 
@@ -395,18 +395,19 @@ def test_markdown_of_a_gate_folds_what_changes_alike_in_many_objects() -> None:
     block = re.findall(r"```diff\n(.*?)\n```", comment, re.DOTALL)[0].splitlines()
     assert block == [
         "@@ Deployment prod/d3 @@",
-        "  /spec/replicas",
-        "- 3",
-        "+ 5",
+        "  spec:",
+        "-   replicas: 3",
+        "+   replicas: 5",
         "+ Deployment prod/new",
         "- Deployment prod/old",
         "@@ Deployment prod/two @@",
-        "  /spec/paused",
-        "+ true",
+        "  spec:",
+        "+   paused: true",
         "@@ alike in 4 objects @@",
-        "  /metadata/labels/helm.sh~1chart",
-        '- "web-1"',
-        '+ "web-2"',
+        "  metadata:",
+        "    labels:",
+        "-     helm.sh/chart: web-1",
+        "+     helm.sh/chart: web-2",
     ]
 
 
@@ -415,7 +416,7 @@ def test_markdown_of_a_gate_keeps_a_third_of_the_room_for_diffs() -> None:
         r.GateApp(_app(f"a{n:03}"), "changed", (_change("web", r.GateField("/spec/replicas", "1", f'"{"y" * 200}"')),))
         for n in range(400)
     )
-    findings = tuple(_finding("x" * 400, app=_app(f"a{n:04}")) for n in range(400))
+    findings = tuple(_finding("x" * 400, app=_app(f"a{n:04}"), fingerprint=f"{n:016x}") for n in range(400))
     comment = _render(_report(*findings, gate=r.Gate("main", "b", 400, 0, 0, apps)), "markdown")
     assert len(comment.encode()) <= markdown.LIMIT
     shown = comment.count("```diff")

@@ -104,7 +104,7 @@ def test_a_link_to_standard_output_is_written_through(tmp_path: Path) -> None:
     write_snapshot(tmp_path / "snap")
     for output in ("/dev/stdout", "out.json"):
         ran = run_argolint("check", "--snapshot", "snap", "-o", f"json={output}", cwd=tmp_path)
-        assert json.loads(ran.out)["schema_version"] == "1.1"
+        assert json.loads(ran.out)["schema_version"] == "1.2"
 
 
 @pytest.mark.parametrize(

@@ -336,9 +336,10 @@ def test_an_excerpt_holds_what_means_the_cause() -> None:
     text = "http call failed: AADSTS7000215: Invalid client secret provided. " + "Trace ID: 0 " * 30
     found = sync_error.classify(text)
     assert found is not None
-    assert "AADSTS7000215" in sync_error.excerpt(found.text, found.told)
+    said = sync_error.sentence("SecretStore kv", "its provider refuses it", "", found.text, found.told)
+    assert "AADSTS7000215" in said and len(said.split()) <= 25
     wrapped = "could not do it: " * 20 + "dial tcp: lookup vault: no such host"
-    assert sync_error.excerpt(wrapped, (0, 0)).endswith("no such host")
+    assert "lookup vault: no such host" in sync_error.sentence("SecretStore kv", "it is away", "", wrapped)
 
 
 def test_a_text_of_the_other_stage_is_no_answer() -> None:

@@ -25,7 +25,7 @@ def checked(phase: str) -> tuple[tuple[App, ...], tuple[Finding, ...]]:
     """Every application with its states, and the findings of every rule."""
     t = SnapshotTransport([recording(phase)])
     fleet, findings = in_depth(phase)
-    return tuple(_read(t, app, []) for app in fleet.apps), findings
+    return tuple(_read(t, app, fleet, []) for app in fleet.apps), findings
 
 
 def told(phase: str, app: App) -> Iterator[Finding]:

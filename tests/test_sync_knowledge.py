@@ -79,7 +79,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "properties": dict.fromkeys(("match", "name", "setting"), REGEX),
         },
     },
-    "sync/removed_apis.yaml": {
+    "shared/removed_apis.yaml": {
         "type": "array",
         "items": {
             "type": "object",

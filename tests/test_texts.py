@@ -16,7 +16,7 @@ from argolint.values import knowledge
 
 FIXTURES = Path(__file__).parent / "rules"
 RULES = load_rules()
-DONE = frozenset({"sync"})
+DONE = frozenset({"drift", "health", "nondeterminism", "ownership", "secrets", "sync"})
 """Families whose messages are held to the length. Add yours when it is done."""
 _QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'|\([^()]*\)')
 _COINED = re.compile(r"\b(?:frees|remarks?|would speak|speaks for)\b")

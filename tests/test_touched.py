@@ -18,9 +18,13 @@ from argolint.gate import written as manifests
 from argolint.gate.candidates import Candidate, by_files, candidates, usual_base
 from argolint.gate.change import Change
 from argolint.gate.declared import declared
-from argolint.gate.generated import generated
+from argolint.gate.delta import Delta, Edited
+from argolint.gate.generated import coming, generated, unseen
+from argolint.gate.own_settings import own_settings
 from argolint.gate.sides import without_ended_warnings
+from argolint.gate.touched import Touched
 from argolint.gate.written import edits_of, written
+from argolint.model import ResourceKey
 from argolint.values import same_repository
 
 from .gitops import commit, git
@@ -327,23 +331,23 @@ def test_links_at_and_above_a_folder_are_read_through(clone: Path) -> None:
 
 
 NEW_APP = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: new}\n"
-RENDERED_BY_NOBODY = "argocd/new: a new Application manifest, rendered by nobody yet"
+NOT_RENDERED = "argocd/new: a new Application manifest, not rendered yet"
 SET = NEW_APP.replace("Application", "ApplicationSet")
 
 
 @pytest.mark.parametrize(
     ("files", "links", "notes"),
     [
-        ({"new.yaml": NEW_APP}, {}, [RENDERED_BY_NOBODY]),
-        ({"new.YML": NEW_APP}, {}, [RENDERED_BY_NOBODY]),
+        ({"new.yaml": NEW_APP}, {}, [NOT_RENDERED]),
+        ({"new.YML": NEW_APP}, {}, [NOT_RENDERED]),
         ({"new.md": NEW_APP}, {}, []),
-        ({"k/kustomization.yaml": "resources: [../new]\n", "new": NEW_APP}, {}, [RENDERED_BY_NOBODY]),
-        ({"new.md": NEW_APP}, {"new.yaml": "new.md"}, [RENDERED_BY_NOBODY]),
-        ({"docs/new.md": NEW_APP}, {"d": "docs", "new.yaml": "d/../docs/new.md"}, [RENDERED_BY_NOBODY]),
+        ({"k/kustomization.yaml": "resources: [../new]\n", "new": NEW_APP}, {}, [NOT_RENDERED]),
+        ({"new.md": NEW_APP}, {"new.yaml": "new.md"}, [NOT_RENDERED]),
+        ({"docs/new.md": NEW_APP}, {"d": "docs", "new.yaml": "d/../docs/new.md"}, [NOT_RENDERED]),
         (
             {"docs/new.md": NEW_APP},
             {**{f"a{n}.yaml": "web" for n in range(250)}, "new.yaml": "docs/new.md"},
-            [RENDERED_BY_NOBODY],
+            [NOT_RENDERED],
         ),
         ({}, {"new.yaml": "new.yaml"}, []),
         ({}, {"new.yaml": "/etc/hostname"}, []),
@@ -358,7 +362,7 @@ SET = NEW_APP.replace("Application", "ApplicationSet")
             {"project.yaml": NEW_APP.replace("Application", "AppProject")},
             {},
             [
-                "argocd/new: a new AppProject; what it permits is not held against the Applications of it that stay as they are",
+                "argocd/new: a new AppProject; its Applications are held against the sources and destinations that it permits",
             ],
         ),
         ({"new.yaml": NEW_APP.replace("name: new", "generateName: new-")}, {}, ["Application without a metadata.name"]),
@@ -383,7 +387,7 @@ def test_what_a_known_link_leads_to_is_read_when_it_changes(clone: Path) -> None
     git(clone, "branch", "--force", "main")
     commit(clone, {"docs/new.txt": NEW_APP})
     made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
-    assert made.notes == (RENDERED_BY_NOBODY,)
+    assert made.notes == (NOT_RENDERED,)
 
 
 def test_manifests_that_are_not_in_the_repository_are_not_passed(clone: Path) -> None:
@@ -503,6 +507,77 @@ def test_files_that_an_application_set_makes_applications_of_are_named(generator
         "ApplicationSet argocd/envs makes its Applications of envs/prod/config.json, "
         "and what becomes of them is not known before the merge"
     ][: int(counts)]
+
+
+def made_by(generator: Mapping[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": "envs", "namespace": "argocd"}, "spec": {"generators": [generator]}}
+
+
+@pytest.mark.parametrize("url", ["{{ .url }}", "https://git/team/apps", "ssh://git@ssh.git.example.com/team/apps"])
+def test_a_generator_s_address_counts_however_it_is_spelt(url: str) -> None:
+    one = made_by(
+        {"matrix": {"generators": [{"list": {}}, {"git": {"repoURL": url, "files": [{"path": "**/c.json"}]}}]}}
+    )
+    assert list(generated(replace(fleet(WEB), application_sets=(one,)), ["envs/prod/c.json"], REPO))
+
+
+def test_new_folders_of_a_generator_are_named() -> None:
+    paths = [{"path": "envs/*"}, {"path": "envs/old", "exclude": True}]
+    one = replace(fleet(WEB), application_sets=(made_by({"git": {"repoURL": REPO, "directories": paths}}),))
+    assert list(coming(one, ["envs/new"], REPO)) == [
+        "ApplicationSet argocd/envs: makes a new Application of envs/new, not rendered yet"
+    ]
+    assert list(coming(one, ["docs"], REPO)) == []
+
+
+def test_application_sets_that_are_not_shown_are_said_with_their_applications() -> None:
+    owned = replace(
+        WEB,
+        raw={
+            **WEB.raw,
+            "metadata": {**WEB.raw["metadata"], "ownerReferences": [{"kind": "ApplicationSet", "name": "envs"}]},
+        },
+    )
+    (line,) = unseen(fleet(owned), [owned, WEB])
+    assert line.startswith("argocd/web: made by an ApplicationSet that the account does not see")
+    assert not list(unseen(replace(fleet(owned), application_sets=(made_by({}),)), [owned]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "before", "after", "why"),
+    [
+        ("ConfigMap", "argocd-cm", {"data": {"resource.exclusions": "a", "url": "b"}}, {"data": {"url": "c"}},
+         "the change edits resource.exclusions in argocd-cm, and what that means for Applications is not known here"),
+        ("ConfigMap", "argocd-cm", {"data": {"url": "b"}}, {"data": {"url": "c"}}, ""),
+        ("ConfigMap", "argocd-cmd-params-cm", {}, {"data": {"application.namespaces": "*"}},
+         "the change edits application.namespaces in argocd-cmd-params-cm, and what that means for Applications is not known here"),
+        ("ConfigMap", "settings", {"data": {"resource.exclusions": "a"}}, {}, ""),
+        ("Secret", "prod", {"metadata": {"labels": {"argocd.argoproj.io/secret-type": "cluster"}}}, {},
+         "the change takes the Secret prod from Argo CD, and what becomes of Applications of the cluster of that Secret is not known here"),
+        ("Secret", "prod", {"metadata": {"labels": {"a": "b"}}}, {}, ""),
+    ],
+)  # fmt: skip
+def test_settings_that_count_for_all_applications_are_not_judged(
+    kind: str, name: str, before: Any, after: Any, why: str
+) -> None:
+    key = ResourceKey(IN_CLUSTER, "", kind, "argocd", name)
+    made = (
+        Delta(removed={key: before})
+        if not after
+        else Delta(added={key: after})
+        if not before
+        else Delta(changed={key: Edited(before, after, ())})
+    )
+    touched = Touched("changed", WEB, WEB, made)
+    assert [f.error for f in own_settings([touched], fleet(WEB))] == [why] * bool(why)
+    elsewhere = replace(
+        made,
+        **{
+            part: {key._replace(namespace="other"): v for k, v in getattr(made, part).items()}
+            for part in ("added", "removed", "changed")
+        },
+    )
+    assert not list(own_settings([replace(touched, delta=elsewhere)], fleet(WEB)))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from argolint.reports.formats import Style
 from argolint.reports.formats.text import render
 
 RULES = load_rules()
-TRAFFIC = ("selector-matches-nothing", "port-not-offered", "target-missing", "address-unknown")
+TRAFFIC = ("selector-matches-nothing", "port-not-offered", "target-missing", "address-unknown", "client-shut-out")
 
 
 def _pods(name: str, namespace: str = "shop", **more: Any) -> dict[str, Any]:
@@ -114,6 +114,53 @@ def test_fields_of_any_shape_are_no_crash_and_no_guess() -> None:
     assert [f.message for f in found.findings] == []
 
 
+def _policy(name: str, spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": spec,
+    }
+
+
+def _client(name: str, address: str) -> dict[str, Any]:
+    pods = _pods(name)
+    pods["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "WEB_URL", "value": address}]
+    return pods
+
+
+def test_policies_of_any_shape_are_no_crash_and_shut_out_only_whom_they_shut_out() -> None:
+    long = "x" * 10_000
+    rules: tuple[Any, ...] = (None, 3, {}, [None], [{"from": 3}], [{"from": [{"ipBlock": None}]}], [{"ports": [None]}])
+    specs: list[Any] = [None, [], {"podSelector": None}, {"podSelector": {"matchLabels": {long: long}}}]
+    specs += [{"podSelector": {}, "policyTypes": types} for types in (3, [3], ["egress"], [long])]
+    objects = [_pods("web"), _service("web", {"app": "web"}, {"port": 80}), _client("front", "http://web:80")]
+    for spec in specs:
+        found = _check(_app(*objects, _policy("p", spec)), rules=("client-shut-out",))
+        assert (found.failures, found.findings) == ((), ()), spec
+    for ingress in rules:
+        odd = {"podSelector": {"matchLabels": {"app": "web"}}, "ingress": ingress}
+        found = _check(_app(*objects, _policy("p", odd)), rules=("client-shut-out",))
+        assert found.failures == (), ingress
+    ports: tuple[Any, ...] = ("80", -1, 70_000, True, long, {}, None)
+    for port in ports:
+        shut = {"podSelector": {}, "ingress": [{"ports": [{"port": port}]}]}
+        assert _check(_app(*objects, _policy("p", shut)), rules=("client-shut-out",)).failures == (), port
+
+
+def test_policies_of_an_application_that_goes_or_of_another_cluster_shut_out_no_one() -> None:
+    objects = [_pods("web"), _service("web", {"app": "web"}, {"port": 80}), _client("front", "http://web:80")]
+    deny = _policy("deny", {"podSelector": {}})
+    assert _check(_app(*objects, deny), rules=("client-shut-out",)).findings
+    going = _app(*objects, deny, metadata={"deletionTimestamp": "2026-01-01T11:00:00Z"})
+    assert _check(going, rules=("client-shut-out",)).findings == ()
+    far = {
+        **_app(deny, name="far"),
+        "spec": {"destination": {"server": "https://two.example.com", "namespace": "shop"}},
+    }
+    assert _check(_app(*objects), far, rules=("client-shut-out",)).findings == ()
+
+
 def test_references_do_not_cross_clusters_and_namespaces() -> None:
     other = {
         **_app(_pods("web"), name="far"),
@@ -138,6 +185,28 @@ def test_a_thousand_services_are_looked_up_and_not_compared_each_with_each(monke
     objects = [o for i in range(400) for o in (_pods(f"w{i}"), _service(f"w{i}", {"app": f"w{i}"}, {"port": 80}))]
     assert _check(_app(*objects)).findings == ()
     assert count < 10 * 400
+
+
+def test_a_thousand_clients_are_looked_up_and_not_compared_with_each_policy(monkeypatch: Any) -> None:
+    from argolint_rules.shared import labels
+
+    count = 0
+    matches = labels.Selector.matches
+
+    def counting(self: Any, found: Any) -> bool:
+        nonlocal count
+        count += 1
+        return bool(matches(self, found))
+
+    monkeypatch.setattr(labels.Selector, "matches", counting)
+    objects: list[dict[str, Any]] = []
+    for i in range(300):
+        allowed = [{"from": [{"podSelector": {"matchLabels": {"app": f"c{i}"}}}]}]
+        policy = _policy(f"p{i}", {"podSelector": {"matchLabels": {"app": f"w{i}"}}, "ingress": allowed})
+        service = _service(f"w{i}", {"app": f"w{i}"}, *({"port": n} for n in (80, *range(2000, 2020))))
+        objects += [_pods(f"w{i}"), service, _client(f"c{i}", f"http://w{i}:80"), policy]
+    assert _check(_app(*objects), rules=("client-shut-out",)).findings == ()
+    assert count < 10 * 300
 
 
 def test_the_report_says_first_that_what_is_shown_is_old() -> None:

@@ -248,8 +248,10 @@ def test_duplicates_escapes_and_size_do_not_hide_an_edited_application(clone: Pa
     assert [f["rule"] for f in findings(ran)] == ["ignore-rule-dead"]
     commit(clone, {"z.yaml": APPLICATION.replace("path: web", "path: other")})
     ran = gate("--repo", REPO, "--head", "feature", "--base", "main", "--checkout", ".", "-o", "json")
-    told = "argocd/web: the change holds several manifests of it that differ, of which the first is judged"
-    assert told in json.loads(ran.out)["gate"]["unlisted"]
+    several = (
+        "Application argocd/web: the change holds several manifests of it that differ, and only one of them is judged"
+    )
+    assert (ran.code, [f["error"] for f in json.loads(ran.out)["failures"]]) == (3, [several])
     commit(clone, {"application.yaml": edited + "#" * 32_000_001})
     ran = gate("--repo", REPO, "--head", "feature", "--base", "main", "--checkout", ".", "-o", "json")
     assert ran.code == 3

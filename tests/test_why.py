@@ -136,7 +136,7 @@ def explained(app: str, resource: str = "", pointer: str = "") -> why.Why:
     read, failures = load(t, wanted, fleet, plan, states=True)
     assert failures == ()
     outcome = join([inspect(read, fleet, plan.rules)], plan.rules)
-    return why.explain(read, outcome.findings, why.Asked(resource, pointer))
+    return why.explain(read, fleet, outcome.findings, why.Asked(resource, pointer))
 
 
 def test_a_field_tells_both_sides_the_writer_and_one_reason() -> None:
@@ -220,3 +220,33 @@ def test_the_command_refuses_an_unknown_application(tmp_path: Path) -> None:
     run = CliRunner().invoke(cli, ["why", "no-such-app", "--snapshot", str(path)], standalone_mode=False)
     assert isinstance(run.exception, UsageError)
     assert run.exception.message.startswith("there is no application 'no-such-app' on ")
+
+
+def test_the_order_of_a_sync_is_shown_where_something_stops_in_it() -> None:
+    """Phases and waves with what they apply, and what each waits for; without a wait there is no such section."""
+    path = Path(__file__).parent / "rules" / "sync-deadlock" / "bad-early-hook.yaml"
+    t = testing.FixtureTransport(testing.load_fixture(path).data)
+    fleet, _ = load_fleet(t)
+    plan = Plan(RULES, workers=1, manifests=True)
+    read, _ = load(t, fleet.apps[0], fleet, plan, states=True)
+    found = why.explain(read, fleet, (), why.Asked())
+    assert [(s.phase, s.wave, len(s.objects), s.hooks) for s in found.steps] == [
+        ("PreSync", 0, 1, 1),
+        ("PreSync", 5, 1, 1),
+        ("Sync", 0, 3, 0),
+    ]
+    assert "Job ledger/seed-presync waits" not in str(found.steps)  # its name is made at the time of the sync
+    text = narrative.render(found, STYLE)
+    assert "PreSync wave 0  Job ledger/migrate (1 hook)" in text
+    assert "> Job ledger/migrate waits for ServiceAccount ledger/migrator of wave 0" in text
+    assert json.loads(why.to_json(found))["steps"][2]["objects"][1]["name"] == "database"
+    assert why.explain(read, fleet, (), why.Asked("Secret/database")).steps == ()
+    quiet = {"apps": [{**DATA["apps"][0], "status": {}}]}
+    fleet, _ = load_fleet(testing.FixtureTransport(quiet))
+    assert why.explain(fleet.apps[0], fleet, (), why.Asked()).steps == ()
+
+
+def test_the_order_says_where_the_sync_that_runs_is() -> None:
+    steps = explained("archive").steps
+    assert [(s.phase, s.wave) for s in steps] == [("Sync", 0), ("Sync", 1)]
+    assert steps[0].waits == ("the sync that runs is here: it waits for the healthy state of Service lb",)

@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from argolint_rules.shared import messages
+
 from argolint import plugins
 from argolint.values import knowledge
 
@@ -112,6 +114,7 @@ def _import_all() -> None:
     for name, module in list(sys.modules.items()):
         for file in Path(module.__file__ or "").parent.glob("*.yaml") if name.startswith("argolint_rules.") else ():
             knowledge.load(module.__package__ or "", file.name)
+    list(messages.catalogue().patterns())  # compiled
 
 
 @cache

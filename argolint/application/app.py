@@ -46,6 +46,8 @@ class App:
     observed_at: datetime
     resources: Sequence[Resource] = ()
     tree: Tree = field(default_factory=Tree)
+    unanswered: frozenset[str] = frozenset()
+    """Which of its states the server did not send (managed-resources, resource-tree): what is not there may be all the same."""
     read: bool = False
     evidence: Mapping[Want, Any] = field(default_factory=dict)
     control_plane: str = "argocd"

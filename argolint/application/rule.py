@@ -67,6 +67,8 @@ class Rule:
     causes    values of `Finding.cause`
     rank      who speaks when two findings explain one symptom (`Rank`), see `Finding.explains`
     standing  tells how things stand and not what a change does: the gate does not call it news
+    intent    what it finds is stated on purpose: `fix --write` changes it only where the rule is named
+    pedantic  advice on GitOps itself and no fault: its findings are shown with --pedantic, or when it is selected by name
     """
 
     id: str
@@ -84,6 +86,8 @@ class Rule:
     rank: int = Rank.USUAL
     standing: bool = False
     across: bool = False
+    pedantic: bool = False
+    intent: bool = False
     default_options: Any = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from argolint.cli.given import Given
 from argolint.cli.options import (
     Sectioned,
     fail_options,
+    history_option,
     output_options,
     rule_options,
     run_options,
@@ -30,10 +31,15 @@ from argolint.cli.options import (
 @run_options
 @scale_options
 @state_option
+@history_option
 @timings.option
 @fail_options
 @output_options
 def command(apps: tuple[str, ...], **options: Any) -> int:
-    """Lint applications: all of them, or those named (NAME, NAMESPACE/NAME, globs)."""
+    """Lint applications: all of them, or those named (NAME, NAMESPACE/NAME, globs).
+
+    A check of all of them says what is new since the day before. For that it keeps hashes of findings in the user's cache
+    (~/.cache/argolint), which --no-history turns off.
+    """
     given = Given(**options)
     return common.check(apps, given)

@@ -41,7 +41,7 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
     servers = {server.url for server in new.servers}
     several = any(report.is_of_several(made) for made in reports)
     if {server.url for server in old.servers} != servers and old.servers and servers:
-        click.echo(f"note: {files[0]} is of {_servers(old)}, {files[-1]} of {_servers(new)}", err=True)
+        click.echo(f"argolint: {files[0]} is of {_servers(old)}, {files[-1]} of {_servers(new)}", err=True)
     was, now = _active(old, several), _active(new, several)
     fresh = [f for mark, f in now.items() if mark not in was]
     missing = [f for mark, f in was.items() if mark not in now]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,11 +25,13 @@ from argolint.engine import trusted
 from argolint.engine.config import Config, Loaded
 from argolint.engine.trusted import Trusted
 from argolint.errors import ArgolintError, UsageError
+from argolint.plugins import load_rules
 from argolint.redaction import without_secrets
 from argolint.server.connection import Flags, connect, connection_options, said_by
 from argolint.server.limits import Limits
 from argolint.server.servers_file import Named
 from argolint.server.user import read_settings, settings_file
+from argolint.values.strict_yaml import nearest
 
 _FROM = {
     ParameterSource.COMMANDLINE: "flag",
@@ -41,18 +44,26 @@ _KEYS = {"select": "select", "ignore": "deselect", "fail_on": "fail_on", "output
 
 
 @click.command()
+@click.option(
+    "--check",
+    "only_check",
+    is_flag=True,
+    help="Only say what of the configuration, the baseline and your settings is not read; ask no server.",
+)
 @connection_options
 @servers_options
 @rule_options
 @fail_options
 @output_options
 @click.pass_context
-def command(ctx: click.Context, /, connection: Flags, **options: Any) -> int:
+def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **options: Any) -> int:
     """Check the configuration, and print what is in force and from where: flag, environment, file or default.
 
     A configuration that cannot be used is reported, and what holds without it is printed all the same; the exit code is 2.
     """
     given = Given(**options)
+    if only_check:
+        return _check(given)
     broken: UsageError | None = None
     counts = Trusted(Loaded(Config()))
     try:
@@ -73,7 +84,7 @@ def command(ctx: click.Context, /, connection: Flags, **options: Any) -> int:
     }
     click.echo(f"{'configuration':16} {'not usable, see above' if broken else loaded.file or 'none'}")
     for remark in counts.remarks:
-        click.echo(f"{'note':16} {without_secrets(remark)}")
+        click.echo(f"{'change':16} {without_secrets(remark)}")
     for option, key in _KEYS.items():
         source = _FROM.get(ctx.get_parameter_source(option) or ParameterSource.DEFAULT, "flag")
         if source == "default" and getattr(loaded.config, key):
@@ -97,6 +108,40 @@ def command(ctx: click.Context, /, connection: Flags, **options: Any) -> int:
     rules = sum(run.plan.shown.may_take(c.rule.id, c.rule.family) for c in run.plan.rules)
     click.echo(f"All {len(run.plan.rules)} rules run; findings of {rules} are shown.")
     return 2 if broken else 0
+
+
+def _check(given: Given) -> int:
+    """Each thing that this argolint does not read, such as a rule that an earlier one had; 2 if there is one."""
+    problems: list[tuple[str, str]] = []
+    counts = Trusted(Loaded(Config()))
+    with _noted(problems):
+        counts = trusted.read(given.named)
+        prepare(given, counts=counts)
+    with _noted(problems):
+        read_settings(os.environ, Path.home())
+    known = load_rules()
+    gone = Counter(a.rule for a in (counts.baseline.findings if counts.baseline else ()) if a.rule not in known)
+    for rule, number in sorted(gone.items()):
+        of = f"{number} finding{'s' * (number > 1)}"
+        problems.append(
+            (
+                f"the baseline accepts {of} of {rule!r}, a rule that this argolint does not have{nearest(rule, known)}",
+                "write it again: `argolint baseline -o FILE`",
+            )
+        )
+    for message, hint in problems:
+        report(f"argolint: {message}\n" + (f"  → {hint}\n" if hint else ""))
+    if not problems:
+        click.echo(f"{counts.loaded.file or 'no configuration'}: all of it is read")
+    return 2 if problems else 0
+
+
+@contextlib.contextmanager
+def _noted(problems: list[tuple[str, str]]) -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        problems.append((error.message, error.hint))
 
 
 def _limits(environ: Mapping[str, str], home: Path) -> Iterator[str]:

@@ -11,6 +11,7 @@ import click
 
 from argolint.application.rule import Rule
 from argolint.cli.complete import pages
+from argolint.cli.options import color_options
 from argolint.errors import UsageError
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import paint, wrapped
@@ -25,7 +26,7 @@ _HEADING = re.compile(r"(What it finds|Why it hurts|How to fix|Example|Examples|
     is_flag=True,
     help="What argolint needs in Argo CD, and how to make its token; with openreports, extension or deep-link: what that needs.",
 )
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+@color_options
 def command(what: str | None, color: str, *, setup: bool) -> None:
     """Show a rule's page: what it finds, why it hurts, how to fix it. Or the rules of a family, or those that speak of a condition."""
     if setup:
@@ -59,7 +60,7 @@ def _page(what: str, style: Style, rules: Mapping[str, Rule]) -> Iterator[str]:
     word = re.compile(rf"\b{re.escape(what)}\b")
     speaking = [r for r in rules.values() if word.search(r.doc)] if re.fullmatch(r"[A-Z]\w{3,}", what) else []
     if speaking:
-        return _list(f"{what}: rules that speak of it", speaking, style)
+        return _list(f"{what}: rules about it", speaking, style)
     known = [*rules, *{r.family for r in rules.values()}]
     close = difflib.get_close_matches(name, known, 1)
     raise UsageError(
@@ -81,7 +82,8 @@ def _rule(rule: Rule, cause: str, style: Style) -> Iterator[str]:
         told = f"its causes: {', '.join(rule.causes)}" if rule.causes else "it has none"
         raise UsageError(f"rule {rule.id} has no cause {cause!r}", told)
     page = inspect.cleandoc(rule.doc)
-    yield paint(f"{rule.id} ({rule.family}, {rule.severity})", style, bold=True)
+    asked = ", shown with --pedantic" if rule.pedantic else ""
+    yield paint(f"{rule.id} ({rule.family}, {rule.severity}{asked})", style, bold=True)
     yield from _paragraphs(_only(page, cause) if cause else page, style)
     if rule.causes and not cause:
         yield ""

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import msgspec
 
+from argolint.cli import fix_opening as opening
 from argolint.cli import fix_text as told
 from argolint.cli import session as common
 from argolint.cli.connecting import read_lists
@@ -22,15 +23,18 @@ from argolint.engine.servers import Read
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
+from argolint.fixes.anchors import holds_secret
 from argolint.fixes.placement import Outcome
 from argolint.fixes.site import Choice, Site
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.plugins import load_rules
 from argolint.redaction import PRINTED
 from argolint.reports import document as report
+from argolint.reports.causes import with_causes, worst_first
 from argolint.reports.document import Report, ReportedApp, ReportedResource
 from argolint.reports.formats import Style, server_name, with_server_names
 from argolint.reports.formats.edits import as_text, steps_before
+from argolint.reports.formats.fixes import MASKED, is_masked
 from argolint.server import api as argocd
 from argolint.sources import branches, checkout
 from argolint.sources.checkout import Checkout, Committed
@@ -73,6 +77,13 @@ from argolint.values.decoding import json_value
     metavar="NAME",
     help="With --write: commit to this new branch, one commit a cause, and leave work tree and current branch alone.",
 )
+@click.option(
+    "--pull-request",
+    "page",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --branch: where the pull request's title and text are written [default: next to Git's own files].",
+)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @source_options
 @selection_options
@@ -89,12 +100,14 @@ def command(
     force: bool,
     unverified: tuple[str, ...],
     branch: str | None,
+    page: Path | None,
     output: str,
     **options: Any,
 ) -> int:
     """Print the fix of each finding, or write it into checkouts of the repositories with --write.
 
-    What is written is verified or safe, unless --unverified says otherwise. APP is NAME or NAMESPACE/NAME and may hold globs. Exit
+    What is written mends errors and warnings and is verified or safe, unless --unverified says otherwise. What only informs, and what
+    someone has stated on purpose (a suspended CronJob), is changed when --select names its rule. APP is NAME or NAMESPACE/NAME and may hold globs. Exit
     codes: 0 all that has a place was placed, 1 a file did not take its fix, lacks its place, or a fix is not verified, 2 cannot start.
     """
     given = Given(**options)
@@ -102,14 +115,18 @@ def command(
         raise UsageError(
             "--dry-run, --force, --unverified and --branch belong to --write", "name a checkout: --write DIR"
         )
+    if page and not branch:
+        raise UsageError("--pull-request belongs to --branch", "name the branch: --branch NAME")
+    opening.require_free(page)
     if force and branch:
         raise UsageError("--branch commits on top of what is committed", "leave out --force")
     if given.shard:
         raise UsageError("fixes are made from whole reports", "leave out --shard")
     opened = checkout.open_checkouts(targets)
     checkouts: tuple[Checkout, ...] = branches.at_head(opened, branch) if branch else opened
+    opened_by: list[opening.Opening] = []
     made, site = _read(saved, apps, given, checkouts)
-    findings = [f for f in made.findings if f.suppressed is None]
+    findings = worst_first(with_causes(made))
     choices = [
         Choice(f, f.fixes[alternative - 1], alternative)
         for f in findings
@@ -124,10 +141,15 @@ def command(
     if not checkouts:
         _print(choices, len(findings), style, output)
         return 0
-    allowed.require_known(unverified, choices, load_rules())
+    rules = load_rules()
+    allowed.require_known(unverified, choices, rules)
+    asked = {word for group in given.select for word in group.replace(",", " ").split()}
+    named = {*asked, *unverified, *(c.finding.rule for c in choices if allowed.is_named(c, unverified))}
+    left, choices = allowed.left_alone(choices, rules, named, infos="info" in (given.min_severity, *asked))
     held, wanted = allowed.split(choices, unverified)
     if branch:
         outcomes, texts = _committed(wanted, site, branch, dry_run=dry_run)
+        opened_by = [] if dry_run else list(_opening(outcomes, branch, page))
     else:
         arranged = edit.arrange(wanted, site, dirty=force)
         outcomes, texts = arranged.outcomes, arranged.texts
@@ -136,13 +158,20 @@ def command(
     all_told = [
         *(told.Told(told.group_of(o), o, len(checkouts) > 1) for o in outcomes),
         *(_held_back(o) for o in edit.arrange(held, site, dirty=True).outcomes),
+        *(told.Told("left", Outcome(c, why=why, todo=f"--select {c.finding.rule}")) for c, why in left),
     ]
     if dry_run and output == "text":
         click.echo("".join(_diffs(texts, checkouts)), nl=False)
     if output == "json":
-        click.echo(told.as_json(all_told, findings=len(findings), written=not dry_run, branch=branch or ""), nl=False)
+        made_of = {"pull_requests": [one.as_json() for one in opened_by]} if branch else {}
+        click.echo(
+            told.as_json(all_told, findings=len(findings), written=not dry_run, branch=branch or "", more=made_of),
+            nl=False,
+        )
     else:
         click.echo(told.text(all_told, style), nl=False, err=dry_run)
+        for one in opened_by:
+            click.echo("\n".join(("", *one.lines())))
     click.echo(_summary(outcomes, len(texts), len(findings), dry_run=dry_run, branch=branch), err=True)
     return int(any(t.outcome.refused or t.group == "unverified" for t in all_told))
 
@@ -215,9 +244,12 @@ def _printed(choice: Choice, style: Style) -> Iterator[str]:
     yield f"{click.style(finding.rule, bold=style.color or None)}  {told.subject(finding)}"
     yield f"  {plain(finding.message)}"
     yield f"  fix {choice.number} of {len(finding.fixes)}: {plain(fix.title)}{f' [{plain(fix.where)}]' if fix.where else ''}"
+    yield from (f"    {line}" for line in told.doubts(fix))
+    if is_masked(fix):
+        yield f"    by hand: {MASKED}"
+        return
     yield from (f"      first: {line}" for line in steps_before(fix))
     yield from (f"      {line}" for line in as_text(fix.edit).splitlines())
-    yield from (f"    {line}" for line in told.doubts(fix))
 
 
 def _held_back(outcome: Outcome) -> told.Told:
@@ -256,6 +288,17 @@ def _committed(
     return tuple(outcomes), before
 
 
+def _opening(outcomes: Sequence[Outcome], branch: str, page: Path | None) -> Iterator[opening.Opening]:
+    """For each checkout that got commits: its pull request's text, written, and the commands that open it."""
+    placed = [o for o in outcomes if not o.why]
+    changed = sorted({where.root: where for o in placed for where, _ in o.files}.values(), key=lambda c: c.root)
+    for where in changed:
+        mine = [o for o in placed if any(c == where for c, _ in o.files)]
+        file = page.with_stem(f"{page.stem}-{where.root.name}") if page and len(changed) > 1 else page
+        written = opening.write(file, opening.page(mine), where)
+        yield opening.Opening(where, branch, where.git.current_branch() or "main", written)
+
+
 def _counted(chosen: int, findings: int) -> str:
     return f"{chosen} of {findings} findings have such a fix"
 
@@ -284,7 +327,6 @@ def _diffs(changed: Mapping[tuple[Checkout, str], str], checkouts: Sequence[Chec
 
 def _holds_secret(text: str) -> bool:
     try:
-        kinds = [d.data.get("kind") for d in documents(text) if isinstance(d.data, Mapping)]
+        return holds_secret(documents(text))
     except EditError:
         return True
-    return "Secret" in kinds or "List" in kinds

@@ -16,14 +16,16 @@ from argolint.reports import document as report
 from argolint.reports.document import ReportedFinding, ReportedFix
 from argolint.reports.formats import Style, app_name, resource_name
 from argolint.reports.formats.edits import as_text, steps_before, told_effects
+from argolint.reports.formats.fixes import MASKED, is_masked, why_untried
 from argolint.values import plain, shorten
 
-Group = Literal["placed", "by_hand", "commands", "unverified"]
+Group = Literal["placed", "by_hand", "commands", "unverified", "left"]
 _TITLES: Mapping[Group, str] = {
     "placed": "Placed",
     "by_hand": "By hand",
     "commands": "Commands to run",
     "unverified": "Not verified, so not written (--unverified adds them: all, or by rule or fingerprint)",
+    "left": "Left as it is",
 }
 SCHEMA_VERSION = "1.0"
 _SUBJECT = 72
@@ -42,7 +44,8 @@ def group_of(outcome: Outcome) -> Group:
     """Where an outcome of placing belongs."""
     if not outcome.why:
         return "placed"
-    return "commands" if outcome.choice.fix.edit.kind == "command" else "by_hand"
+    command = outcome.choice.fix.edit.kind == "command" and not is_masked(outcome.choice.fix)
+    return "commands" if command else "by_hand"
 
 
 def text(told: Sequence[Told], style: Style) -> str:
@@ -64,10 +67,12 @@ def _lines(told: Told) -> Iterator[str]:
         files = ", ".join(str(where.root / file) if told.many else file for where, file in outcome.files)
         yield f"      → {plain(files)}"
         yield from (f"      first, before it is synced: {line}" for line in steps_before(fix))
-        yield from (f"      {line}" for line in (*doubts(fix), *(f"note: {plain(n)}" for n in outcome.notes)))
+        yield from (f"      {line}" for line in (*doubts(fix), *(plain(n) for n in outcome.notes)))
     elif told.group == "commands":
         yield from (f"      {line}" for line in as_text(fix.edit).splitlines())
-    elif told.group == "by_hand":
+    elif told.group == "by_hand" and is_masked(fix):
+        yield f"      {MASKED}"
+    elif told.group in ("by_hand", "left"):
         yield f"      {plain(outcome.why)} → {plain(outcome.todo)}"
     else:
         yield from (f"      {line}" for line in (*doubts(fix), *([plain(outcome.todo)] if outcome.todo else [])))
@@ -84,15 +89,17 @@ def doubts(fix: ReportedFix) -> Iterator[str]:
     if fix.verified:
         how = "two renders with it no longer differ" if fix.proof == "rendered-twice" else "replayed in memory"
         yield f"verified: {how}, the finding is gone"
-    elif fix.unverified:
-        yield f"not verified: {plain(fix.unverified)}"
+    elif untried := why_untried(fix):
+        yield f"not tried: {plain(untried)}"
     if fix.effects:
         yield f"effects: {told_effects(fix)}"
     if fix.caveat:
         yield f"caveat: {plain(fix.caveat)}"
 
 
-def as_json(told: Iterable[Told], *, findings: int, written: bool, branch: str = "") -> str:
+def as_json(
+    told: Iterable[Told], *, findings: int, written: bool, branch: str = "", more: Mapping[str, Any] | None = None
+) -> str:
     """One document with a list for each group."""
     groups: dict[str, list[dict[str, Any]]] = {group: [] for group in _TITLES}
     for one in told:
@@ -103,6 +110,7 @@ def as_json(told: Iterable[Told], *, findings: int, written: bool, branch: str =
         "findings": findings,
         "written": written,
         "branch": branch or None,
+        **(more or {}),
         **groups,
     }
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"

@@ -34,12 +34,14 @@ from argolint.gate import Git
 from argolint.gate import files as files_of
 from argolint.gate.patience import USUAL_S, Patience
 from argolint.gate.several import judge_all
+from argolint.gate.taken_back import change_first
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
 from argolint.model.results import ServerRead
 from argolint.model.stats import Stats
 from argolint.redaction import without_secrets
 from argolint.reports import assemble, formats
 from argolint.reports import document as report
+from argolint.reports.causes import worst_first
 from argolint.reports.formats import app_name, markdown, resource_name, subject_of, with_server_names
 from argolint.sources.checkout import Checkout, Committed
 from argolint.sources.git import has_repository
@@ -196,7 +198,7 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
     told = gate.gate_report(verdict, change)
     judged = msgspec.structs.replace(built, gate=told)
     fails = _fails(judged, run.fail_on, allow_incomplete=run.allow_incomplete)
-    made = msgspec.structs.replace(judged, gate=msgspec.structs.replace(told, fails=fails))
+    made = change_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(told, fails=fails)))
     if files:
         return common.publish(_in_files(made, verdict, held), run)
     return common.publish(_anchored(made, verdict, change), run)
@@ -225,8 +227,8 @@ def _fails(made: report.Report, fail_on: str, *, allow_incomplete: bool) -> str:
         more = f", and {len(made.failures) - 1} more" if made.failures[1:] else ""
         return f"not everything could be judged ({about}{first.error}{more})"
     bad = SEVERITIES[SEVERITIES.index(cast(Severity, fail_on)) :]
-    blocking = [f for f in made.findings if f.suppressed is None and f.severity in bad]
-    worst = max(blocking, key=lambda f: SEVERITIES.index(f.severity))
+    blocking = [f for f in worst_first(made) if f.severity in bad]
+    worst = blocking[0]
     what = resource_name(worst.resource) if worst.resource else "the application"
     touched = {a.app for a in made.gate.apps} if made.gate else set()
     party = next((r.app for r in worst.related if r.app in touched), None) if worst.app not in touched else None

@@ -47,6 +47,7 @@ class Given:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     min_severity: Severity | None = None
+    pedantic: bool = False
     config_file: str | None = None
     trusted_config: str | None = None
     baseline: str | None = None
@@ -65,6 +66,7 @@ class Given:
     worker_token: str | None = None
     timings: bool = False
     state: Path | None = None
+    no_history: bool = False
 
     head: str | None = None
     base: str | None = None

@@ -13,33 +13,37 @@ import click
 from argolint import __version__
 from argolint.errors import ArgolintError
 
-# name: (module, what it does). The short texts stand here so that `argolint --help` imports no command.
+# name: (module, what it does), in an order of use. The short texts stand here so that `argolint --help` imports no command.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("argolint.cli.check", "Lint applications."),
-    "demo": ("argolint.cli.demo", "Check a recorded Argo CD; no server needed."),
+    "why": ("argolint.cli.why", "Explain one application, object or field: Git, live, writer, way out."),
     "fix": ("argolint.cli.fix", "Print fixes, or write them into Git checkouts."),
-    "snapshot": ("argolint.cli.snapshot", "Save what a check reads, for offline use."),
-    "gate": ("argolint.cli.gate", "Say what a change brings, before it is merged."),
-    "comment": ("argolint.cli.comment", "Put a Markdown report on the pull request."),
-    "merge": ("argolint.cli.merge", "Join shards into one report."),
-    "init": ("argolint.cli.init", "Write a configuration, a baseline and a CI file."),
-    "baseline": ("argolint.cli.baseline", "Accept today's findings."),
-    "compare": ("argolint.cli.compare", "Two reports: new, gone, unchanged."),
-    "config": ("argolint.cli.config", "Print what is in force and from where."),
-    "report": ("argolint.cli.report", "Turn saved reports into any format."),
-    "rules": ("argolint.cli.rules", "List the rules."),
-    "why": ("argolint.cli.why", "Explain one application, object or field."),
-    "serve": ("argolint.cli.serve", "Check again and again, and serve metrics and reports."),
+    "watch-fix": ("argolint.cli.watch_fix", "Wait until what was fixed is gone on the server."),
+    "forecast": ("argolint.cli.forecast", "Say what an upgrade, a deletion or a move would do."),
     "owners": ("argolint.cli.owners", "Say who owns an object, and who else claims it."),
     "explain": ("argolint.cli.explain", "Show a rule's page."),
+    "rules": ("argolint.cli.rules", "List the rules."),
+    "demo": ("argolint.cli.demo", "Check a recorded Argo CD; no server needed."),
+    "gate": ("argolint.cli.gate", "Say what a change brings, before it is merged."),
+    "comment": ("argolint.cli.comment", "Put a Markdown report on the pull request."),
+    "init": ("argolint.cli.init", "Write a configuration, a baseline and a CI file."),
+    "config": ("argolint.cli.config", "Print what is in force and from where."),
+    "baseline": ("argolint.cli.baseline", "Accept today's findings."),
+    "compare": ("argolint.cli.compare", "Two reports: new, gone, unchanged."),
+    "report": ("argolint.cli.report", "Turn saved reports into any format."),
+    "snapshot": ("argolint.cli.snapshot", "Save what a check reads, for offline use."),
+    "merge": ("argolint.cli.merge", "Join shards into one report."),
+    "serve": ("argolint.cli.serve", "Check again and again, and serve metrics and reports."),
     "extension": ("argolint.cli.extension", "Print the extension of Argo CD's UI."),
     "mcp": ("argolint.cli.mcp", "Tools for agents, over the Model Context Protocol."),
     "publish": ("argolint.cli.publish", "Write a report to a cluster, as OpenReports."),
     "schema": ("argolint.cli.schema", "Print a JSON Schema."),
+    "completion": ("argolint.cli.completion", "Print the completion script of a shell."),
+    "version": ("argolint.cli.version", "Print the versions of argolint, rules and Python."),
 }
 
 
-_COMPLETING = "_ARGOLINT_COMPLETE"
+COMPLETING = "_ARGOLINT_COMPLETE"
 """The variable by which a shell asks click for completions."""
 
 
@@ -76,7 +80,8 @@ def cli() -> None:
     \b
     argolint demo                 see it work, no server needed
     argolint check                lint every application of the server you are logged in to
-    argolint check team/web -v    one application, with evidence and every fix
+    argolint why team/web         one application: from Git to the cluster, what is wrong, and the way out
+    argolint check team/web -v    its findings with evidence and every fix
     argolint explain RULE         why it matters and what to do
 
     Exit codes: 0 nothing at or above --fail-on, 1 such findings, 2 cannot start, 3 incomplete.
@@ -97,7 +102,7 @@ def command_line() -> int:
         report(shown.getvalue())
         return 2
     except SystemExit as done:
-        if _COMPLETING not in os.environ:
+        if COMPLETING not in os.environ:
             raise
         return done.code if isinstance(done.code, int) else 0  # how click ends when a shell asks for completions
     except click.Abort as abort:  # click's word for Ctrl-C, and for the end of a file

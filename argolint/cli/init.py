@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import click
 
 import argolint
+from argolint import ACTION, DOCS, PUBLISHED
 from argolint.cli import session as common
 from argolint.cli.given import Given
 from argolint.cli.options import look_options, source_options
@@ -16,23 +19,34 @@ from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.engine.config import DEFAULT_FILE, find
 from argolint.errors import UsageError
+from argolint.host.installed import Origin, origin
 from argolint.reports import formats as reporters
 from argolint.reports.baseline import baseline_of
 from argolint.sources.files import own_path
 from argolint.suppression.baseline import baseline_text
 
+_USES = re.compile(rf"(uses: ){re.escape(ACTION)}@\S+.*")
+_PACKAGE = re.compile(r"    # ARGOLINT_PACKAGE: .*")
 _BASELINE = Path("argolint-baseline.json")
 _CI = {
     "github": ("github-workflow.yml", Path(".github/workflows/argolint.yml")),
     "gitlab": ("gitlab-ci.yml", Path("argolint.gitlab-ci.yml")),
 }
-_CONFIGURATION = """\
+_SCHEMA = f"{DOCS.replace('/blob/', '/raw/')}schema/config-1.json"
+_EDITORS = (
+    f"# yaml-language-server: $schema={_SCHEMA}"
+    if PUBLISHED
+    else "# Editors learn the keys from `argolint schema config >FILE` and a first line `# yaml-language-server: $schema=FILE`."
+)
+_CONFIGURATION = f"""\
+{_EDITORS}
 # What argolint shows of this repository's applications. `argolint config` checks it and says what is in force.
 # Where to connect and with what token is not said here: pass --server, set ARGOCD_SERVER, or log in with `argocd login`.
 
 # Which findings are shown, by rule, family or severity. All rules run and explain, whatever is shown.
 # select: [ownership, nondeterminism, secrets]
-# deselect: [floating-revision]
+# deselect: [external-secret-hot-interval]
+# pedantic: true  # also advice on GitOps itself, such as floating-revision
 
 # The least severity that ends a run with exit code 1: error, warning, info or never.
 # fail-on: error
@@ -42,7 +56,7 @@ _CONFIGURATION = """\
 
 # Another severity for a rule, and its own options (`argolint explain RULE` lists them).
 # rules:
-#   live-edit: {severity: error}
+#   live-edit: {{severity: error}}
 
 # Findings that are not shown, each with a reason and perhaps an end.
 # ignore:
@@ -85,8 +99,11 @@ def command(ci: str | None, *, accept: bool, **options: Any) -> int:
         name, file = _CI[ci]
         own_path(file)
         file.parent.mkdir(parents=True, exist_ok=True)
-        _write(file, _template(name))
+        came = origin(argolint.__version__)
+        _write(file, filled(_template(name), came))
         click.echo(f"{file}: name your server in it, and give it the token as a secret")
+        for line in _to_fill_in(ci, came):
+            click.echo(f"{file}: {line}")
     click.echo(_NEXT, nl=False)
     return 0
 
@@ -111,6 +128,21 @@ def _write(file: Path, text: str) -> None:
         return
     reporters.put(file, text)
     click.echo(f"{file}: written")
+
+
+def filled(template: str, came: Origin) -> str:
+    """The template with the argolint that runs in it, wherever it says what to fetch."""
+    uses = f"{came.action} # argolint {came.version}" if came.commit else came.action
+    made = _USES.sub(lambda found: f"{found[1]}{uses}", template)
+    return _PACKAGE.sub(f'    ARGOLINT_PACKAGE: "{came.requirement}"', made) if came.requirement else made
+
+
+def _to_fill_in(ci: str, came: Origin) -> Iterator[str]:
+    """What a person has to put in, since this argolint does not know a place that others can fetch it from."""
+    if ci == "github" and not came.can_be_fetched:
+        yield f"`uses: {came.action}` names no place yet: put in OWNER/REPOSITORY of the argolint that you trust and a full commit id"
+    if ci == "gitlab" and not came.requirement:
+        yield "set the variable ARGOLINT_PACKAGE to git+https://HOST/PATH@COMMIT, with the full commit id, or to a wheel"
 
 
 def _template(name: str) -> str:

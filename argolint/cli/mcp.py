@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from argolint.errors import UsageError
+from argolint.host.installed import for_extra
 
 
 @click.command()
@@ -21,7 +22,9 @@ def command(
     *,
     all_contexts: bool,
 ) -> int:
-    """Offer findings to an agent over the Model Context Protocol, on standard input and output (`pip install argolint[mcp]`).
+    """Offer findings to an agent over the Model Context Protocol, on standard input and output.
+
+    It needs the package mcp next to argolint.
 
     Five read-only tools: list_findings, get_finding, why, owners, explain_rule. The server and its token come from the environment or a login,
     as for every command. No answer is larger than 20 kB.
@@ -29,7 +32,7 @@ def command(
     try:
         import mcp.server  # noqa: F401  # an extra
     except ImportError:
-        raise UsageError("the package mcp is not installed", "pip install 'argolint[mcp]'") from None
+        raise UsageError("the package mcp is not installed", for_extra("mcp")) from None
     from argolint.serve.agent_tools import serve
 
     source = [word for path in snapshots for word in ("--snapshot", path)]

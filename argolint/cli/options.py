@@ -42,9 +42,27 @@ def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     return apply
 
 
+def _take_knowledge(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
+    """Before anything is loaded that rests on what is known."""
+    if value is not None and not ctx.resilient_parsing:
+        from argolint.cli.knowledge import take
+
+        take(value)
+
+
 source_options = options(
     connection_options,
     servers_options,
+    click.option(
+        "--knowledge",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        envvar="ARGOLINT_KNOWLEDGE",
+        is_eager=True,
+        expose_value=False,
+        callback=_take_knowledge,
+        help="Take what is known of charts, versions and messages from this later pack.",
+    ),
     click.option(
         "--snapshot",
         "snapshots",
@@ -122,6 +140,12 @@ rule_options = options(
         type=click.Choice(list(reversed(SEVERITIES))),
         envvar="ARGOLINT_MIN_SEVERITY",
         help="Show only findings that are at least this severe.",
+    ),
+    click.option(
+        "--pedantic",
+        is_flag=True,
+        envvar="ARGOLINT_PEDANTIC",
+        help="Also show advice on GitOps itself, such as floating-revision (or name such a rule with --select).",
     ),
 )
 
@@ -222,10 +246,49 @@ fail_options = options(
 )
 
 
+_NO_COLOR = "argolint.no-color"
+
+
+def _without(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.meta[_NO_COLOR] = value
+
+
+def _color(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    return "never" if ctx.meta.get(_NO_COLOR) else value
+
+
+color_options = options(
+    click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        show_default=True,
+        callback=_color,
+        help="Colours; NO_COLOR and FORCE_COLOR count too.",
+    ),
+    click.option(
+        "--no-color",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_without,
+        help="The same as --color never.",
+    ),
+)
+
+
 look_options = options(
-    click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True),
+    color_options,
     click.option("-q", "--quiet", is_flag=True, help="Only the summary line; no progress."),
     click.option("-v", "--verbose", is_flag=True, help="Evidence, every fix, related objects."),
+)
+
+
+history_option = click.option(
+    "--no-history",
+    is_flag=True,
+    envvar="ARGOLINT_NO_HISTORY",
+    help="Keep nothing in the user's cache, and do not tell what is new since the checks before. So it is where CI=true.",
 )
 
 
@@ -244,7 +307,7 @@ output_options = options(
     click.option(
         "--group-by",
         type=click.Choice(["cause", "rule", "app", "project"]),
-        help="How the text report is ordered [default: by application, above 30 findings by cause].",
+        help="How the text report is grouped [default: by cause, as many as a screen holds].",
     ),
     click.option("--statistics", is_flag=True, help="Show counts by rule in place of findings."),
     look_options,
@@ -267,7 +330,7 @@ _SECTIONS: Mapping[str, frozenset[str]] = {
     "How it is looked at": _names(run_options) - {"workers", "shard"},
     "Who looks": _names(workers_option) | _names(scale_options) | {"shard"},
     "How it ends": _names(fail_options),
-    "How it is shown": _names(output_options) | _names(state_option) | {"timings"},
+    "How it is shown": _names(output_options) | _names(state_option) | _names(history_option) | {"timings", "no_color"},
 }
 
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from argolint.application.fleet import Fleet
 from argolint.cli.connecting import read_lists
 from argolint.cli.given import Given
 from argolint.cli.options import source_options
 from argolint.cli.reading import places, unread_note
 from argolint.engine.crossings import Member, clusters
+from argolint.engine.servers import Read
 from argolint.errors import UsageError
 from argolint.host.plain_text import harmless
 from argolint.model import UNREAD
 from argolint.redaction import without_secrets
 from argolint.reports import formats as reporters
-from argolint.reports.ownership import diagrams, fleet, graph, svg, text
+from argolint.reports.ownership import diagrams, fleet, graph, made, svg, text
 
 _FORMATS = ("text", "json", "mermaid", "dot", "svg")
 _MOST = {"mermaid": diagrams.MERMAID_NODES, "dot": 40, "svg": 40}
@@ -37,20 +39,25 @@ def command(wanted: str, output: str, **options: Any) -> int:
 
     \b
     argolint owners                           every object that two Applications claim
-    argolint owners deployment/prod/web       one object
+    argolint owners deploy/prod/web           one object; kinds as kubectl takes them (cm, svc, es, ...)
+    argolint owners secret/prod/db            also of what an operator or a controller made: a Pod, a Secret
     argolint owners 'ingress/*'               where Ingresses are deployed, and by whom
     argolint owners -o svg=conflicts.svg      a small picture of each conflict
 
-    One list of the Applications tells it; no manifest is read.
+    One list of the Applications tells it; no manifest is read. For an object that is in no list, their resource trees are read.
     """
     given = Given(**options)
     form, named, file = output.partition("=")
     if form not in _FORMATS or (named and not file):
         raise UsageError(f"-o {output}: there is no such format", f"-o FORMAT[=FILE], formats: {', '.join(_FORMATS)}")
     target = Path(file) if file else None
+    asked = fleet.parse_wanted(wanted) if wanted else None
     read, failures, remarks = read_lists(replace(given, workers=1))
     servers = {one.source.name: without_secrets(one.fleet.server) for one in read}
-    parts = [(one.fleet, fleet.matching(one.fleet, wanted) if wanted else fleet.contested(one.fleet)) for one in read]
+    parts = [(one.fleet, fleet.matching(one.fleet, asked) if asked else fleet.contested(one.fleet)) for one in read]
+    unread = 0
+    if asked and asked.is_one and not any(found for _, found in parts):
+        parts, unread = _made(read, asked)
     held = parts[0][1]
     if "" not in servers:
         common, _ = clusters([Member(one.source.name, one.fleet, one.source.aliases) for one in read])
@@ -60,7 +67,9 @@ def command(wanted: str, output: str, **options: Any) -> int:
         raise UsageError(
             f"no Application of {places(name or url for name, url in servers.items())} lists {wanted}, or the account may not see it"
             + unread_note(failure.server for failure in failures if failure.stage in UNREAD),
-            "children that no manifest names, such as Pods, are in no list; `argolint why APP KIND/NAME` looks at one",
+            f"the trees of {unread} Applications could not be read; name its namespace: KIND/NAMESPACE/NAME"
+            if unread
+            else "check kind and name; KIND/NAMESPACE/NAME, and * stands for any text",
         )
     reporters.put(target, harmless(_rendered(held, form, servers)))
     if not held:
@@ -71,6 +80,16 @@ def command(wanted: str, output: str, **options: Any) -> int:
         where = f"{failure.server}: " if failure.server else ""
         click.echo(without_secrets(f"not looked at: {where}{failure.stage}: {failure.error}"), err=True)
     return 3 if failures else 0
+
+
+def _made(read: Sequence[Read], wanted: fleet.Wanted) -> tuple[list[tuple[Fleet, tuple[graph.Held, ...]]], int]:
+    """What the trees tell of an object that no Application lists, and how many trees could not be read."""
+    parts, unread = [], 0
+    for one in read:
+        found, missing = made.made(one.transport, one.fleet, wanted)
+        parts.append((one.fleet, found))
+        unread += missing
+    return parts, unread
 
 
 def _rendered(held: tuple[graph.Held, ...], form: str, servers: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from argolint.cli.given import Given
+from argolint.cli.knowledge import take_settings
 from argolint.cli.selection import Selection, chosen, parse_shard
 from argolint.engine import config, trusted
 from argolint.engine.plan import Chosen, Plan
@@ -73,12 +74,19 @@ def prepare(given: Given, names: Sequence[str] = (), counts: Trusted | None = No
     """Read the configuration (unless given) and choose rules and outputs. UsageError tells the first thing that is wrong."""
     from argolint.plugins import load_rules, providers
 
+    take_settings()
     counts = trusted.read(given.named) if counts is None else counts
     loaded = counts.loaded
     known = load_rules()
     config.check_rules(loaded, known, providers())
     wanted = loaded.config
-    shown = chosen(known, given.select or wanted.select, given.ignore or wanted.deselect, given.min_severity)
+    shown = chosen(
+        known,
+        given.select or wanted.select,
+        given.ignore or wanted.deselect,
+        given.min_severity,
+        pedantic=given.pedantic or wanted.pedantic,
+    )
     rules = []
     for rule in known.values():
         own = wanted.rules.get(rule.id, config.RuleSettings())

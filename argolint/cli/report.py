@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import click
 from argolint.cli.given import Given
 from argolint.cli.options import output_options
 from argolint.engine import config
+from argolint.errors import UsageError
 from argolint.reports import document, trend
 from argolint.reports import formats as reporters
 
@@ -31,13 +33,36 @@ def command(saved: tuple[Path, ...], config_file: Path | None, **options: Any) -
     \b
     argolint check -o json=today.json
     argolint report today.json -o html=report.html -o markdown
+    argolint check -o json | argolint report - -o html=report.html
     argolint report monday.json tuesday.json today.json -o html=week.html
 
-    Of several, the newest is written, and each finding says since when it is there. Exit code 0, whatever was found.
+    - is standard input. Of several, the newest is written, and each finding says since when it is there. Exit code 0, whatever was found.
     """
     given = Given(**options)
     outputs = reporters.parse_outputs(given.outputs)
     style = replace(given.style, metrics=config.load(config_file).config.metrics)
-    made = trend.joined([(str(file), document.read(file)) for file in saved])
+    if sum(map(_is_input, saved)) > 1:
+        raise UsageError("- is standard input, and there is one", "name it once")
+    made = trend.joined([_read(file) for file in saved])
     reporters.write(made, outputs, style)
     return 0
+
+
+def _is_input(file: Path) -> bool:
+    return file == Path("-")
+
+
+def _read(file: Path) -> tuple[str, document.Report]:
+    """A saved report with its name, also one that comes through standard input."""
+    if not _is_input(file):
+        return str(file), document.read(file)
+    name = "standard input"
+    if sys.stdin.isatty():
+        raise UsageError(
+            "report - reads a report from standard input, and that is a terminal",
+            "argolint check -o json | argolint report -",
+        )
+    text = sys.stdin.buffer.read(document.MAX_BYTES + 1)
+    if len(text) > document.MAX_BYTES:
+        raise UsageError(f"{name} has more than {document.MAX_BYTES >> 20} MB", "name the file in place of -")
+    return name, document.from_json(text, name)

@@ -7,10 +7,12 @@ from itertools import groupby
 
 import click
 
+from argolint.cli.options import color_options
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="A JSON list: id, family, severity, title, causes, options.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+@color_options
 def command(as_json: bool, color: str) -> None:
     """List the rules: id, severity and what each one finds, by family."""
     from argolint.plugins import load_rules
@@ -24,6 +26,7 @@ def command(as_json: bool, color: str) -> None:
                 "severity": r.severity,
                 "title": r.title,
                 "causes": list(r.causes),
+                "pedantic": r.pedantic,
                 "options": sorted(getattr(r.options, "__dataclass_fields__", {})),
             }
             for r in rules
@@ -40,6 +43,11 @@ def command(as_json: bool, color: str) -> None:
     for family, group in groupby(rules, key=lambda r: r.family):
         lines.append(paint(family, style, bold=True))
         for r in group:
-            lines += wrapped(f"{r.id:{width}}  {r.severity:7}  {r.title}", style, indent="  ", hang=hang)
+            lines += wrapped(
+                f"{r.id:{width}}  {r.severity:7}  {r.title}{' (pedantic)' if r.pedantic else ''}",
+                style,
+                indent="  ",
+                hang=hang,
+            )
     lines.append(f"\n{len(rules)} rules. `argolint explain RULE` shows a rule's page.")
     click.echo("\n".join(lines), color=style.color)

@@ -16,8 +16,15 @@ from argolint.snapshots.narrow import label_selector
 from argolint.values import integer, labels_of, same_repository
 
 
-def chosen(rules: Mapping[str, Rule], select: Iterable[str], ignore: Iterable[str], least: str | None) -> Shown:
-    """What --select, --ignore and --min-severity show. UsageError names a word that is no rule, family or severity."""
+def chosen(
+    rules: Mapping[str, Rule],
+    select: Iterable[str],
+    ignore: Iterable[str],
+    least: str | None,
+    *,
+    pedantic: bool = False,
+) -> Shown:
+    """What --select, --ignore, --min-severity and --pedantic show. UsageError names a word that is no rule, family or severity."""
     wanted, unwanted = _words(select), _words(ignore)
     families = {r.family for r in rules.values()}
     for word in (*wanted, *unwanted):
@@ -29,7 +36,8 @@ def chosen(rules: Mapping[str, Rule], select: Iterable[str], ignore: Iterable[st
                 f"{word!r} is no rule, family or severity" + (f"; did you mean {close[0]!r}?" if close else ""),
                 "`argolint rules` lists them",
             )
-    return Shown(wanted, unwanted, next((s for s in SEVERITIES if s == least), SEVERITIES[0]))
+    unasked = sorted(r.id for r in rules.values() if r.pedantic and not pedantic and r.id not in wanted)
+    return Shown(wanted, unwanted, next((s for s in SEVERITIES if s == least), SEVERITIES[0]), tuple(unasked))
 
 
 def _words(groups: Iterable[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -113,10 +114,25 @@ def _check(names: Sequence[str], given: Given, run: Run, known: History | None) 
     made = _anchored(conclude(part, run), run, read)
     if known is not None:
         made = remember(made, part, run, known)
+    run = _with_history(made, run, given)
     with measured(run.plan.timings) as ledger, charged("report"):
         code = publish(made, run)
     timings.tell(made.stats, ledger.costs)
     return code
+
+
+def _with_history(made: Report, run: Run, given: Given) -> Run:
+    """The run whose screen says what is new since the checks before; those are kept in the user's cache."""
+    if given.no_history or run.selection != Selection() or given.only:
+        return run
+    from argolint.reports import lately
+
+    folder = lately.folder_of(*lately.environment())
+    if folder is None:
+        return run
+    asked = hashlib.blake2b(msgspec.json.encode((run.asked, run.plan.shown)), digest_size=8).hexdigest()
+    since = lately.remembered(made, asked, folder, offline=bool(given.snapshots))
+    return replace(run, style=replace(run.style, since=since))
 
 
 def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:

@@ -90,7 +90,7 @@ namespace argocd; change them where yours differ.
      data:
        extension.config.argolint: |              # argocd-cm
          services:
-         - url: http://argolint.argocd.svc
+         - url: http://argolint.argocd.svc:9797
            headers:
            - name: Authorization
              value: $argolint-extension:authorization

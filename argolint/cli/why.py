@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from argolint.application.app import App
 from argolint.cli.connecting import read_lists
@@ -21,14 +23,18 @@ from argolint.engine.load import load
 from argolint.engine.plan import Plan
 from argolint.engine.servers import Read
 from argolint.errors import ArgolintError, AuthError, UsageError
-from argolint.model import Object
+from argolint.model import Object, ResourceKey
 from argolint.model.results import AppResult
 from argolint.redaction import without_secrets
 from argolint.reports import chain as why
+from argolint.reports.document import ReportedApp, ReportedFinding, ReportedResource
 from argolint.reports.formats import narrative, with_names
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
+from argolint.sources.checkout import Checkout, open_checkouts
+from argolint.sources.git import has_repository
 from argolint.suppression import suppress
+from argolint.values import same_repository
 
 
 @click.command()
@@ -36,6 +42,13 @@ from argolint.suppression import suppress
 @click.argument("resource", required=False, default="", metavar="[KIND/[NAMESPACE/]NAME]")
 @click.argument("pointer", required=False, default="", metavar="[POINTER]")
 @click.option("--json", "as_json", is_flag=True, help="The chain as JSON.")
+@click.option(
+    "--checkout",
+    "checkouts",
+    multiple=True,
+    metavar="[URL=]DIR",
+    help="A clone of the application's repository (repeatable), to show file and line; else the clone that one stands in.",
+)
 @source_options
 @rule_options
 @look_options
@@ -61,7 +74,10 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
         *_across(one, wanted, servers, plan),
     ]
     outcome = suppress.apply(join(results, plan.rules), replace(run.suppressions, now=t.now()))
-    found = why.explain(read, outcome.findings, asked, _revisions(t, read))
+    found = why.explain(read, fleet, outcome.findings, asked, _revisions(t, read))
+    unasked = run.plan.shown.unasked
+    found = msgspec.structs.replace(found, also=tuple(f for f in found.also if f.rule not in unasked))
+    found = _in_git(found, read, given)
     if as_json:
         click.echo(why.to_json(found).decode(), nl=False)
     else:
@@ -71,6 +87,63 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
         where = f"{failure.server}: " if failure.server else ""
         click.echo(without_secrets(f"not looked at: {where}{failure.stage}: {failure.error}"), err=True)
     return 3 if missing else 0
+
+
+def _in_git(found: why.Why, app: App, given: Given) -> why.Why:
+    """The chain with file and line, from the checkouts that are named, else from the clone that one stands in."""
+    checkouts = open_checkouts(given.checkouts, "--checkout") if given.checkouts else _own_clone(app)
+    if not checkouts:
+        return found
+    from argolint.fixes.anchors import of_field, of_finding
+    from argolint.fixes.site import Site
+
+    site = Site(checkouts, {(app.ref.server, app.ref.namespace, app.ref.name): app.raw}, _rendered(app))
+
+    def anchored(findings: Sequence[ReportedFinding]) -> tuple[ReportedFinding, ...]:
+        return tuple(of_finding(f, site) for f in findings)
+
+    def linked(link: why.Link) -> why.Link:
+        because, also = anchored(link.because), anchored(link.also)
+        about = link.resource
+        fields = link.fields
+        if about is not None:
+            told = next(iter((*because, *also)), _unsaid(found.app, about))
+            fields = tuple(
+                msgspec.structs.replace(f, source=of_field(found.app, about, f.pointer, told, site)) for f in fields
+            )
+        return msgspec.structs.replace(link, because=because, also=also, fields=fields)
+
+    return msgspec.structs.replace(found, chain=tuple(map(linked, found.chain)), also=anchored(found.also))
+
+
+def _own_clone(app: App) -> tuple[Checkout, ...]:
+    """The clone that one stands in, if the application is made from its repository."""
+    folder = has_repository(Path.cwd())
+    if folder is None:
+        return ()
+    try:
+        opened = open_checkouts([str(folder)])
+    except UsageError:  # it was not asked for
+        return ()
+    urls = {str(source.get("repoURL") or "") for source in app.sources}
+    return opened if any(same_repository(url, own) for c in opened for own in c.urls for url in urls if url) else ()
+
+
+def _rendered(app: App) -> Callable[[ReportedApp, ReportedResource], Object | None]:
+    """What Argo CD rendered of an object: its lists may have other positions than the file's."""
+
+    def rendered(of: ReportedApp, resource: ReportedResource) -> Object | None:
+        found = app.resource(
+            ResourceKey(resource.cluster, resource.group, resource.kind, resource.namespace, resource.name)
+        )
+        return found.desired if found else None
+
+    return rendered
+
+
+def _unsaid(app: ReportedApp, resource: ReportedResource) -> ReportedFinding:
+    """A finding that says nothing, for an object without one: places in files are looked for by findings."""
+    return ReportedFinding("", "", "info", "possible", app, "", "", "", resource=resource)
 
 
 def _named(servers: Sequence[Read], name: str, unread: Sequence[str]) -> tuple[Read, App]:

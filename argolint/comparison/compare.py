@@ -67,6 +67,8 @@ class Rules:
     ignore: tuple[IgnoreRule, ...] = ()
     known_types: tuple[KnownTypes, ...] = (ROLLOUT,)
     tracking: Tracking = Tracking()
+    merges_lists: bool = True
+    """Whether RespectIgnoreDifferences merges the lists of built-in kinds item by item; else live's list travels whole."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,17 @@ def rules_of(application: Object, settings: Object, version: str = "") -> Rules:
             str(settings.get("appLabelKey") or Tracking().label_key),
             (parse_version(version) or _KEEPS_IDS) < _KEEPS_IDS,
         ),
+        (parse_version(version) or _MERGES_LISTS) >= _MERGES_LISTS,
     )
     return one(found)
 
 
 _KEEPS_IDS = (3, 4, 6)
 """The first release whose Normalize leaves a live tracking id alone (util/argo/resource_tracking.go; 3.5.0 has it too)."""
+
+
+_MERGES_LISTS = (2, 11)
+"""The first release whose normalizeTargetResources makes a strategic merge patch of built-in kinds (controller/sync.go)."""
 
 
 def strategy_of(application: Object, desired: Object | None, version: str, *, server_side: bool = False) -> Strategy:
@@ -298,7 +305,8 @@ def _respecting(live: Object, desired: Object, rules: Rules) -> Object:
     kept_live, kept_desired = trusted(live, desired, rules.ignore)
     kept_live, kept_desired = normalize(kept_live, rules.ignore), normalize(kept_desired, rules.ignore)
     had = {key: value for key, value in live.items() if key != "status"}
-    result: Object = _restored(kept_desired, kept_live, had, ("", "") if builtin(desired) else None)
+    merges = builtin(desired) and rules.merges_lists
+    result: Object = _restored(kept_desired, kept_live, had, ("", "") if merges else None)
     return _as_git_says(result, desired, kept_desired)
 
 

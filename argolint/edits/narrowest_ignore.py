@@ -59,27 +59,41 @@ def _joined(resource: Resource, pointers: Sequence[str]) -> list[str]:
         return isinstance(found, list) and not any(isinstance(item, Mapping) for item in found)
 
     joined = {parent for parent, number in parents.items() if number > 1 and plain(parent)}
-    return list(dict.fromkeys(p if (up := p.rpartition("/")[0]) not in joined else up for p in pointers))
+    found = list(dict.fromkeys(p if (up := p.rpartition("/")[0]) not in joined else up for p in pointers))
+    return found if len(found) <= _MOST else list(dict.fromkeys(_list_above(resource, p) for p in found))
+
+
+_MOST = 20
+"""Fields that an entry names one by one; of more the lists that they stand in are ignored whole."""
+
+
+def _list_above(resource: Resource, pointer: str) -> str:
+    """The outermost list on the way to the pointer; the pointer itself where there is none."""
+    tokens = split_pointer(pointer)
+    node: Json = resource.normalized or {}
+    for depth, token in enumerate(tokens):
+        if isinstance(node, list):
+            return join_pointer(*tokens[:depth])
+        node = get(node, join_pointer(token), None)
+    return pointer
 
 
 def _caveat(app: App, resource: Resource, fields: Mapping[str, list[str]], operations: Iterable[Object]) -> str:
     blind = (
-        f"Argo CD no longer shows what {', '.join(fields['managedFieldsManagers'])} changes there"
+        f"hides what {', '.join(fields['managedFieldsManagers'])} changes there"
         if "managedFieldsManagers" in fields
-        else "Argo CD no longer shows a change of these fields, no matter who makes it"
+        else "hides every change of these fields"
     )
     adds = any(RESPECT in json.dumps(operation.get("value")) for operation in operations)
-    once = ", and Git's value counts only when the object is created" if adds or RESPECT in app.sync_options else ""
+    once = ", Git's too" if adds or RESPECT in app.sync_options else ""
     respected = adds or RESPECT in app.sync_options
     closed = (
-        f"; {RESPECT} keeps a custom resource's list whole: no later commit to it arrives"
+        "; no later commit to that list arrives"
         if respected and "jqPathExpressions" in fields and resource.group not in GROUPS
         else ""
     )
     others = len(application_rules(app.raw)) if adds else 0
-    wide = (
-        f"; {RESPECT} then holds for {others} other ignore {'entries' if others > 1 else 'entry'} too" if others else ""
-    )
+    wide = f"; {RESPECT} then holds for {others} other {'entries' if others > 1 else 'entry'} too" if others else ""
     return blind + once + closed + wide
 
 

@@ -70,6 +70,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     ignore             findings not to be reported, each with a reason
     fail-on, output    as the options of the command line
     baseline           file of accepted findings
+    pedantic           also show rules that are advice on GitOps itself
     require-plugins    packages that must bring rules, or the run does not start
     metrics            which series `-o prometheus` writes
     """
@@ -81,6 +82,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     fail_on: Literal["error", "warning", "info", "never"] | None = None
     output: tuple[str, ...] = ()
     baseline: str | None = None
+    pedantic: bool = False
     require_plugins: tuple[str, ...] = ()
     metrics: Metrics = Metrics()
 

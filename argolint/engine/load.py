@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from dataclasses import replace
 from typing import Any
 
 from argolint.application.app import App, app_from_list
@@ -14,14 +15,14 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.host.threads import THINKING
 from argolint.host.timing import charged
-from argolint.model import Failure, Object, Want
+from argolint.model import DESTINATION, Failure, Object, Want
 from argolint.redaction import in_name
 from argolint.server import api as argocd
 from argolint.server import application_list
 from argolint.server.transport import Transport
 from argolint.sources.export import ExportError
 from argolint.sources.helm import HelmError
-from argolint.values import mapping, owner_references, text_at
+from argolint.values import mapping, owner_references, plain, sh, text_at
 
 ReadFleet = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
 """How the fleet is read: `load_fleet`, or what knows an earlier one."""
@@ -117,10 +118,10 @@ def load(t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool) -> t
     failures: list[Failure] = []
     if states:
         with charged("read"):
-            app = _read(t, app, failures)
+            app = _read(t, app, fleet, failures)
     with charged("evidence"):
         read = gather(t, app, fleet, plan, failures)
-    return read, guarded_failures(app, failures)
+    return read, guarded_failures(app, tuple(dict.fromkeys(failures)))
 
 
 def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
@@ -132,13 +133,16 @@ def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
     return any(chosen.rule.reads is not None and chosen.rule.reads(app, fleet, chosen.options) for chosen in rules)
 
 
-def _read(t: Transport, app: App, failures: list[Failure]) -> App:
+_MANAGED, _TREE = "managed-resources", "resource-tree"
+
+
+def _read(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
     """The application with its states and tree. One that is gone or forbidden is reported once.
 
     A refusal because of a condition (500 with its text) is no failure: the condition's finding answers it.
     """
     found: dict[str, Any] = {}
-    for stage, call in (("managed-resources", argocd.managed_resources), ("resource-tree", argocd.resource_tree)):
+    for stage, call in ((_MANAGED, argocd.managed_resources), (_TREE, argocd.resource_tree)):
         try:
             found[stage] = call(t, app.ref)
         except AuthError:
@@ -146,16 +150,29 @@ def _read(t: Transport, app: App, failures: list[Failure]) -> App:
         except ArgolintError as error:
             status = error.status if isinstance(error, ApiError) else None
             if status != 500 or app.desired_known:
-                failures.append(Failure(stage, error.message, error.hint, app.ref))
+                failures.append(_unanswered(stage, error, app, fleet))
             if status in (403, 404):
                 break
     listed = sum(row.claimed for row in app.rows)
-    if listed and app.desired_known and found.get("managed-resources") == ():
+    if listed and app.desired_known and found.get(_MANAGED) == ():
         missing = f"the server sent no states, and its list names objects of this application: {listed}"
-        failures.append(Failure("managed-resources", missing, "run again; if it stays, look at this answer", app.ref))
-    return app.with_states(found.get("managed-resources"), found.get("resource-tree"))
+        failures.append(Failure(_MANAGED, missing, "run again; if it stays, look at this answer", app.ref))
+    read = app.with_states(found.get(_MANAGED), found.get(_TREE))
+    return replace(read, unanswered=_STATES - found.keys() if failures else frozenset())
 
 
+def _unanswered(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: str | None = None) -> Failure:
+    """What could not be read of an application. A destination that is down is one failure of it, whatever was asked."""
+    cluster = fleet.clusters.get(app.cluster)
+    state = mapping(cluster, "info", "connectionState") or mapping(cluster, "connectionState")
+    if not argocd.does_not_answer(error, app.cluster, failed=state.get("status") == "Failed"):
+        return Failure(stage, error.message, error.hint, app.ref, rule)
+    why = f"cluster {plain(app.cluster)} does not answer Argo CD"
+    hint = f"`argocd cluster get {sh(app.cluster)}` shows why; run again when it answers"
+    return Failure(DESTINATION, why, hint, app.ref)
+
+
+_STATES = frozenset((_MANAGED, _TREE))
 _ROUNDS = 3
 
 
@@ -190,7 +207,7 @@ def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fail
                     and error.status in (400, 404, 500)
                     and want.kind in ("manifests", "render", "peer", "revision", "sync-windows")
                 ):
-                    failures.append(Failure(want.kind, error.message, error.hint, app.ref, wanted[want]))
+                    failures.append(_unanswered(want.kind, error, app, fleet, wanted[want]))
         app = app.with_evidence(found)
     return app
 

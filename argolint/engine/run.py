@@ -21,13 +21,13 @@ from argolint.application.fleet import Fleet
 from argolint.engine.guard import guarded_failures, unfinished
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load, needs_states
-from argolint.engine.plan import Plan, Progress
+from argolint.engine.plan import Chosen, Plan, Progress
 from argolint.engine.rule_timing import watched
 from argolint.errors import ArgolintError, AuthError
 from argolint.host import threads
 from argolint.host.inflate import held_together
 from argolint.host.timing import charged, measured
-from argolint.model import AppRef, Failure
+from argolint.model import AppRef, Failure, Finding
 from argolint.model.results import AppResult
 from argolint.proof.verify import Render
 from argolint.redaction import in_place, without_secrets
@@ -155,7 +155,33 @@ def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     with nullcontext() if render else threads.THINKING, charged("inspect"):  # who renders waits for a program
         result = inspect(app, fleet, plan.rules, render)
     unread = not states and any(not row.hook for row in app.rows)
-    return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))), unread=unread)
+    known = _of_what_was_read(result.findings, app, failures, plan.rules)
+    return replace(result, findings=known, failures=tuple(dict.fromkeys((*failures, *result.failures))), unread=unread)
+
+
+_NO_READ = frozenset(("wants", "helm-render"))
+"""Stages of a rule's own crash, and of what a program could not make."""
+
+
+def _of_what_was_read(
+    findings: tuple[Finding, ...], app: App, failures: Sequence[Failure], rules: Sequence[Chosen]
+) -> tuple[Finding, ...]:
+    """The findings that are the same once the rest can be read as well.
+
+    A rule that could not see what it asked for knows no cause. Where states lack, a symptom falls to a rule that knows less, and
+    nothing is proven of an object: each would be another finding of the same fault, which looks new.
+    """
+    if all(failure.stage in _NO_READ for failure in failures):
+        return findings
+    weak = {chosen.rule.id for chosen in rules if chosen.rule.rank < 0} if app.unanswered else set()
+    stateless = "managed-resources" in app.unanswered
+    return tuple(
+        f
+        for f in findings
+        if f.cause != "unknown"
+        and f.rule not in weak
+        and not (stateless and f.at.resource is not None and f.confidence == "proven")
+    )
 
 
 def _renderer(app: App, fleet: Fleet, plan: Plan) -> Render | None:

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
+from argolint.application.rule import Rule
 from argolint.errors import UsageError
 from argolint.fixes.site import Choice
 
 _MARK_DIGITS = 7
 """Digits of a fingerprint that stand for all of it, as those of a commit do."""
+
+
+def left_alone(
+    choices: Sequence[Choice], rules: Mapping[str, Rule], named: Container[str], *, infos: bool
+) -> tuple[list[tuple[Choice, str]], list[Choice]]:
+    """Edits that are not what a write is for, each with why, and everything else: what only informs (unless `infos`), and what
+    someone has stated on purpose. `named` are the rules that the user names: those are written."""
+    left: list[tuple[Choice, str]] = []
+    others: list[Choice] = []
+    for choice in choices:
+        finding = choice.finding
+        rule = rules.get(finding.rule)
+        why = ""
+        if finding.rule not in named and choice.fix.edit.kind in ("json-patch", "yaml"):
+            if rule is not None and rule.intent:
+                why = "it is stated on purpose"
+            elif finding.severity == "info" and not infos:
+                why = "it only informs"
+        if why:
+            left.append((choice, why))
+        else:
+            others.append(choice)
+    return left, others
 
 
 def split(choices: Sequence[Choice], unverified: Sequence[str]) -> tuple[list[Choice], list[Choice]]:
@@ -24,10 +48,15 @@ def split(choices: Sequence[Choice], unverified: Sequence[str]) -> tuple[list[Ch
 def _is_allowed(choice: Choice, unverified: Sequence[str]) -> bool:
     """A fix that needs a step first does harm without it: who names that very finding is taken to have done it."""
     finding, fix = choice.finding, choice.fix
-    if any(_is_mark(word, finding.fingerprint) for word in unverified):
+    if is_named(choice, unverified):
         return True
     named = not fix.before and any(word in ("all", finding.rule) for word in unverified)
     return fix.verified is True or fix.safe or named
+
+
+def is_named(choice: Choice, words: Iterable[str]) -> bool:
+    """True where one of the words is the beginning of that finding's fingerprint."""
+    return any(_is_mark(word, choice.finding.fingerprint) for word in words)
 
 
 def require_known(unverified: Iterable[str], choices: Sequence[Choice], rules: Iterable[str]) -> None:

@@ -22,12 +22,12 @@ from argolint.fixes.placement import spots
 from argolint.fixes.site import Choice, Place, Site, place_of
 from argolint.fixes.spot import Spot, Unplaced
 from argolint.model import MISSING, Json, Object
-from argolint.redaction import without_secrets
+from argolint.redaction import PRINTED, without_secrets
 from argolint.reports.document import Report, ReportedApp, ReportedFinding, ReportedResource, ReportedSource
 from argolint.sources.checkout import Checkout, Committed, Named
 from argolint.sources.git import Changed
-from argolint.sources.yaml_text import EditError, Span, span
-from argolint.values import get, index_of, join_pointer, split_pointer
+from argolint.sources.yaml_text import Document, EditError, Span, span
+from argolint.values import get, index_of, join_pointer, shorten, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
 Lines = Sequence[range]
@@ -86,6 +86,25 @@ def anchored(report: Report, site: Site, diff: Diff | None = None) -> Report:
     return msgspec.structs.replace(report, findings=findings)
 
 
+def of_finding(finding: ReportedFinding, site: Site) -> ReportedFinding:
+    """One finding with its file and line, where a checkout tells them."""
+    return _anchored(finding, site, None)
+
+
+def of_field(
+    app: ReportedApp, resource: ReportedResource, pointer: str, finding: ReportedFinding, site: Site
+) -> ReportedSource | None:
+    """Where Git says a field of an object: file, line and its text; None where no checkout holds it. `finding` is one on that object."""
+    for spot, at in _of_object(app, resource, pointer, finding, site):
+        lines = _span(spot, at)
+        if lines is not None:
+            text, first = excerpt(spot.checkout, spot.file, lines.first)
+            return ReportedSource(
+                "", "", "", file=spot.file, line=lines.first, excerpt=text or msgspec.UNSET, excerpt_from=first
+            )
+    return None
+
+
 def of_application(app: ReportedApp, site: Site) -> str:
     """`file:line` of an Application's manifest; empty where no checkout holds it."""
     for spot, pointer in _of_application(app, "", site):
@@ -102,10 +121,49 @@ def _anchored(finding: ReportedFinding, site: Site, diff: Diff | None) -> Report
     known = finding.source or ReportedSource("", "", "")
     url = known.repo if known.repo in checkout.urls else next(iter(sorted(checkout.urls)), "")
     revision = checkout.revision if isinstance(checkout, Committed) else ""
+    lines, first = excerpt(checkout, file, line)
     source = msgspec.structs.replace(
-        known, repo=without_secrets(url), revision=revision, file=file, line=line, in_change=in_change
+        known,
+        repo=without_secrets(url),
+        revision=revision,
+        file=file,
+        line=line,
+        in_change=in_change,
+        excerpt=lines or msgspec.UNSET,
+        excerpt_from=first if lines else msgspec.UNSET,
     )
     return msgspec.structs.replace(finding, source=source)
+
+
+_AROUND = 1
+_LONG_LINE = 160
+
+
+def excerpt(checkout: Checkout, file: str, line: int) -> tuple[tuple[str, ...], int]:
+    """The line and its neighbours as they may be printed, and the number of the first one; none of a file that holds a Secret."""
+    redacted = _printable(checkout, file)
+    first = max(1, line - _AROUND)
+    return tuple(shorten(text, _LONG_LINE) for text in redacted[first - 1 : line + _AROUND]), first
+
+
+def _printable(checkout: Checkout, file: str) -> Sequence[str]:
+    def made() -> Sequence[str]:
+        try:
+            text = checkout.text(file)
+            if holds_secret(checkout.documents(file)):
+                return ()
+        except EditError:
+            return ()
+        redacted = PRINTED.document(text).split("\n")
+        return redacted if len(redacted) == text.count("\n") + 1 else ()
+
+    return checkout.derived(f"printable {file}", made)
+
+
+def holds_secret(stream: Iterable[Document]) -> bool:
+    """True for a file of which no text is shown: it has a Secret, or a list that may."""
+    kinds = [d.data.get("kind") for d in stream if isinstance(d.data, Mapping)]
+    return "Secret" in kinds or "List" in kinds
 
 
 def _chosen(finding: ReportedFinding, site: Site, diff: Diff | None) -> tuple[Checkout, str, int, bool | None] | None:

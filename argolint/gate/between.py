@@ -1,7 +1,7 @@
 """What a change makes of the objects that Applications of several Argo CDs share.
 
 Facts of all Argo CDs meet in rules with `across`, and one finding of theirs may be about many objects of the same Applications. So
-news is told by objects: what the same Applications shared before is old, whatever its finding is called, and one more is new.
+news is known by objects: what the same Applications shared before is old, whatever its finding is called, and one more is new.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from argolint.application.fleet import Fleet
 from argolint.gate.reads import before_pattern, covered, joined, reach
 from argolint.model import Object
 from argolint.sources.git import Git
-from argolint.values import annotations_of, bare_address
+from argolint.values import annotations_of, bare_address, may_be_host
 
 GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
 DEFAULT_REVISIONS = ("", "HEAD")
@@ -60,17 +60,16 @@ def _positions(app: App, repo: str) -> tuple[int, ...]:
     return tuple(
         number
         for number, source in enumerate(app.sources, 1)
-        if not source.get("chart") and _may_be(repo, str(source.get("repoURL") or ""))
+        if not source.get("chart") and may_be_repository(repo, str(source.get("repoURL") or ""))
     )
 
 
-def _may_be(repo: str, other: str) -> bool:
+def may_be_repository(repo: str, other: str) -> bool:
     """True for one repository, also where a host is named in full and in short (`git`, `git.example.com`, `ssh.git.example.com`)."""
     if not repo or not other:
         return False
     (host, _, path), (second, _, same) = (bare_address(url).partition("/") for url in (repo, other))
-    short, long = sorted((host, second), key=len)
-    return path == same and (short == long or long.startswith(f"{short}.") or long.endswith(f".{short}"))
+    return path == same and may_be_host(host, second)
 
 
 def revision_of(source: Object) -> str:

@@ -60,7 +60,7 @@ class Change:
     commit      the commit that `head` names, where a clone tells it
     patience    how long a head that Argo CD does not know yet is waited for
     everything  every application of the repository, whatever the changed files say
-    twice       render head once more, past the cache, to see what each render draws anew; its commit is deployed nowhere yet,
+    twice       render head once more, past the cache, to see what each render generates again; its commit is deployed nowhere yet,
                 so nothing adopts what that puts into the cache
     """
 

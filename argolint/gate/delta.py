@@ -1,4 +1,4 @@
-"""What differs between two renders, and what of it each render draws anew."""
+"""What differs between two renders, and what of it each render generates again."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def delta(base: Rendered, head: Rendered) -> Delta:
 
 
 def settled(head: Rendered, base: Rendered, masks: Masks) -> Rendered:
-    """Head with base's values wherever the values are drawn anew in each render, for what a Secret holds, and where a snapshot
+    """Head with base's values wherever the values are generated again in each render, for what a Secret holds, and where a snapshot
     holds a mask in place of base's value: the two cannot be compared then."""
     objects = {
         key: _settled(obj, base.objects.get(key), masks.get(key, frozenset())) for key, obj in head.objects.items()
@@ -79,9 +79,9 @@ def _settled(head: Object, base: Object | None, pointers: frozenset[str]) -> Obj
 
 
 def unnamed(head: Rendered, base: Rendered) -> Rendered:
-    """Head with base's names for objects whose name alone is drawn anew: `migrate-x7k2p` and then `migrate-q9d4z`.
+    """Head with base's names for objects whose name alone is generated again: `migrate-x7k2p` and then `migrate-q9d4z`.
 
-    A hook keeps what else of it changes: it is made anew by each sync, and nothing live is lost with the other name.
+    A hook keeps what else of it changes: it is made again by each sync, and nothing live is lost with the other name.
     """
     coming = {key: obj for key, obj in head.objects.items() if key not in base.objects}
     objects = dict(head.objects)
@@ -119,7 +119,7 @@ def _text_without(obj: Object, name: str) -> str:
 
 
 def only_drawn_anew(change: Delta) -> bool:
-    """True when all that differs are annotations that look drawn: one word of equal length, with nothing that explains it.
+    """True when all that differs are annotations that look random: one word of equal length, with nothing that explains it.
 
     A checksum over a ConfigMap changes with the ConfigMap; one over a Secret changes with data that is masked.
     """

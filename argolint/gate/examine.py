@@ -1,4 +1,4 @@
-"""What the rules find in the applications that a change touches, and in those beside them, before and after it."""
+"""What the rules find in the applications that a change touches, and in their neighbours, before and after it."""
 
 from __future__ import annotations
 

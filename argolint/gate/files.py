@@ -69,7 +69,7 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
         projects |= {str(dig(m, "metadata", "name")) for m in found if m.get("kind") == "AppProject"}
         mine = [m for m in found if is_application(m)]
         if any(_hides_its_kind(m) for m in found):
-            why = f"the kind of an object in {plain(name)} is no name, so nobody knows what it is"
+            why = f"the kind of an object in {plain(name)} is no name, so it is not known what it is"
             unread.append(Failure("not judged", why, "write the kind out"))
         unread += (
             Failure("not judged", f"an Application in {plain(name)} has no metadata.name", "name it")
@@ -88,7 +88,7 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
 
 
 def _hides_its_kind(manifest: Object) -> bool:
-    """A manifest of Argo CD's group, or of none that can be told, whose kind is a template or another map."""
+    """A manifest of Argo CD's group, or of none that can be known, whose kind is a template or another map."""
     group = manifest.get("apiVersion")
     return not isinstance(manifest.get("kind"), str) and (
         not isinstance(group, str) or group.startswith("argoproj.io/")

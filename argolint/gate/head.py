@@ -2,7 +2,7 @@
 
 The moment that rules then look at lies after the merge and around the sync: `desired` is the change's, `live` is still
 today's (a sync must get from one to the other: immutable fields, objects to be pruned), while `changes` are only those that
-a sync will not cure. So what merely waits for its sync is no symptom, and what will stay OutOfSync for ever is one.
+a sync will not cure. So what merely waits for its sync is no symptom, and what will stay OutOfSync without end is one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def failed_app(app: App, error: str) -> App:
 
 
 def respecified(app: App, spec: Object, metadata: Object, fleet: Fleet) -> App:
-    """The application with another spec (an Application manifest that the change edits), its objects compared anew.
+    """The application with another spec (an Application manifest that the change edits), its objects compared again.
 
     Differences that the new rules no longer see are gone; those that only argolint's emulation sees, under the old rules
     as under the new ones, do not count.

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from argolint.application.fleet import Fleet
+from argolint.application.permissions import refusals
 from argolint.gate.change import Pair, Written
-from argolint.gate.refused import refusals
 from argolint.gate.written import NEW, is_live, of_other, ref_of, unrendered
 from argolint.model import Failure, Object
 from argolint.sources.same_application import whose
@@ -18,7 +18,7 @@ _NAME_IT = "name the one that it is for: --only, --server or --argocd-context"
 
 @dataclass
 class Homes:
-    """Each Argo CD's part of what the change says, in the order of the fleets; and what to know of what is nobody's."""
+    """Each Argo CD's part of what the change says, in the order of the fleets; and what to know of what belongs to none."""
 
     own: list[Written]
     notes: list[str] = field(default_factory=list)
@@ -29,7 +29,7 @@ def homes(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) -> Ho
     """Share out what a change says among Argo CDs. `coming` are names of projects that it brings.
 
     An Application is of those that have one of its name which deploys from and to where the manifest says, as it was before the
-    change; several may apply one manifest. Of files that are named, a new one is of the only Argo CD that would take it.
+    change; several may apply one manifest. Of files that are named, a new one belongs to the only Argo CD that would take it.
     """
     applications: list[list[Pair]] = [[] for _ in fleets]
     others: list[list[Pair]] = [[] for _ in fleets]
@@ -60,7 +60,7 @@ def homes(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) -> Ho
 def _of_application(
     pair: Pair, fleets: Sequence[Fleet], coming: frozenset[str], *, by_files: bool
 ) -> tuple[Sequence[int], tuple[str, str] | None]:
-    """The places of the fleets that have it; or why nobody has, and what to do."""
+    """The places of the fleets that have it; or why none has, and what to do."""
     live = {
         number: app
         for number, fleet in enumerate(fleets)

@@ -19,11 +19,22 @@ class Patience:
     tell: Callable[[str, str], None] = lambda revision, name: None
     name: str = ""
     _end: float | None = None
+    _given_up: dict[str, str] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def of(self, name: str) -> Patience:
         """The same for one of several Argo CDs: each looks at the repository in its own time."""
         return Patience(self.seconds, self.tell, name)
+
+    def given_up(self, repository: str) -> str | None:
+        """What the Argo CD said last of the revision in a repository, once that was waited for in vain."""
+        with self._lock:
+            return self._given_up.get(repository)
+
+    def give_up(self, repository: str, why: str) -> None:
+        """No other application of the repository is to ask again."""
+        with self._lock:
+            self._given_up.setdefault(repository, why)
 
     def wait(self, pause: float, revision: str) -> bool:
         """Sleep for the pause, or as much of it as is left; False when no time is left."""

@@ -16,7 +16,7 @@ A file counts as read unless it is proven unread. What a tool may open is found 
 | Helm | valueFiles and fileParameters; `/` is the repository's root, `$ref/` another source's | util/io/path, getResolvedValueFiles |
 | Helm | what a values.schema.json refers to as `file:` | gojsonschema, from the working directory |
 | Kustomize | kustomization.yaml, .yml, Kustomization, and what they name; keys in any case | kustomize api/types, Kustomization.Unmarshal |
-| Kustomize | a chart below `helmGlobals.chartHome` | HelmChartInflationGenerator |
+| Kustomize | a chart below `helmGlobals.chartHome`, or above it by a name with `..` | HelmChartInflationGenerator |
 | Kustomize | components and patches of the Application | util/kustomize, Build |
 | plugin | what it likes; found by files where no tool is named | util/app/discovery, DetectConfigManagementPlugin |
 | git | .gitattributes of the folders above; .gitmodules and submodules, which fail the checkout of all | util/git/client, Checkout |
@@ -27,7 +27,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -37,7 +37,7 @@ from argolint.application.app import App
 from argolint.model import Object
 from argolint.sources.git import LINK, SUBMODULE, Changed, Git
 from argolint.sources.links import MAX_PATH, Links, among, below, folders
-from argolint.values import bare_address, dig, items, mapping
+from argolint.values import bare_address, dig, items, mapping, may_be_host
 from argolint.values.manifests import ManifestError, scalars
 
 OPEN = {
@@ -59,6 +59,7 @@ _OVERRIDES = re.compile(r"\.argocd-source(?:-.*)?\.yaml", re.DOTALL)
 _SCHEMA = "values.schema.json"
 _RUNNING = frozenset(("generators", "transformers", "validators"))
 _ENVIRONMENT = frozenset(("env", "envs"))
+_INFLATING = frozenset(("helmcharts", "helmchartinflationgenerator"))
 _REVISION = "ARGOCD_APP_REVISION"
 LFS_POINTER = "version https://git-lfs.github.com/spec/"
 MAX_NAMING = 1_000_000
@@ -74,6 +75,8 @@ class Says:
 
     words: tuple[str, ...] = ()
     why: str = ""
+    charts: bool = False
+    """True for a kustomization that inflates charts: their names count from the folder of charts, which it names, too."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +106,8 @@ def reach(app: App, sources: Sequence[Object], git: Git, revision: str, repo: st
     reading = _Reading(tree, bare_address(repo), base)
     for source in sources:
         if source.get("ref"):
-            for name in _referenced(app, str(source["ref"])):
-                reading.value("", f"/{name}", _variables(app, source))
+            for name, other in _referenced(app, str(source["ref"])):
+                reading.value("", f"/{name}", _variables(app, other))
         if source.get("path") or not source.get("ref"):
             _read(reading, app, source)
     return reading.ended()
@@ -211,7 +214,7 @@ class Tree:
         held = self._texts(sorted({p for paths in named.values() for p in paths}))
         for path, files in named.items():  # a line without `=` takes the value from the environment
             if any(_REVISION in (held[p] or "") for p in files):
-                found[path] = Says(found[path].words, "revision")
+                found[path] = replace(found[path], why="revision")
         return found
 
 
@@ -234,7 +237,7 @@ def _said(path: str, text: str | None) -> Says:
         return Says(why="plugin")
     if any(_REVISION in word for word in words):
         return Says(words, "revision")
-    return Says(words)
+    return Says(words, charts=name in KUSTOMIZATIONS and bool(folded & _INFLATING))
 
 
 @dataclass
@@ -249,6 +252,7 @@ class _Reading:
     why: str = ""
     _waiting: list[tuple[str, str]] = field(default_factory=list)
     _taken: set[str] = field(default_factory=set)
+    _joined: int = 0
 
     def open(self, why: str) -> None:
         self.why = self.why or why
@@ -290,12 +294,14 @@ class _Reading:
 
     def _taken_glob(self, path: str) -> None:
         self.take(path)  # a name like any other to versions that know no patterns
-        if (folder := before_pattern(path)) != path:
-            self.open("values") if set(path) & set("{\\") else self.take(folder)
+        if set(path) & set("{\\"):
+            self.open("values")
+        elif (folder := before_pattern(path)) != path:
+            self.take(folder)
 
     def _is_address(self, word: str) -> bool:
         """True for an address, of this repository or another."""
-        if word.lower().startswith("file:"):
+        if word.lower().startswith("file:") or "file://" in word.lower():
             self.open("values")
             return True
         found = _own_path(word, self.repo, self.base)
@@ -327,6 +333,19 @@ class _Reading:
                 self.word(real, word)
                 if path != real:  # charts are joined to the path as it is written, bases to where it leads
                     self.word(path, word)
+            if says.charts:
+                self._charts(real, says.words)
+
+    def _charts(self, folder: str, words: Sequence[str]) -> None:
+        """Charts whose names climb out of the folder of charts: any word may be that folder, and any word the name."""
+        climbing = [word for word in words if ".." in word.split("/")]
+        homes = [home for word in ("charts", *words) if (home := joined(folder, word)) is not None]
+        self._joined += len(climbing) * len(homes)
+        if self._joined > _MAX_STEPS:
+            self.open("large")
+            return
+        for path in {joined(home, word) for home in homes for word in climbing} - {None}:
+            self.take(str(path))
 
 
 def _read(reading: _Reading, app: App, source: Object) -> None:
@@ -383,13 +402,13 @@ def _values_files(source: Object) -> Iterator[str]:
     return (name for name in found if isinstance(name, str))
 
 
-def _referenced(app: App, ref: str) -> Iterator[str]:
-    """The files that other sources read as `$ref/...`."""
+def _referenced(app: App, ref: str) -> Iterator[tuple[str, Object]]:
+    """The files that other sources read as `$ref/...`, and the source that does: its variables count."""
     for other in app.sources:
         for name in _values_files(other):
             first, _, rest = name.partition("/")
             if first == f"${ref}":
-                yield rest
+                yield rest, other
 
 
 def _variables(app: App, source: Object) -> Mapping[str, str]:
@@ -419,34 +438,76 @@ _COMMIT = re.compile(r"[0-9a-fA-F]{40}")
 
 
 def _own_path(word: str, repo: str, base: str) -> str | None:
-    """The folder or file of this repository that an address names at a revision which the change moves; None for any other text."""
+    """The folder or file of this repository that an address names at a revision which the change moves; None for any other text.
+
+    The empty path, the top, where an address of the repository does not say what it names.
+    """
     if not repo or len(word) > MAX_PATH or not ({":", "/"} & set(word)):
         return None
     address, _, query = word.partition("?")
-    text = bare_address(address)
-    text = re.sub(r"^raw\.githubusercontent\.com/([^/]+/[^/]+)/", r"github.com/\1/raw/", text)
-    text = text.replace(f"{repo}.git", repo, 1) if text.startswith(f"{repo}.git") else text
-    if text != repo and not text.startswith(f"{repo}/"):
+    text = re.sub(r"^raw\.githubusercontent\.com/([^/]+/[^/]+)/", r"github.com/\1/raw/", bare_address(address))
+    host, _, path = text.replace("@", "/").partition("/")
+    own_host, _, own = repo.partition("/")
+    if not may_be_host(_MIRRORS.get(host, host), own_host) or not path:
         return None
-    rest = text[len(repo) + 1 :]
+    rest = f"{path}/".replace(f"{own}.git/", f"{own}/", 1)
+    if rest.startswith(f"{own}/"):
+        rest = rest.removeprefix(f"{own}/").strip("/")
+    elif "://" in word and _in_order(own.split("/"), path.replace(".git/", "/").split("/")):
+        rest = "archive/"  # of the forge's own interface
+    else:
+        return None
     try:
         asked = parse_qs(query)
     except ValueError:
         asked = {}
-    ref = (asked.get("ref") or asked.get("version") or [""])[0].removeprefix("refs/heads/")
-    if _COMMIT.fullmatch(ref) or any(map(_COMMIT.fullmatch, rest.split("/"))):
+    refs = (*asked.get("ref", ()), *asked.get("version", ()))
+    if (refs and not any(_moves(ref, base) for ref in refs)) or any(map(_COMMIT.fullmatch, path.split("/"))):
         return None
-    moved = {base.lower(), "head"} if base and not _COMMIT.fullmatch(base) else None
-    if ref and moved is not None and ref.lower() not in moved:
-        return None
-    if raw := re.match(r"(?:-/)?(?:raw|blob|src|archive)/", rest):
-        inside = f"/{rest[raw.end() :]}/"
-        named = next((name for name in sorted(moved or ()) if f"/{name}/" in inside), None)
-        if moved is not None and named is None:
+    if inside := re.match(r"(?:-/)?(?:raw|blob|src)/", rest):
+        named = _after_revision(rest[inside.end() :], base)
+        if named is None:
             return None
-        rest = inside.partition(f"/{named}/")[2].strip("/") if named else ""
+        rest = named
+    elif re.match(r"(?:-/)?(?:archive|tarball|zipball|tar\.gz|zip)/", rest):
+        rest = ""
     kept = address.rstrip("/")
     return joined("", kept[-len(rest) :]) or "" if rest and kept.lower().endswith(rest) else ""
+
+
+_MIRRORS = dict.fromkeys(
+    ("cdn.jsdelivr.net", "fastly.jsdelivr.net", "raw.githack.com", "rawcdn.githack.com", "cdn.statically.io"),
+    "github.com",
+)
+"""What serves the files of GitHub's repositories (their documentation)."""
+
+
+def _in_order(words: Sequence[str], among: Iterable[str]) -> bool:
+    left = iter(among)
+    return len(words) > 1 and all(word in left for word in words)
+
+
+def _moves(ref: str, base: str) -> bool:
+    """True unless git surely takes a revision for something else than the branch that the change goes into."""
+    name = ref.lstrip("+").partition(":")[0].lower()
+    if _COMMIT.fullmatch(name):
+        return False
+    if not base or _COMMIT.fullmatch(base) or not _PLAIN_REF.fullmatch(name):
+        return True
+    one, two = f"/{name}", f"/{base.lower()}"
+    return one.endswith((two, "/head")) or two.endswith(one)
+
+
+_PLAIN_REF = re.compile(r"[\w./-]+")
+
+
+def _after_revision(rest: str, base: str) -> str | None:
+    """What follows the name of the branch in an address of a forge, empty where that is not known; None for another revision."""
+    if not base or _COMMIT.fullmatch(base):
+        return ""
+    names = (base.lower(), base.lower().rpartition("/")[2], "head")
+    named = next((name for name in names if f"/{name}/" in f"/{rest}/"), None)
+    return None if named is None else f"/{rest}/".partition(f"/{named}/")[2].strip("/")
 
 
 def before_pattern(path: str) -> str:

@@ -57,6 +57,8 @@ def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet:
         return Renders(candidate, failures=(Failure("rendered", error.message, error.hint, app.ref),))
     if change.rendered is not None and given is None:
         return found
+    if given is None and (why := change.patience.given_up(_address(candidate))) is not None:
+        return replace(found, failures=(_unknown(candidate, change, why),))
     plain = all((revision := revision_of(s)) == base or revision in DEFAULT_REVISIONS for s in candidate.sources)
     made = _attempt(t, candidate, "" if plain else base)
     if isinstance(made, str):
@@ -125,6 +127,8 @@ def _head(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Obj
     Argo CD remembers a repository's branches for three minutes (reposerver cache, timeout.reconciliation): a name that was pushed since
     is not there yet, or means an older commit. A commit is asked for as it is.
     """
+    if (why := change.patience.given_up(_address(candidate))) is not None:
+        return _unknown(candidate, change, why), change.head
     names = tuple(dict.fromkeys(filter(None, (None if t.offline else change.commit, change.head))))
     polls = itertools.chain(_POLL_S, itertools.repeat(_POLL_S[-1]))
     while True:
@@ -138,10 +142,18 @@ def _head(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Obj
         if t.offline or not change.patience.wait(pause, change.head):
             break
     assert isinstance(made, str)
-    problem = f"Argo CD does not find {change.head} in the repository: {made}"
-    return Failure(
-        "revision", problem, "push it first, or give Argo CD time (--wait SECONDS)", candidate.app.ref
-    ), names[-1]
+    if not t.offline:
+        change.patience.give_up(_address(candidate), made)
+    return _unknown(candidate, change, made), names[-1]
+
+
+def _address(candidate: Candidate) -> str:
+    return str(candidate.sources[0].get("repoURL") or "")
+
+
+def _unknown(candidate: Candidate, change: Change, why: str) -> Failure:
+    problem = f"Argo CD does not find {change.head} in the repository: {why}"
+    return Failure("revision", problem, "push it first, or give Argo CD time (--wait SECONDS)", candidate.app.ref)
 
 
 def _is_unknown(error: str, revision: str) -> bool:

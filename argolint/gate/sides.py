@@ -17,7 +17,9 @@ from argolint.errors import UsageError
 from argolint.gate import candidates as touched
 from argolint.gate.change import Change, Written
 from argolint.gate.children import with_children
-from argolint.gate.generated import generated
+from argolint.gate.generated import coming, generated, unseen
+from argolint.gate.own_settings import own_settings
+from argolint.gate.projects import with_projects
 from argolint.gate.reads import of_all
 from argolint.gate.renders import render
 from argolint.gate.touched import Touched, compared
@@ -26,6 +28,7 @@ from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
 from argolint.sources.git import Git
+from argolint.sources.links import folders
 from argolint.values import enumerated, plain
 
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
@@ -85,6 +88,7 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
             "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
         )
     unlisted = [f"{_listed(a.ref for a in others)}: follows another revision than {base_name}"] if others else []
+    unlisted += unseen(fleet, (c.app for c in found))
     files: dict[AppRef, tuple[str, ...]] = {}
     if change.git is not None:
         try:
@@ -92,6 +96,7 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
             files = {c.app.ref: reads[c.app.ref].files for c in found}
             paths = [c.path for c in change.git.changes(base_name, change.head)]
             failures = (*failures, *generated(fleet, paths, change.repo))
+            unlisted += coming(fleet, _new_folders(change.git, base_name, change.head), change.repo)
             failures = (*failures, *(_fetching(c.app, reads[c.app.ref]) for c in found if reads[c.app.ref].fetched))
         except UsageError:
             if not change.everything:
@@ -111,6 +116,8 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
     judged = with_children(judged, fleet, t, plan, edits, change)
+    judged, more = with_projects(judged, edits.projects, fleet, t, plan)
+    failures = (*failures, *more, *own_settings(judged, fleet))
     if change.by_files:
         failures = (*failures, *(Failure("not judged", j.unjudged, _UNJUDGED, j.ref) for j in judged if j.unjudged))
     unchanged = [j.ref for j in judged if j.drawn_only]
@@ -126,13 +133,17 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
 def _reads(found: Sequence[touched.Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, touched.Read]:
     """The changed files that each application may read, as its branch has them and as the change will leave them."""
     changes = git.changes(base, change.head)
-    revisions = (base, change.head)
+    revisions = (*git.bases(base), change.head)
     changed = [c.path for c in changes]
     everywhere = tuple(of_all(changes, git, revisions))
     reads = {c.app.ref: touched.by_files(c, changed, git, revisions, change.repo, base) for c in found}
     return {
         ref: replace(r, files=tuple(sorted({*r.files, *everywhere}))) if everywhere else r for ref, r in reads.items()
     }
+
+
+def _new_folders(git: Git, base: str, head: str) -> Sequence[str]:
+    return sorted(folders(git.tree(head)) - folders(git.tree(base)))
 
 
 def _fetching(app: App, read: touched.Read) -> Failure:

@@ -22,9 +22,9 @@ from argolint.sources.rendered import rendered
 
 @dataclass(frozen=True)
 class Touched:
-    """One application that the change touches, before and after, and what differs: `drawn_only`, only values drawn anew.
+    """One application that the change touches, before and after, and what differs: `drawn_only`, only generated values.
 
-    `respecified`: its own spec changes. `unjudged` says what of it nobody can tell before the merge, one sentence.
+    `respecified`: its own spec changes. `unjudged` says what of it is not known before the merge, one sentence.
     """
 
     what: Literal["added", "removed", "changed", "failed"]
@@ -113,7 +113,7 @@ def _places(change: Delta) -> int:
 
 
 def _drawn(findings: Iterable[Finding], app: App, fleet: Fleet, renders: Renders) -> tuple[Masks, bool]:
-    """Where findings on base and fresh renders, if there are, say that a value is drawn anew each time.
+    """Where findings on base and fresh renders, if there are, say that a value is generated again each time.
 
     A finding whose object the change removes says nothing about head: there the value may well be pinned (the second result).
     """

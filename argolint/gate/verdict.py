@@ -1,4 +1,4 @@
-"""What a change brings: findings of both sides, told apart by fingerprint, and what the report says of them."""
+"""What a change brings: findings of both sides, kept apart by fingerprint, and what the report says of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import msgspec
+
 from argolint.application.fleet import Fleet
 from argolint.comparison.diff import differences
 from argolint.gate.change import Change
+from argolint.gate.deletes import deletes
 from argolint.gate.delta import Edited
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
@@ -118,6 +121,7 @@ def gate_report(verdict: Verdict, change: Change) -> report.Gate:
         without_secrets(change.repo),
         tuple(assemble.finding(f) for f in verdict.fixed),
         verdict.unlisted,
+        deletes=deletes(verdict.apps, verdict.fleets) or msgspec.UNSET,
     )
 
 

@@ -24,6 +24,7 @@ class Edits:
     new: tuple[Object, ...] = ()
     notes: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
+    projects: tuple[Pair, ...] = ()
 
 
 def written(change: Change, base: str) -> Written:
@@ -89,6 +90,7 @@ def edits_of(found: Written, fleet: Fleet) -> Edits:
             tuple(m for k, m in after.items() if k not in known),
             tuple(of_other(p, fleet) for p in found.others if p not in sets),
             (*failures, *unrendered(sets, fleet)),
+            _projects(found),
         )
     notes = [f"{k[0]}/{k[1]}: {NEW}" for k in after.keys() - known.keys()]
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
@@ -96,10 +98,15 @@ def edits_of(found: Written, fleet: Fleet) -> Edits:
     sets = [p for p in found.others if p.manifest["kind"] == "ApplicationSet" and ref_of(p.manifest, fleet) in live]
     notes += [*found.notes, *(of_other(p, fleet) for p in found.others if p not in sets)]
     edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
-    return Edits(edited, notes=tuple(sorted(notes)), failures=(*failures, *unrendered(sets, fleet)))
+    failures = (*failures, *unrendered(sets, fleet))
+    return Edits(edited, notes=tuple(sorted(notes)), failures=failures, projects=_projects(found))
 
 
-NEW = "a new Application manifest, rendered by nobody yet"
+def _projects(found: Written) -> tuple[Pair, ...]:
+    return tuple(p for p in found.others if p.manifest["kind"] == "AppProject")
+
+
+NEW = "a new Application manifest, not rendered yet"
 
 
 def _read(git: Git, base: str, head: str) -> Written:
@@ -126,7 +133,7 @@ def _read(git: Git, base: str, head: str) -> Written:
     if room.left:
         one, more = plain(room.left[0]), len(room.left) - 1
         which = f"{one} and {more:,} more files were" if more else f"{one} was"
-        why = f"the change has so many manifests that {which} not read, and Applications in them are not judged"
+        why = f"the change has more manifests than are read: {which} not read, and Applications in them are not judged"
         failures.append(Failure("change", why, "make several changes of it"))
     nameless = _nameless(later) - _nameless(earlier)
     if nameless > 0:
@@ -173,7 +180,7 @@ def of_other(pair: Pair, fleet: Fleet) -> str:
 
 _UNJUDGED = {
     "ApplicationSet": "the Applications that it generates are not known before the merge",
-    "AppProject": "what it permits is not held against the Applications of it that stay as they are",
+    "AppProject": "its Applications are held against the sources and destinations that it permits",
 }
 
 

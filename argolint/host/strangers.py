@@ -29,7 +29,7 @@ def python_path() -> list[str]:
 
     What an installed package brings stays: a virtual environment in the checkout, `pip install -e .` in the repository of a rule.
     """
-    places = {os.path.abspath(folder) for folder in _unwanted()}
+    places = {os.path.normpath(os.path.join(_here(), folder)) for folder in _unwanted()}
     started = sys.path[1:] if sys.path[:1] in ([""], [_here()]) else sys.path  # `python -m` puts it there
     return [folder for folder in started if os.path.isabs(folder) and folder not in places]
 

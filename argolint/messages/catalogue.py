@@ -205,7 +205,7 @@ def _grams(text: str) -> Iterator[str]:
 
 
 def _in_order(entries: Mapping[str, Entry], places: Mapping[str, str]) -> tuple[Entry, ...]:
-    """What tells most first, as declared; entries that nobody has compared by how long the shortest word is that they need."""
+    """What tells most first, as declared; entries without a declared order by how long the shortest word is that they need."""
     waits = dict.fromkeys(entries, 0)
     for entry in entries.values():
         for other in entry.before:

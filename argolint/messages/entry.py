@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
-from pathlib import PurePath
 from string import Template
 from typing import Any, Literal
 
 import msgspec
 
 from argolint.errors import ArgolintError
+from argolint.values import knowledge
 from argolint.values.decoding import converted
-from argolint.values.knowledge import parse
 
 Knows = Literal["cause", "sort", "stage"]
 """How much an entry tells: the cause, the sort of trouble by words that many programs share, or no more than where it arose."""
@@ -135,14 +133,13 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def entries_of(package: str) -> Iterator[tuple[str, Entry]]:
     """(file, entry) of all `*.yaml` of a package. Raises CatalogueError."""
-    for file in sorted(files(package).iterdir(), key=lambda found: found.name):
-        if PurePath(file.name).suffix == ".yaml":
-            yield from _read(f"{package}/{file.name}", file.read_bytes())
+    for name in knowledge.names(package):
+        yield from _read(f"{package}/{name}", knowledge.read(package, name))
 
 
-def _read(place: str, text: bytes) -> Iterator[tuple[str, Entry]]:
+def _read(place: str, data: Any) -> Iterator[tuple[str, Entry]]:
     try:
-        held = converted(parse(text), _File)
+        held = converted(data, _File)
     except msgspec.ValidationError as error:
         raise CatalogueError(f"{place}: {error}", "see docs/messages.md for the form of an entry") from None
     for raw in held.entries:

@@ -9,11 +9,13 @@ from argolint.messages.wrapping import unwrap
 from argolint.redaction import excerpt
 
 WORDS = 25
-"""A finding's message has at most so many words."""
+"""The most words of a finding's message."""
 _QUOTED = 10
 """Words of a quotation; more are read in the evidence."""
 _LEAST = 3
 """A quotation of fewer words tells nothing that the sentence does not."""
+_NO_SENTENCE = ("Duplicate value", "Not found")
+"""Sorts of refused fields that are followed by the value alone."""
 _WORTH = 8
 """A quotation that must be cut to fewer is left to the evidence, where the sentence is whole without it."""
 _READ = 10_000
@@ -25,6 +27,7 @@ _BEFORE = re.compile(
     r"|(?:Get|Post|Put|Patch|Head|GET|POST) \"[^\"]{1,500}\"):\s+(?=\S)"
 )
 _TEMPLATE = re.compile(r"^template: [^\s:]{1,300}:\d{1,6}(?::\d{1,6})?: (?:executing \"[^\"]{1,300}\" at (?=<))?")
+_NOTHING = re.compile(r"(?:[:,.\s]|<nil>)+$")
 _WHO = re.compile(r"^[\w.-]{1,200}(?: \"[^\"]{1,253}\")? is forbidden: User \"[^\"]{1,253}\" (?=cannot)")
 _WHERE = re.compile(r" in API group \"[^\"]{0,253}\"")
 _ENDED = re.compile(r":? ?exit status \d{1,3}$")
@@ -39,21 +42,31 @@ def telling(text: str, words: int = _QUOTED) -> str:
     refused = field_errors(text)
     if refused:
         first = refused[0]
-        return _cut(excerpt(f"{first.path}: {first.detail or first.sort}", _READ), words)
+        why = f"{first.sort}: {first.detail}" if first.sort in _NO_SENTENCE else first.detail or first.sort
+        return _cut(excerpt(f"{first.path}: {why}", _READ), words).replace('"', "'")
     line = _RETRIED.sub("", excerpt(unwrap(text).innermost, _READ))
     line = _WHERE.sub("", _WHO.sub("", _ENDED.sub("", line)))
     while (found := _BEFORE.match(line)) is not None:
         line = line[found.end() :]
-    line = _TEMPLATE.sub("", _HINTS.sub("", line)).rstrip(" .")
-    if len(line.split()) <= words:
-        return line.replace('"', "'")
+    line = _NOTHING.sub("", _TEMPLATE.sub("", _HINTS.sub("", line)))
+    return _end(line, words).replace('"', "'")
+
+
+def _end(line: str, words: int) -> str:
+    """The last parts that fit; programs write what they did before why it failed."""
     tail = ""
     for part in reversed(line.split(": ")):
         longer = f"{part}: {tail}" if tail else part
         if len(longer.split()) > words:
+            before = part.split()
             break
         tail = longer
-    return (tail if len(tail.split()) >= _LEAST else _cut(line, words)).replace('"', "'")
+    else:
+        return line
+    if len(tail.split()) >= _LEAST or not tail:
+        return tail or _cut(" ".join(before), words)
+    left = before[len(tail.split()) - words :]
+    return f"{'…' if len(left) < len(before) else ''}{' '.join(left)}: {tail}"
 
 
 def quoting(said: str, text: str, after: str = "") -> str:

@@ -42,12 +42,18 @@ def unwrap(text: str) -> Unwrapped:
     while (found := _wrappers().match(inner)) is not None:
         inner = inner[found.end() :]
     stage = next((name for name, match in _stages() if match.search(read)), "")
-    return Unwrapped(text, stage, said, inner)
+    return Unwrapped(text, stage, without_quotes(said), without_quotes(inner))
+
+
+def without_quotes(text: str) -> str:
+    """The text without quotes around the whole of it: a sentence that quotes it sets its own."""
+    line = text.strip()
+    return line[1:-1] if line[:1] == line[-1:] == '"' and line.count('"') == 2 else text
 
 
 def quoted(message: str, limit: int = _SHOWN) -> str:
     """The message as a sentence may quote it; of a long one what decides: the wrappers go first, the middle goes next."""
-    whole = excerpt(message, limit)
+    whole = without_quotes(excerpt(message, limit))
     return shortened(unwrap(message).innermost, limit) if whole.endswith("…") else whole
 
 

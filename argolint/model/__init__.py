@@ -283,7 +283,8 @@ class Fix:
     `trials` are the parts that applications have in a fix of several: it is verified when each of them has played its own.
     `proof` says how a verified fix was proven; `effects` what else it does, which the engine adds to. `before` are commands
     that come before the edit reaches the cluster: the proof counts on them. `needs` are versions that the fix asks for in addition to what its
-    edit says by itself; the engine drops it where the fleet contradicts one.
+    edit says by itself; the engine drops it where the fleet contradicts one. `plays` is what a command does to the live object of the
+    finding, as a json-patch: that is replayed in the place of the command, which no one runs.
     """
 
     title: str
@@ -300,6 +301,7 @@ class Fix:
     before: tuple[str, ...] = ()
     trials: tuple[tuple[AppRef, Part], ...] = ()
     needs: tuple[Need, ...] = ()
+    plays: Edit | None = None
 
 
 RelationKind = Literal[
@@ -407,6 +409,8 @@ class Failure:
 
 UNREAD = frozenset({"server", "login"})
 """The stages of a failure that belongs to an Argo CD as a whole: nothing of it could be read."""
+DESTINATION = "destination"
+"""The stage of a failure of an application whose cluster does not answer Argo CD: it is said once for all of that cluster."""
 
 
 @dataclass(frozen=True, order=True, slots=True)

@@ -8,17 +8,22 @@ from argolint.model import SEVERITIES, Severity
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The findings that are shown: `select` and `ignore` hold rule ids, families and severities; nothing selected is all."""
+    """The findings that are shown: `select` and `ignore` hold rule ids, families and severities; nothing selected is all.
+
+    `unasked` are pedantic rules that nothing asks for.
+    """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     min_severity: Severity = "info"
+    unasked: tuple[str, ...] = ()
 
     def takes(self, rule: str, family: str, severity: Severity) -> bool:
         """True for a finding of that rule and severity."""
         words = {rule, family, severity}
         return (
-            (not self.select or not words.isdisjoint(self.select))
+            rule not in self.unasked
+            and (not self.select or not words.isdisjoint(self.select))
             and words.isdisjoint(self.ignore)
             and SEVERITIES.index(severity) >= SEVERITIES.index(self.min_severity)
         )

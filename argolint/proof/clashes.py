@@ -33,7 +33,7 @@ def _told(fix: Fix, finding: Finding, makers: Mapping[Place, Sequence[tuple[int,
     )
     if not rivals:
         return fix
-    says = f"another finding's patch makes {rivals[0]} as well: put the two together, as `argolint fix --write` does"
+    says = f"put it together with the other patch of {rivals[0]}"
     return replace(fix, caveat=joined(fix.caveat, says))
 
 

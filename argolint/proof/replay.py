@@ -45,7 +45,7 @@ from argolint.proof.syncs import (
     one_sync,
     terms_of,
 )
-from argolint.values import annotations_of, below, get, index_of, items, mapping, split_pointer
+from argolint.values import annotations_of, at_and_above, below, get, index_of, items, mapping, split_pointer
 from argolint.values.decoding import json_value
 from argolint.values.kubernetes import is_secret_data
 
@@ -79,8 +79,12 @@ class _Pair:
     live: Object
     desired: Object
     today: OfToday
-    claimed: tuple[str, ...]
+    claimed: frozenset[str]
     """The pointers whose differences the finding explains."""
+
+    def claims(self, pointer: str) -> bool:
+        """Whether the finding explains a difference there."""
+        return not self.claimed.isdisjoint(at_and_above(pointer))
 
 
 def replay(
@@ -210,7 +214,7 @@ def _hollow(node: Json) -> int:
 def _require_quiet(moment: Moment, pair: _Pair) -> None:
     """Nothing that the finding claims differs, and nothing newly."""
     for pointer in moment.comparison.pointers:
-        claimed = any(below(pointer, claim) for claim in pair.claimed)
+        claimed = pair.claims(pointer)
         if not claimed and pointer in pair.today.shown:
             continue
         if moment.next_sync is not None and pointer not in moment.next_sync.pointers:
@@ -235,7 +239,7 @@ def _require_dry_run(app: App, pair: _Pair, terms: Terms) -> None:
         raise HidesRemovals
     if app.operation is not None and app.operation.failed:
         raise CannotReplay("the API server may refuse the dry run of an object as it has refused the last sync")
-    unclaimed = (p for p in sorted(pair.today.shown) if not any(below(p, claim) for claim in pair.claimed))
+    unclaimed = (p for p in sorted(pair.today.shown) if not pair.claims(p))
     if other := next((p for p in unclaimed if get(pair.desired, p) is not MISSING), ""):
         raise CannotReplay(
             f"whether the API server takes the dry run of {pair.resource.id} is not known: Git changes {other} too"
@@ -289,7 +293,7 @@ def _sync_effects(pair: _Pair, live: Object, desired: Object, terms: Terms, befo
 def _require_no_sync(pair: _Pair, live: Object, desired: Object, terms: Terms) -> None:
     """Raises SyncFails unless the edit ends the differences by itself."""
     shown = moment_of(live, desired, terms).comparison.pointers
-    if any(below(pointer, claim) for pointer in shown for claim in pair.claimed) or not pair.claimed:
+    if any(map(pair.claims, shown)) or not pair.claimed:
         raise SyncFails
 
 
@@ -336,7 +340,9 @@ def _edits(fix: Fix, finding: Finding, app: App) -> Resource:
         raise CannotReplay("the states of the object are not known")
     if any(symptom.resource != resource.key for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("it works through another object")
-    if any(is_secret_data(resource, str(o.get("path", ""))) for o in fix.edit.content):
+    gone = fix.target == "live"  # a key of the live Secret goes whatever its value is
+    written = (o for o in fix.edit.content if not (gone and o.get("op") == "remove"))
+    if any(is_secret_data(resource, str(o.get("path", ""))) for o in written):
         raise CannotReplay("Argo CD masks the data of Secrets")
     return resource
 
@@ -399,7 +405,7 @@ def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, today: T
     if found is None:
         raise CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
     claimed = tuple(symptom.detail for symptom in finding.explains if symptom.resource == resource.key)
-    return _Pair(resource, live, desired, found, claimed)
+    return _Pair(resource, live, desired, found, frozenset(claimed))
 
 
 def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object, version: str) -> tuple[object, ...]:
@@ -465,7 +471,7 @@ def _rewritten(synced: Object, pair: _Pair) -> Object:
     before = compare.last_applied(pair.live)
     result = synced
     for change in pair.resource.changes if pair.claimed else ():
-        if not any(below(change.pointer, claim) for claim in pair.claimed):
+        if not pair.claims(change.pointer):
             continue
         if before is not None and get(before, change.pointer) == change.live:
             continue

@@ -12,10 +12,10 @@ from dataclasses import replace
 from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
-from argolint.proof import effects, handover, losses, needs
+from argolint.proof import admitted, effects, handover, losses, needs
 from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.proof.renders import Render, render_again
-from argolint.proof.replay import NOT_REPLAYED, Check, Looks, replay
+from argolint.proof.replay import NOT_REPLAYED, Check, Looks, patched, replay
 from argolint.proof.syncs import Today
 from argolint.values import joined, owner_references, sh
 
@@ -44,12 +44,18 @@ def verify(
     if unserved := needs.not_served(fix, finding, app, fleet):
         return replace(fix, verified=False, unverified=unserved)
     fix = _with(replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.of_edit(fix, finding, app))
+    if fix.plays is not None and fix.edit.kind == "command":
+        played = replace(fix, edit=fix.plays, target="live", plays=None)
+        verdict = verify(played, finding, app, fleet, check, None, today, others)
+        return replace(verdict, edit=fix.edit, target=fix.target, plays=fix.plays)
     known = Today() if today is None else today
     looks = Looks(check, others)
     found: set[Effect] = set()
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
             proven = render_again(fix, finding, app, render)
+        elif admitted.concerns(fix, finding):
+            proven = admitted.admitted(finding, app, patched(fix, app.raw), fleet)
         else:
             try:
                 proven = replay(fix, finding, app, fleet, looks, known, {}, found)
@@ -63,7 +69,7 @@ def verify(
     except HidesRemovals as reason:
         caveat = joined(
             fix.caveat,
-            "a field that leaves Git then shows no difference, unless ServerSideApply=true is a sync option too",
+            "a field that leaves Git then shows no difference without ServerSideApply=true",
         )
         return _with(replace(fix, verified=None, unverified=str(reason), caveat=caveat), {*found, "hides"})
     except TakesTwoSyncs as twice:
@@ -74,9 +80,7 @@ def verify(
         return _with(replace(fix, verified=None, unverified=why), found)
     except Contradicted as fault:
         return replace(fix, verified=False, unverified=str(fault))
-    if (
-        fix.before
-    ):  # anyone who takes the edit alone, a program or `fix --write`, does the harm that the step is there for
+    if fix.before:  # who takes the edit alone, a program or `fix --write`, does the harm that the step prevents
         return _with(replace(fix, verified=None, unverified=_AFTER_ITS_STEP), {*found, *proven.effects})
     return _with(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
 
@@ -94,15 +98,13 @@ def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
     if not (by_command or in_spec):
         return fix.caveat
     if sets and by_command:
-        told = f"ApplicationSet {sets[0]} makes this Application and puts back what `argocd app set` changes: change its template"
+        told = f"change the template of ApplicationSet {sets[0]} instead, which puts it back"
     elif sets:
-        told = "the template makes all Applications of the set, which all get it; spec.templatePatch can choose some"
+        told = "all Applications of the set get it"
     else:
         key = ResourceKey(IN_CLUSTER, "argoproj.io", "Application", app.ref.namespace, app.ref.name)
         makers = [ref for ref in fleet.owners(key) if ref != app.ref]
-        told = (
-            f"application {makers[0]} makes this Application and puts it back: edit it in its source" if makers else ""
-        )
+        told = f"edit it in the source of application {makers[0]}, which puts it back" if makers else ""
     return joined(fix.caveat, told)
 
 
@@ -111,7 +113,7 @@ _SETS = "argocd app set "
 
 def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
     again = f"argocd app sync {sh(f'{app.ref.namespace}/{app.ref.name}')}"
-    return f"the first sync takes more away than the edit does ({twice.pointer}), and the second one brings it back: sync again at once (`{again}`)"
+    return f"the first sync also takes {twice.pointer} away: sync again at once (`{again}`)"
 
 
 def verify_together(

@@ -3,7 +3,7 @@
     names       which names are those of secrets, and which values under them are none
     forms       what is a secret by its form alone; `words`: what the words before it tell; `commands`: what a program asks for
     documents   JSON and YAML inside a text; `lines`: files that are neither
-    drawn       words that look drawn, where nothing else tells
+    `drawn`     words that look random, where nothing else tells
     redactor    objects, their places, and the texts in them
     sides       values of one place: hidden in one, hidden in all
     findings    the net below all rules
@@ -55,7 +55,7 @@ def without_secrets(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def in_name(text: str) -> str:
-    """The name of a file, a branch or a field as it may be printed: it may look drawn, and is no secret for that."""
+    """The name of a file, a branch or a field as it may be printed: it may look random, and is no secret for that."""
     return _SENTENCES.text(text, named=True)
 
 

@@ -101,6 +101,11 @@ _COMMANDS = (
     _after(r"(\b(?:useradd|usermod)\b[^|;&\n]{0,200}?\s-p[ ][\"']?)([^\s\"'-][^\s\"']*)", "useradd", "usermod"),
     _after(r"(\bhttps?\s[^|;&\n]{0,200}?-a[ ]\S{0,100}?:)([^\s\"']+)", "http"),
     _after(r"(\b(?:echo|printf)\s+(?:-\w+\s+){0,30}(?:[\"']?%s(?:\\n)?[\"']?\s+)?[\"']?)([^\s\"'$|<>]+)(?=[\"']?\s*(?:\|\s*(?:kinit|sudo\s+-S)\b|(?:\|\s*tee\s+(?:-a\s+)?|>++\s*+)[^\s>]{0,200}?(?:pass|token|secret|cred|netrc|auth\b|key\b)))", "echo", "printf"),
+    _after(r"(\bprintf\s+[\"']?%s(?:\\n)?[\"']?\s+[\"']?)([^\s\"'|$]+)(?=[\"']?\s*\|[^\n|;&]{0,200}?(?:--password-stdin|--with-token|\blogin\b))", "printf"),
+    _after(r"(\bopenssl passwd\s+(?:-\w+\s+){0,9}[\"']?)([^\s\"'$-][^\s\"']*)", "openssl passwd"),
+    _after(r"(\bnet (?:use\s+\S{1,100}\s+\S{1,300}|user\s+\S{1,100})\s+[\"']?)([^\s\"'/*][^\s\"']*)(?=[\"']?\s+/)", "net use", "net user"),
+    _after(r"(\bwpa_passphrase\s+\S{1,100}\s+[\"']?)([^\s\"'<|]+)", "wpa_passphrase"),
+    _after(r"(\b(?:ssh|scp|sftp)\s+(?:-\w+\s+){0,9}[\w.-]{1,64}:)([^\s\"'/:@]+)(?=@)", "ssh", "scp", "sftp"),
     _after(r"(\bAUTH (?:[A-Za-z]\w{0,20} )?)(?=[^\s:\"']*[0-9])([^\s:\"']{8,})", "AUTH "),
 )  # fmt: skip
 _NAMED: dict[str, list[int]] = {}

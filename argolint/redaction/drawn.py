@@ -1,6 +1,6 @@
-"""Words that nobody wrote by hand: hidden wherever they stand, unless what they are called says that they are no secret.
+"""Words that were not written by hand: hidden wherever they stand, unless what they are called says that they are no secret.
 
-Names and forms tell most secrets, and every product has names of its own. What secrets have in common is that they were drawn:
+Names and forms tell most secrets, and every product has names of its own. What secrets have in common is that they were generated:
 letters and digits take turns as they do in no word, no name and no version. What looks like that and is harmless is an
 identifier, a digest or a certificate, and is called so.
 
@@ -68,7 +68,7 @@ _BEFORE = 100
 
 @lru_cache(maxsize=16384)
 def is_open(name: str) -> bool:
-    """Whether what has this name may look drawn and is no secret: an identifier, a digest, a version, something public."""
+    """Whether what has this name may look random and is no secret: an identifier, a digest, a version, something public."""
     found = [part for part in parts(name[-_BEFORE:]) if not part.isdigit()]
     return bool(found) and (found[-1] in _OPEN or not _DIGESTS.isdisjoint(found))
 
@@ -79,12 +79,12 @@ def is_place(name: str) -> bool:
 
 
 def may_stand_in(text: str) -> bool:
-    """A cheap look: False for a text in which no word looks drawn."""
+    """A cheap look: False for a text in which no word looks random."""
     return len(text) >= _SHORTEST_WORD and ("!" in text or "^" in text or _HINT.search(text) is not None)
 
 
 def in_text(text: str, hide: Hide) -> str:
-    """The text with the words in it hidden that look drawn."""
+    """The text with the words in it hidden that look random."""
     if not may_stand_in(text):
         return text
     return _each(_WORD, _each(_BASE64, text, hide), hide)
@@ -139,7 +139,7 @@ def _has_time(word: str) -> bool:
 
 
 _SHORTEST, _SHORT, _MIXED, _LONG = 2.2, 2.5, 2.7, 12
-"""Letters and digits that a part of a drawn word has at most on average, from 8, 10 and 12 letters on: the longer a word, the more is known."""
+"""Letters and digits that a part of a random word has at most on average, from 8, 10 and 12 letters on: the longer a word, the more is known."""
 _SHORTEST_WORD, _VARIED, _LONGEST_CODE, _FEW, _SMALL, _LONGEST_WORD = 8, 10, 15, 4, 3.2, 20
 
 

@@ -243,7 +243,7 @@ def guarded(finding: Finding, known: Known = NOTHING_KNOWN, within: Within = lam
 
 
 def _with(told: T, **fields: Any) -> T:
-    """What is told with these fields, the same object when they are so already: most texts hold no secret."""
+    """What is said with these fields, the same object when they are so already: most texts hold no secret."""
     changed = {name: value for name, value in fields.items() if getattr(told, name) != value}
     return replace(told, **changed) if changed else told
 

@@ -199,7 +199,7 @@ def _login(scheme: str, user: str, hide: Hide) -> str:
 
 
 def _parted(rest: str) -> tuple[str, str]:
-    """User (with a password) and what follows the @; a password may hold / and @ that nobody escaped."""
+    """User (with a password) and what follows the @; a password may hold / and @ without an escape."""
     first = rest.find("@")
     if first < 0:
         return "", rest

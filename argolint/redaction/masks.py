@@ -1,4 +1,4 @@
-"""What stands for a secret in a snapshot: a keyed hash, and as much of its shape as tells a drawn value from a written one.
+"""What stands for a secret in a snapshot: a keyed hash, and as much of its shape as tells a generated value from a written one.
 
     masked-3f2a91c07be4        any value
     masked-3f2a91c07be4-rqk    a random word (r; x: of hexadecimal digits, u: a UUID, s: a salted hash, p: a PEM block, w: any other
@@ -96,7 +96,7 @@ def _made_up(found: re.Match[str]) -> str:
 
 
 _SHORTEST_WORDS, _LONGEST_WORDS = 5, 24
-"""What has fewer letters than the one is too short to say anything; of the other length anything looks drawn."""
+"""What has fewer letters than the one is too short to say anything; of the other length anything looks random."""
 
 
 def _number(length: str) -> int:

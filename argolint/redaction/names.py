@@ -45,7 +45,7 @@ address    an address whose path is the secret (`webhookUrl`)
 dsn        an address with a login in it; hidden whole where that cannot be separated from the rest
 login      a user and a password (`admin:x`), one or several; a user alone is no secret
 typed      a secret where digits or signs stand among its letters (`LICENSE=x7`), else a name, a word, a number (`license: MIT`)
-near       a name that tells of secrets (`tokenSettings`): a secret where the value looks drawn
+near       a name that tells of secrets (`tokenSettings`): a secret where the value looks random
 """
 
 
@@ -92,7 +92,7 @@ _TAILS = word_set(
 """Words at the end that tell which one of several, or how it is written, and not what."""
 
 _PASSWORDS = word_set(
-    "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort geheimnis contrasena clave senha wachtwoord"
+    "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort geheimnis contrasena contrasenya clave senha wachtwoord passe"
     " heslo haslo jelszo lozinka slaptazodis parole parola parool sifre losenord passord adgangskode salasana"
 )
 _FOREIGN = word_set("пароль 密码 密碼 口令 パスワード 暗証番号 비밀번호 סיסמה סיסמא رمز")
@@ -194,6 +194,14 @@ def parts(name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+_STROKES = str.maketrans("łŁøØđĐı", "lLoOdDi")
+
+
+def without_marks(text: str) -> str:
+    """The text with its letters as they are without accents and strokes: `hasło` as haslo."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).translate(_STROKES)
+
+
 @lru_cache(maxsize=65536)
 def sort_of(name: str) -> Sort:
     """What stands under this name: of a field, an environment variable, a parameter, a flag, a header."""
@@ -201,7 +209,7 @@ def sort_of(name: str) -> Sort:
     if not name.isascii():
         if not _FOREIGN.isdisjoint(name.lower().split()):
             return "password"
-        name = _IGNORED.sub("", unicodedata.normalize("NFKD", name).translate(_LOOKALIKES))
+        name = _IGNORED.sub("", without_marks(name).translate(_LOOKALIKES))
     found = parts(name)
     if len(found) * 2 >= len(name) > _ODD:
         found = parts(name.lower())  # `PaSsWoRd`
@@ -340,6 +348,7 @@ _REFERENCE = re.compile(
 )
 _PATH = re.compile(
     r"/(?:run|var|etc|mnt|vault|secrets?|tmp|opt|home|usr|tls|certs?|app|config|root|srv|workspace|kaniko|bitnami)(?:/[\w.@-]+)+/?"
+    r"|\.\.?(?:/[\w.@-]+)*/[\w@-]+\.(?:txt|pem|key|crt|json|ya?ml|env|cfg|conf)"
 )
 _OBJECT_NAME = re.compile(
     r"(?:[a-z0-9][a-z0-9.-]*/)?(?:[a-z][a-z0-9]*[.-])*[a-z]*(?:secrets?|creds?|credentials?|tls|certs?|keys?|tokens?|auth|config|ca|cm|env|login)|[a-z]{2,}(?:-[a-z]{2,})+"
@@ -446,6 +455,6 @@ def looks_drawn(text: str) -> bool:
 
 
 def _is_foreign(url: str) -> bool:
-    """An address outside of the cluster that has a path: whoever knows it may post there."""
+    """An address outside of the cluster that has a path: knowing it is enough to post there."""
     found = re.match(r"https?://(?:[^/@\s]*@)?([^/:?#\s]+)(?::\d+)?(/[^\s]+)", url)
     return found is not None and "." in found[1] and not re.search(r"\.svc(?:\.|$)|\.local$", found[1])

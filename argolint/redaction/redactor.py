@@ -1,6 +1,6 @@
 """Objects and texts without their secrets: by name, by form, and by place.
 
-A place is the data of a Secret, the item after `--password`, the value beside `name: DB_PASSWORD`. A text in an object that is
+A place is the data of a Secret, the item after `--password`, the value next to `name: DB_PASSWORD`. A text in an object that is
 JSON, YAML, lines of settings or base64 is read as what it is (`documents`).
 """
 
@@ -118,7 +118,7 @@ class Redactor:
         return self._list(items, "args", everything=False, before=command)
 
     def text(self, text: str, *, named: bool = False) -> str:
-        """A text of any kind with its secrets hidden; what is `named` like an identifier may look drawn."""
+        """A text of any kind with its secrets hidden; what is `named` like an identifier may look random."""
         return words.in_text(self._objects_in(text), self._hide, self._userinfo, named=named)
 
     def document(self, text: str) -> str:
@@ -292,7 +292,7 @@ _KEYED = {
 }
 """`encrypt: {key: x}`"""
 _USERS = word_set("u user username login")
-"""Beside these `p` is a password."""
+"""Next to these `p` is a password."""
 _GENERATOR = "secretGenerator"
 """Kustomize makes Secrets of its `literals`."""
 _COPIES = {(word,) for word in word_set("data content contents value values backup copy payload original raw")}
@@ -427,7 +427,7 @@ _LESS_SURE = word_set("id k var field option property setting fieldPath path typ
 
 
 def _sibling(node: Object) -> str:
-    """The name that stands beside a value: of an environment variable, a parameter, a header, or the field that a patch sets."""
+    """The name next to a value: of an environment variable, a parameter, a header, or the field that a patch sets."""
     if _has_none(node, _VALUES):
         return ""
     if "op" in node and isinstance(path := node.get("path"), str):

@@ -1,6 +1,6 @@
 """Two and more values of one place: what is hidden in one of them is hidden in all.
 
-A password that looks like a word is told by nothing but the drawn one that it replaces.
+A password that looks like a word is known only by the generated one that it replaces.
 """
 
 from __future__ import annotations

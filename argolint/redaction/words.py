@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from argolint.redaction import commands, drawn
 from argolint.redaction.forms import Hide, by_form, decoded
-from argolint.redaction.names import is_reference, is_secret, looks_drawn, looks_typed, sort_of, word_set
+from argolint.redaction.names import is_reference, is_secret, looks_drawn, looks_typed, sort_of, without_marks, word_set
 from argolint.redaction.tables import in_table
 
 _SCHEME = re.compile(
@@ -29,8 +29,18 @@ _QUOTES = ("'", '"')
 _QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|'[^'\n]{1,400}'")
 _REST = re.compile(r"[^\s\"'&;<>]*")
 """What follows of a value of which only the beginning was looked at."""
-_IS = re.compile(r"(?i)(\b(?:password|passphrase|secret|token|key) (?:is|was) [\"']?)([^\s\"',;]+)")
+_IS = re.compile(
+    r"(?i)((?<![A-Za-z])(?:password|passphrase|secret|token|key|passwort|kennwort|wachtwoord|mot de passe|contraseña|senha) (?:is|was|lautet|ist|est|es|é) [\"']?)([^\s\"',;]+)"
+)
 """`the token is x`: only what looks like one."""
+_TWO_WORDS = re.compile(
+    r"(?i)((?<![A-Za-z])(?:t?otp|mfa|licen[cs]e|unlock|unseal|seal|recovery|activation|product|access|api|signing|encryption|private|shared"
+    r"|client|root|master|session|auth|refresh|bot|service)[ ](?:key|secret|token|code|seed|pin)s?(?:[ ]\d{1,2})?[ ]?[:=][ ]{0,4}[\"'`]?)"
+    r"([^\s\"'`,;]{6,200})"
+)
+"""`unseal key 1: x`: a name of two words. Only what looks like a secret, and like no name of an object."""
+_ESCAPED_PAIR = re.compile(r"(?i)((?:pass(?:word|wd)?|token|secret|api_?key)%3D)([^\s&%\"'<>]{1,400})")
+"""`password%3Dx` in an address."""
 _SAID = re.compile(
     r"(?i)(\b(?:[\w.-]{0,80}(?:pass(?:word|wd|phrase)?|pwd?|token|secret[-_. ]?key|(?<![A-Za-z])secret|psk|auth|(?:shared|sec|signing)_key|community)|api[-_ ]?key)(?:(?:\t|[ \u00a0]{1,40})[\"'`<\[(“„«‘]?|[(\[<]))(?!(?:password|secret|token)\b)([^\s\"'`,;|<>()\[\]“”«»‘’]{8,200})(?=[\s\"'`,;.:)>\]”»’]|$)"
 )
@@ -163,7 +173,7 @@ _STEMS = re.compile(
     r"pass|secret|token|key|auth|cred|pwd|dsn|jwt|salt|pepper|bearer|basic|cookie|webhook|connection|htpasswd|netrc|keytab|mnemonic"
     r"|psk|hmac|otp|sas|_pat|_sk|_pin|pw[=: ]|[-_]pw|community|login|connect\(|pdo\(|crypt\(|securejson|users\]|admins\]|user ?="
     r"|licen[cs]e|serial|commun|seed|unseal|enrol|encrypt|activation|_hec|sak\b|signing|shared.?access|createaccount|pfx"
-    r"|contrase|пароль|密码|密碼|口令|パスワード|暗証|비밀번호|סיסמ|<<<|wort|senha|clave|geheim|heslo|haslo|jelszo|parol|sifre|losenord|adgangskode|salasana|slaptaz|lozink"
+    r"|contrase|пароль|密码|密碼|口令|パスワード|暗証|비밀번호|סיסמ|<<<|wort|woord|unlock|recovery|access|senha|clave|geheim|heslo|haslo|jelszo|parol|sifre|losenord|adgangskode|salasana|slaptaz|lozink"
 )
 _JQ_LITERAL = re.compile(
     r"(\.(?:value|data|stringData|\w{0,60}(?i:password|passwd|secret|token|apikey))(?:\[[^\]\n]{0,80}\]|\.[\w-]{1,80})?\s*[!=]=\s*\")([^\"\\\n]{1,400})(?=\")"
@@ -182,7 +192,7 @@ def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool =
     """The text with every secret in it hidden; `userinfo` makes what stands for user and password of a URL, if not `hide`.
 
     In `code` a word after `password =` is a variable, and only what is quoted or looks like a secret is one. What is `named`
-    like an identifier may look drawn.
+    like an identifier may look random.
     """
     text = by_form(text, hide, userinfo)
     if may_tell(text):
@@ -207,7 +217,10 @@ def in_comments(text: str, hide: Hide) -> str:
 
 def may_tell(text: str) -> bool:
     """A cheap look: False for a text in which no word hints at a secret."""
-    return _STEMS.search(text.lower()) is not None
+    lower = text.lower()
+    if _STEMS.search(lower):
+        return True
+    return not lower.isascii() and _STEMS.search(without_marks(lower)) is not None
 
 
 def _told(text: str, hide: Hide, *, code: bool) -> str:
@@ -225,6 +238,11 @@ def _told(text: str, hide: Hide, *, code: bool) -> str:
     text = _each(_PAIR, text, lambda found: _pair(found, hide, code=code, refers=refers))
     text = _FLAG.sub(lambda found: _flag(found, hide), text)
     text = _IS.sub(lambda found: found[1] + _worded(found[2], hide), text)
+    text = _TWO_WORDS.sub(
+        lambda found: found[1] + (found[2] if _may_be_name(found[2]) else _worded(found[2], hide)), text
+    )
+    if "%3" in text:
+        text = _ESCAPED_PAIR.sub(lambda found: found[1] + hide(found[2]), text)
     text = _SAID.sub(lambda found: found[1] + (found[2] if _may_be_name(found[2]) else _worded(found[2], hide)), text)
     text = _SET_TO.sub(lambda found: _set_to(found, hide), text)
     text = _VALUE_OF.sub(lambda found: found[1] + _surely(found["value"], found["name"], hide), text)

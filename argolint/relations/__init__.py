@@ -2,7 +2,7 @@
 
 `resolved` is what a rule calls: it looks up every name of a sentence, and what the object's own manifest names, in the application and the
 fleet, and lets the relation that decides (`Relation.kind`) say what is wrong and what ends it. The kinds of relation are a closed list, in
-the order in which they decide: nearest to what somebody can change in Git first.
+the order in which they decide: nearest to what someone can change in Git first.
 """
 
 from argolint.relations.look_up import Complaint

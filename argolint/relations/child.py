@@ -217,6 +217,9 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
         return
     if lags and dig(live, "status", "observedGeneration") is not None:
         return
+    seen = ready.get("observedGeneration")
+    if seen is not None and seen != dig(live, "metadata", "generation"):
+        return  # it speaks of an earlier spec
     group = f"{id_.group}_"
     facts = {
         "object": str(id_),

@@ -28,7 +28,7 @@ _PEERS = 3
 
 
 def wanted_of_peers(complaint: Complaint) -> Iterator[Want]:
-    """The workloads beside a Service of another application that the sentence names: the list tells neither replicas nor labels."""
+    """The workloads behind a Service of another application that the sentence names: the list tells neither replicas nor labels."""
     for mention, known in mentioned(complaint):
         if known.app.ref == complaint.app.ref or "service" not in mention.kinds or known.id.kind != "Service":
             continue

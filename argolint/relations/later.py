@@ -10,8 +10,8 @@ from argolint.edits.advice import advice
 from argolint.model import Object, Want
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, Known, by_name, mentioned
-from argolint.relations.order import PHASES, Place, hook_phases
 from argolint.relations.references import references
+from argolint.sequence.order import PHASES, Place, hook_phases
 from argolint.values import leaves, text_at
 
 

@@ -16,7 +16,7 @@ from argolint.application.resource import Resource, Row
 from argolint.model import Object, ResourceId
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.names import Mention, kind_word, mentions
-from argolint.relations.order import Place, place_of
+from argolint.sequence.order import Place, place_of
 from argolint.values import maps, text_at
 from argolint.values.kubernetes import CLUSTER_SCOPED
 

@@ -33,7 +33,7 @@ _FINDERS: tuple[Finder, ...] = (
     full_volume,
     said_by_child,
 )
-"""The first that finds something decides: nearest to what somebody can change in Git first (`model.RelationKind`)."""
+"""The first that finds something decides: nearest to what someone can change in Git first (`model.RelationKind`)."""
 
 
 def relation_of(complaint: Complaint) -> Explained | None:

@@ -44,7 +44,7 @@ def choices(text: str) -> tuple[str, ...]:
 
 
 def refused_value(complaint: Complaint) -> Iterator[Explained]:
-    """A value of the manifest that the sentence quotes beside a list of those that would do."""
+    """A value of the manifest that the sentence quotes next to a list of those that would do."""
     if complaint.manifest is None or complaint.id is None:
         return
     for text in complaint.texts:
@@ -80,7 +80,7 @@ def _number(text: str) -> Json:
 
 
 def _held(manifest: Object, text: str, offered: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Fields of the spec whose value stands in the message by itself and is none of those that are offered."""
+    """Fields of the spec that have their value in the message by itself and is none of those that are offered."""
     words = frozenset(re.findall(r"[\w./:+-]+", text[:8000])) | frozenset(w.rstrip(".:,") for w in text[:8000].split())
     lowered = text[:8000].lower()
     for pointer, value in leaves(manifest.get("spec"), "/spec"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 
 import msgspec
 
@@ -19,6 +20,7 @@ from argolint.reports.document import (
     STALE,
     Application,
     Counts,
+    Knowledge,
     Report,
     ReportedApp,
     ReportedEdit,
@@ -37,6 +39,7 @@ from argolint.reports.document import (
     page,
     rule_page,
 )
+from argolint.values.knowledge import about
 
 
 def build(
@@ -78,6 +81,7 @@ def build(
         causes=causes.causes(findings, titles),
         applications=tuple(_applications(outcome, findings)),
         stale=tuple(_stale(findings)) or msgspec.UNSET,
+        knowledge=Knowledge(**asdict(about())),
     )
 
 

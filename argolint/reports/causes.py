@@ -83,8 +83,21 @@ def causes_of(report: Report) -> list[tuple[Cause, list[ReportedFinding]]]:
     return [(cause, group) for cause, group in found if group]
 
 
+def worst_first(report: Report) -> tuple[ReportedFinding, ...]:
+    """The findings that are not suppressed, in the order of every output: by cause, as `causes` has them, a cause before what follows from it."""
+    found = [f for _, group in causes_of(with_causes(report)) for f in group]
+    listed = {identity(f) for f in found}
+    others = (f for f in report.findings if f.suppressed is None and identity(f) not in listed)
+    return (*found, *sorted(others, key=lambda f: WORST_FIRST.index(f.severity)))
+
+
+def with_causes(report: Report) -> Report:
+    """The report; one that an older argolint wrote gets its causes here."""
+    return report if report.causes else msgspec.structs.replace(report, causes=causes(report.findings, {}))
+
+
 def causes(findings: Sequence[ReportedFinding], titles: Mapping[Identity, str]) -> tuple[Cause, ...]:
-    """The causes of these findings, first what is worst and frees most. `titles` are those of causes that no finding shows."""
+    """The causes of these findings, first what is worst, then what repairs most applications. `titles` are those of causes that no finding shows."""
     messages = {identity(f): f.message for f in findings}
     groups = grouped(findings)
     frees = _freed(groups)
@@ -102,7 +115,12 @@ def causes(findings: Sequence[ReportedFinding], titles: Mapping[Identity, str]) 
         )
         for mark, group in groups.items()
     ]
-    return tuple(sorted(made, key=lambda c: (WORST_FIRST.index(c.severity), -c.frees, -c.apps, -c.findings)))
+    return tuple(sorted(made, key=worth))
+
+
+def worth(cause: Cause) -> tuple[int, int, int, int]:
+    """What orders causes: the worst first, then what repairs most applications, then what touches most."""
+    return WORST_FIRST.index(cause.severity), -cause.frees, -cause.apps, -cause.findings
 
 
 def affected(finding: ReportedFinding) -> Iterator[ReportedApp]:

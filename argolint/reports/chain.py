@@ -22,7 +22,9 @@ from argolint.model import AppRef, Change, Finding, Object, ResourceId, Symptom,
 from argolint.redaction import HIDDEN, excerpt, in_name, show, show_sides, without_secrets
 from argolint.reports import assemble
 from argolint.reports import document as report
+from argolint.reports.steps import Step, order
 from argolint.values import get, split_pointer
+from argolint.values.short_kinds import kinds
 
 SCHEMA_VERSION = "1.0"
 
@@ -50,13 +52,17 @@ class Wrote(msgspec.Struct, frozen=True):
 
 
 class FieldState(msgspec.Struct, frozen=True):
-    """Both sides of one field as text (JSON, cut and masked); null when that side is not known. `equal`: no difference."""
+    """Both sides of one field as text (JSON, cut and masked); null when that side is not known. `equal`: no difference.
+
+    `source`: its file and line in Git, where a checkout tells them.
+    """
 
     pointer: str
     desired: str | None
     live: str | None
     equal: bool
     writers: tuple[Wrote, ...] = ()
+    source: report.ReportedSource | None = None
 
 
 class Involved(msgspec.Struct, frozen=True):
@@ -83,7 +89,8 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Why(msgspec.Struct, frozen=True):
-    """The whole answer. `also`: the application's own other findings; those on the whole fleet are a check's to tell."""
+    """The whole answer. `also`: the application's own other findings; those on the whole fleet are a check's to tell. `steps`: the order of
+    a sync, where something stops in it."""
 
     schema_version: str
     app: report.ReportedApp
@@ -95,6 +102,7 @@ class Why(msgspec.Struct, frozen=True):
     desired_from: tuple[Origin, ...]
     chain: tuple[Link, ...]
     also: tuple[report.ReportedFinding, ...] = ()
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,7 @@ class Asked:
         name = rest[-1] if rest else "*"
         namespace = rest[0] if len(rest) > 1 else "*"
         return (
-            fnmatchcase(id_.kind.lower(), kind or "*")
+            any(fnmatchcase(id_.kind.lower(), own) for own in kinds(kind or "*"))
             and (not group or fnmatchcase(id_.group.lower(), group))
             and fnmatchcase(id_.namespace.lower(), namespace)
             and fnmatchcase(id_.name.lower(), name)
@@ -145,7 +153,9 @@ def sharing(app: App, fleet: Fleet) -> frozenset[AppRef]:
     return frozenset(ref for r in app.resources for ref in fleet.owners(r.key) if ref != app.ref)
 
 
-def explain(app: App, findings: Sequence[Finding], asked: Asked, revisions: Mapping[str, Object] | None = None) -> Why:
+def explain(
+    app: App, fleet: Fleet, findings: Sequence[Finding], asked: Asked, revisions: Mapping[str, Object] | None = None
+) -> Why:
     """The chain for what is asked. `findings` are those of the whole run; `revisions` tell author, date and message by revision."""
     resources = chosen(app, asked)
     mine = [f for f in findings if app.ref in {f.at.app, *(r.app for r in f.related)}]
@@ -165,6 +175,7 @@ def explain(app: App, findings: Sequence[Finding], asked: Asked, revisions: Mapp
         tuple(_origins(app, revisions or {})),
         tuple(links),
         tuple(f for f in own if f.fingerprint not in listed),
+        () if asked.resource else order(app, fleet),
     )
 
 

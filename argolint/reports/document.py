@@ -22,7 +22,7 @@ from argolint.model.stats import Number, Stats
 from argolint.redaction import PRINTED, without_secrets
 from argolint.values.decoding import converted, json_value
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 
 
 class ReportedApp(msgspec.Struct, frozen=True):
@@ -69,7 +69,8 @@ class ReportedFix(msgspec.Struct, frozen=True):
 
 
 class ReportedSource(msgspec.Struct, frozen=True):
-    """`in_change`: where a change is judged, whether it edits this line; null where none is, or no line is known."""
+    """`in_change`: where a change is judged, whether it edits this line; null where none is, or no line is known. `excerpt`: the
+    line and those next to it, without secrets, where a checkout has them; its first one is line `excerpt_from`."""
 
     repo: str
     revision: str
@@ -78,6 +79,8 @@ class ReportedSource(msgspec.Struct, frozen=True):
     file: str | None = None
     line: int | None = None
     in_change: bool | None = None
+    excerpt: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    excerpt_from: Number | msgspec.UnsetType = msgspec.UNSET
 
 
 class ReportedRelation(msgspec.Struct, frozen=True):
@@ -155,6 +158,13 @@ class Tool(msgspec.Struct, frozen=True):
     version: str
 
 
+class Knowledge(msgspec.Struct, frozen=True):
+    """Which knowledge of charts, versions and messages the findings rest on, and the day of its last change."""
+
+    version: str
+    date: str
+
+
 class Server(msgspec.Struct, frozen=True):
     """`name` is how the user calls it, where the report is about several."""
 
@@ -229,7 +239,7 @@ class Gate(msgspec.Struct, frozen=True):
     """What a change brings: `new` counts the report's findings, `fixed` those that base has and head lacks (`gone`).
 
     `unlisted` says which applications were left out, and why, one sentence each. `fails` says in one sentence why the gate does not
-    pass; it is empty when it does.
+    pass; it is empty when it does. `deletes` says what goes once the change is merged, one sentence each.
     """
 
     base: str
@@ -242,6 +252,69 @@ class Gate(msgspec.Struct, frozen=True):
     gone: tuple[ReportedFinding, ...] = ()
     unlisted: tuple[str, ...] = ()
     fails: str = ""
+    deletes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+
+class ForecastVersion(msgspec.Struct, frozen=True):
+    """A product, what runs today and what it shall be; versions as text."""
+
+    product: str
+    today: str
+    then: str
+
+
+class ForecastCause(msgspec.Struct, frozen=True):
+    """What its findings (`findings[].cause`) have in common: the effect, the release with the change, where that is written down."""
+
+    cause: str
+    effect: Literal["breaks", "deletes", "looks-different", "stays", "hangs", "refuses"]
+    findings: Number
+    apps: Number
+    product: str = ""
+    since: str = ""
+    source: str = ""
+
+
+class ForecastLook(msgspec.Struct, frozen=True):
+    """What changes and no API tells whether it matters here: how to find out."""
+
+    cause: str
+    says: str
+    look: str
+    product: str = ""
+    since: str = ""
+    source: str = ""
+
+
+class ForecastStep(msgspec.Struct, frozen=True):
+    """One step of a plan or of a deletion: what happens to what, the command, and how to see that it worked.
+
+    Steps of one `turn` happen together, one turn after the other.
+    """
+
+    what: str
+    turn: Number
+    app: ReportedApp | None = None
+    resource: ReportedResource | None = None
+    command: str = ""
+    check: str = ""
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """What has not happened yet. Its findings are those of the report.
+
+    `versions` are the upgrades asked for, `about` names what is deleted or moved. `order` says in sentences what comes before what,
+    `unknown` what could not be known and why.
+    """
+
+    kind: Literal["upgrade", "delete", "prune", "move"]
+    versions: tuple[ForecastVersion, ...] = ()
+    about: tuple[str, ...] = ()
+    causes: tuple[ForecastCause, ...] = ()
+    order: tuple[str, ...] = ()
+    steps: tuple[ForecastStep, ...] = ()
+    look: tuple[ForecastLook, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 class RanRule(msgspec.Struct, frozen=True):
@@ -291,15 +364,17 @@ class Report(msgspec.Struct, frozen=True):
     rules: tuple[RanRule, ...] = ()
     trend: tuple[Point, ...] = ()
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
+    forecast: Forecast | msgspec.UnsetType = msgspec.UNSET
     stale: tuple[Stale, ...] | msgspec.UnsetType = msgspec.UNSET
+    knowledge: Knowledge | msgspec.UnsetType = msgspec.UNSET
 
 
-_ADDRESS = re.compile(r"https?://[\w.:/~-]+")
+ADDRESS = re.compile(r"https?://[\w.:/~-]+")
 
 
 def page(of: ReportedApp) -> str:
     """The application's page in Argo CD's UI; empty where the server's address is no plain URL. It tells what `of` tells."""
-    if not _ADDRESS.fullmatch(of.server):
+    if not ADDRESS.fullmatch(of.server):
         return ""
     return f"{of.server}/applications/{quote(of.namespace, safe='')}/{quote(of.name, safe='')}"
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from argolint.reports.causes import with_causes, worst_first
 from argolint.reports.document import Report, ReportedFinding, plain_data
 from argolint.reports.formats import app_name, link_of, resource_name
 from argolint.values import shorten
@@ -17,7 +18,6 @@ from argolint.values import shorten
 MOST_BYTES = 20_000
 MOST_FINDINGS = 50
 _TEXT = 2000
-_WORST_FIRST = ("error", "warning", "info")
 
 
 def listed(report: Report, chosen: Sequence[ReportedFinding], cursor: int, limit: int) -> str:
@@ -38,8 +38,7 @@ def listed(report: Report, chosen: Sequence[ReportedFinding], cursor: int, limit
 
 def chosen(report: Report, wanted: Mapping[str, str]) -> list[ReportedFinding]:
     """The findings that fit every given word: severity, family, rule, project, application, or a part of the message; worst first."""
-    found = [f for f in report.findings if f.suppressed is None and all(_fits(f, k, v) for k, v in wanted.items() if v)]
-    return sorted(found, key=lambda f: _WORST_FIRST.index(f.severity))
+    return [f for f in worst_first(with_causes(report)) if all(_fits(f, k, v) for k, v in wanted.items() if v)]
 
 
 def _fits(finding: ReportedFinding, key: str, value: str) -> bool:

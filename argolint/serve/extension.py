@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from argolint.reports.causes import identity, with_causes, worst_first
 from argolint.reports.document import ReportedApp, ReportedFailure, ReportedFinding, counted, plain_data
 from argolint.serve.documents import JSON, Document, Documents, document
 from argolint.serve.other_projects import Others
@@ -31,7 +32,6 @@ _FRAME_BYTES = 4_000
 """What stands around findings and failures."""
 _TEXT, _LONG_TEXT = 1_000, 8_000
 """Characters of a text, and of what is to be pasted."""
-_WORST_FIRST = ("error", "warning", "info")
 _APP, _PROJECT = "Argocd-Application-Name", "Argocd-Project-Name"
 _NAME = re.compile(r"([a-z0-9][a-z0-9.-]{0,252}):([a-z0-9][a-z0-9.-]{0,252})", re.ASCII)
 _UNKNOWN = "argolint has not looked at this application"
@@ -98,7 +98,9 @@ class Extension:
     def _body(self, app: ReportedApp, index: _Index) -> bytes:
         report = index.documents.report
         found = [report.findings[n] for n in index.about.get(app, ())]
-        active = sorted((f for f in found if f.suppressed is None), key=lambda f: _WORST_FIRST.index(f.severity))
+        active = [f for f in found if f.suppressed is None]
+        here = {f.fingerprint for f in active}
+        faults = [f for f in active if f.caused_by not in here]
         others = Others(app, () if self._show_others else index.documents.apps)
         failures = [self._failure(f, others) for f in report.failures if f.app == app][:_MOST_FAILURES]
         rows: list[msgspec.Raw] = []
@@ -116,6 +118,7 @@ class Extension:
                 "checked_at": report.started_at,
                 "complete": report.complete,
                 "counts": counted(active),
+                "faults": counted(faults),
                 "suppressed": len(found) - len(active),
                 "left_out": len(active) - len(rows),
                 "findings": rows,
@@ -146,7 +149,9 @@ class _Index:
         for app in documents.apps:
             self.named.setdefault((app.namespace, app.name), []).append(app)
         self.about: dict[ReportedApp, list[int]] = {}
-        for number, finding in enumerate(documents.report.findings):
+        ordered = {identity(f): n for n, f in enumerate(worst_first(with_causes(documents.report)))}
+        every = enumerate(documents.report.findings)
+        for number, finding in sorted(every, key=lambda one: ordered.get(identity(one[1]), len(ordered))):
             for app in {finding.app, *(r.app for r in finding.related)}:
                 self.about.setdefault(app, []).append(number)
 

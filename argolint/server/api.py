@@ -35,6 +35,11 @@ def version(t: Transport) -> str:
     return _typed(_get(t, "/api/version"), _version, t, "/api/version").version or ""
 
 
+def helm_version(t: Transport) -> str:
+    """The Helm that renders charts, such as `v4.2.1`; empty when the server does not tell."""
+    return _typed(_get(t, "/api/version"), _version, t, "/api/version").helm_version or ""
+
+
 def settings(t: Transport) -> Object:
     """url, appLabelKey, trackingMethod, installationID, resourceOverrides (only when logged in), controllerNamespace."""
     return _object(t, "/api/v1/settings")
@@ -201,6 +206,7 @@ class _ManagedResources(msgspec.Struct):
 
 class _Version(msgspec.Struct, rename="pascal"):
     version: str | None = None
+    helm_version: str | None = None
 
 
 class _Manifests(msgspec.Struct):
@@ -390,6 +396,16 @@ _CUT_OFF = re.compile(
     r"code = Unavailable|dial tcp|connection re(?:fused|set)|i/o timeout|no such host|error reading from server",
     re.IGNORECASE,
 )
+
+
+def does_not_answer(error: ArgolintError, cluster: str, *, failed: bool) -> bool:
+    """True when the server could not ask a destination cluster: its address is in the server's words, or Argo CD says that it has
+    `failed` and they name no part of Argo CD."""
+    if not (isinstance(error, ApiError) and error.status >= 500 and _CUT_OFF.search(error.reason)):
+        return False
+    address = re.sub(r"^[a-z]+://", "", cluster).partition("/")[0]
+    host = address.rpartition(":")[0] or address
+    return (bool(host) and host in error.reason) or (failed and not _behind(error.reason))
 
 
 def _behind(reason: str) -> str:

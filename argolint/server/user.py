@@ -25,12 +25,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     server           HOST[:PORT] of the Argo CD
     argocd-context   a login of Argo CD's own login file
     servers          a servers file (`--servers`): read every Argo CD that it names; a path starts at this file's folder
+    knowledge        a knowledge pack (`--knowledge`); a path starts at this file's folder
     limits           how hard each Argo CD may be asked, whatever options say
     """
 
     server: str = ""
     argocd_context: str = ""
     servers: str = ""
+    knowledge: str = ""
     limits: Limits = NONE
 
 

@@ -50,7 +50,12 @@ def own_path(path: Path, tree: Path | None = None) -> Path:
     return here
 
 
-def require_own(file: Path, checkouts: Iterable[Path] = (), instead: str = _OWN_SETTINGS) -> None:
+def require_own(
+    file: Path,
+    checkouts: Iterable[Path] = (),
+    instead: str = _OWN_SETTINGS,
+    means: str = "it cannot say where your token goes",
+) -> None:
     """UsageError for a file of the checkout that one stands in, or of these: a change may have written it, so it is not the user's own.
 
     In a container the home may well be the checkout. A file there that Git does not track is the job's.
@@ -60,7 +65,7 @@ def require_own(file: Path, checkouts: Iterable[Path] = (), instead: str = _OWN_
         place = own_path(file, tree)
         if place.is_relative_to(tree) and Git(tree).holds(place.relative_to(tree).as_posix()):
             raise UsageError(
-                f"{file} is part of the checkout {tree}: a change may have written it, so it cannot say where your token goes",
+                f"{file} is part of the checkout {tree}: a change may have written it, so {means}",
                 instead,
             )
 

@@ -159,22 +159,35 @@ class Git:
         return found.decode().strip() if found is not None else None
 
     def changes(self, base: str, head: str) -> tuple[Changed, ...]:
-        """Files that head changes since it left base, renames as both names. Where it left more than once, all of them."""
+        """Files that head changes since it left base, renames as both names. Where it left more than once, all of them.
+
+        Where the clone's history has a gap, or the remote's base is another commit than the clone's, also what differs from the base:
+        a merge changes nothing else.
+        """
         return self.derived("changes", (base, head), lambda: self._changes(base, head))
 
     def _changes(self, base: str, head: str) -> tuple[Changed, ...]:
-        one, other = self.commit(base), self.commit(head)
-        left = self._try("merge-base", "--all", one, other)
-        if left is None:
-            raise UsageError(
-                f"{base!r} and {head!r} have no commit in common in {self.path}",
-                "fetch their history: a shallow clone does not hold it (actions/checkout: `fetch-depth: 0`)",
-            )
+        other = self.commit(head)
         found: dict[str, Changed] = {}
-        for start in left.decode().split():
-            for change in self._differences(start, other):
-                found.setdefault(change.path, change)
+        for one in self.bases(base):
+            left = self._try("merge-base", "--all", one, other)
+            if left is None:
+                raise UsageError(
+                    f"{base!r} and {head!r} have no commit in common in {self.path}",
+                    "fetch their history: a shallow clone does not hold it (actions/checkout: `fetch-depth: 0`)",
+                )
+            starts = left.decode().split()
+            if self._run("rev-list", "--max-parents=0", "--max-count=1", one, other, "--not", *starts):
+                starts.append(one)  # a history that ends before them may hide where head left base
+            for start in starts:
+                for change in self._differences(start, other):
+                    found.setdefault(change.path, change)
         return tuple(found[path] for path in sorted(found))
+
+    def bases(self, revision: str) -> tuple[str, ...]:
+        """The commits that a base may be: the clone's own branch, and the remote's of that name, which may be ahead of it."""
+        remote = None if set("\0\n") & set(revision) else self._ref(f"refs/remotes/origin/{revision}")
+        return tuple(dict.fromkeys(filter(None, (self.commit(revision), remote))))
 
     def _differences(self, one: str, other: str) -> Iterator[Changed]:
         fields = _texts(self._run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", *_ALL_CHANGES, one, other))
@@ -349,6 +362,15 @@ class Git:
             )
         off = ("clean=", "smudge=", "process=", "required=false")
         return tuple(f"{driver}.{setting}" for driver in sorted(drivers) for setting in off)
+
+    def folder(self) -> Path:
+        """Where Git keeps what is its own of this work tree."""
+        return Path(os.fsdecode(self._run("rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
+
+    def current_branch(self) -> str:
+        """The branch that the work tree is on; empty where it is on none."""
+        found = (self._try("rev-parse", "--abbrev-ref", "HEAD") or b"").decode("utf-8", "replace").strip()
+        return "" if found == "HEAD" else found
 
     def remotes(self) -> tuple[str, ...]:
         """The URLs of the clone's remotes."""

@@ -18,7 +18,7 @@ from argolint.errors import UsageError
 from argolint.host.folder import Folder, is_name
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.sources.files import own_path
-from argolint.values import annotations_of, comma_list, dig, mapping, text_at
+from argolint.values import annotations_of, comma_list, dig, mapping, plain, text_at
 from argolint.values.kubernetes import CLUSTER_SCOPED, HOOK, group_of, is_secret
 from argolint.values.manifests import ManifestError, sound_objects
 
@@ -146,20 +146,26 @@ def manifests_of(folder: Path, ref: AppRef) -> tuple[Object, ...] | None:
     """The manifests in `NAMESPACE/NAME/`, `NAME/` or `NAME.yaml` below the folder; None when there is nothing of that name.
 
     Links are not followed, and a name leads nowhere: the author of the folder rendered someone else's change. FileError for
-    what is no plain file or far too much, UsageError for what is no YAML.
+    what is no plain file or far too much, UsageError for what is no YAML, and for a file where there is another one or a folder.
     """
     if not (is_name(ref.namespace) and is_name(ref.name)):
         return None
     with Folder.open(own_path(folder)) as root:
+        files = [name for suffix in _SUFFIXES if root.kind(name := f"{ref.name}{suffix}")]
         for parts in ((ref.namespace, ref.name), (ref.name,)):
             texts = _texts_below(root, parts)
             if texts is not None:
+                _require_alone(files, root.path.joinpath(*parts), ref)
                 return tuple(m for file, text in texts for m in _documents(text, file))
-        for suffix in _SUFFIXES:
-            name = f"{ref.name}{suffix}"
-            if root.kind(name):
-                return tuple(_documents(root.read(name, _MAX_BYTES), root.path / name))
+        if files:
+            _require_alone(files[1:], root.path / files[0], ref)
+            return tuple(_documents(root.read(files[0], _MAX_BYTES), root.path / files[0]))
     return None
+
+
+def _require_alone(others: Sequence[str], place: Path, ref: AppRef) -> None:
+    if others:
+        raise UsageError(f"{place} and {others[0]} both hold manifests of {plain(ref.name)}", "keep one of them")
 
 
 def _texts_below(root: Folder, parts: Sequence[str]) -> list[tuple[Path, bytes]] | None:

@@ -314,6 +314,12 @@ def bare_address(url: str) -> str:
     return f"{_HOSTS.get(host, host)}/{path}".rstrip("/")
 
 
+def may_be_host(one: str, other: str) -> bool:
+    """True for one host, also where it is named in full and in short (`git`, `git.example.com`, `ssh.git.example.com`)."""
+    short, long = sorted((one, other), key=len)
+    return bool(short) and (short == long or long.startswith(f"{short}.") or long.endswith(f".{short}"))
+
+
 def shorten(text: str, limit: int) -> str:
     """The text with `limit` characters at most; an ellipsis says that there was more."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -30,6 +30,8 @@ MAX_VALUES = 2_000_000
 """Values of one text, each alias counted as all that it stands for. The largest charts render some 300,000."""
 MAX_DEPTH = 128
 """Maps and lists in one another. The schemas of custom resources reach 60."""
+_TOO_DEEP = "exceeded maximum nesting depth"
+"""What libyaml says of 1,000 open brackets. Go's readers open 10,000, so that text is not refused by all."""
 
 
 class ManifestError(ValueError):
@@ -58,9 +60,16 @@ def _told() -> Iterator[None]:
     try:
         yield
     except yaml.MarkedYAMLError as error:
-        raise NoYamlError(f"{error.problem or error.context}{_place(error.problem_mark)}") from None
+        if error.problem == _TOO_DEEP:
+            raise ManifestError(f"it is nested more than {MAX_DEPTH} levels deep{_place(error.problem_mark)}") from None
+        kind = ManifestError if _OTHERS_READ.search(f"{error.problem} {error.context}") else NoYamlError
+        raise kind(f"{error.problem or error.context}{_place(error.problem_mark)}") from None
     except (yaml.YAMLError, UnicodeError):
         raise ManifestError("it holds characters that YAML does not allow") from None
+
+
+_OTHERS_READ = re.compile(r"\btag\b|unexpected ':'|unknown escape character")
+"""What newer C libraries refuse and Go's readers take: more characters in a tag, `[a:]`, and `\\'` in double quotes."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,7 @@ def _part(text: str, turns: int) -> Stream:
             unread = after.unread
             if not unread and not _FOLDED.search(text):
                 return Stream(tuple(found))
+        _require_one_reading(text)
         if len(text) > MAX_LENGTH:
             raise ManifestError(f"it has {len(text):,} characters, more than {MAX_LENGTH:,}")
         with _told():
@@ -124,6 +134,15 @@ def _part(text: str, turns: int) -> Stream:
     return Stream(tuple(found))
 
 
+def _require_one_reading(text: str) -> None:
+    """Refuse what libyaml and Go's readers, which come from an older one, read without an error and otherwise."""
+    if _BOM in text[1:]:
+        raise ManifestError("it has a byte order mark in the middle")
+    if _LONG_TAG.search(text):
+        raise ManifestError("it may have a tag with a comma or bracket in it, which ends there for some readers")
+
+
+_LONG_TAG = re.compile(r"(?:^|[\s\[{,])![^\s\"'<]*[,\[\]{}]", re.MULTILINE)
 _FOLDED = re.compile("[\x85\u2028\u2029]")
 """Ends of lines to YAML, and none to JSON: in a text they are not the same to both."""
 _BLANK = " \t\r\n\ufeff"
@@ -167,6 +186,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 def scalars(text: str) -> Iterator[str]:
     """Every scalar of every document as it is written, also what is in base64. Raises ManifestError where they cannot all be had."""
+    _require_one_reading(text)
     with _told():
         events: Any = knowledge.LOADER(text)
         while not isinstance(event := events.get_event(), yaml.StreamEndEvent | None):
@@ -272,6 +292,8 @@ class _Frame:
     key: str | None = None
     merging: bool = False
     merged: dict[str, Any] = field(default_factory=dict)
+    untyped: set[str] = field(default_factory=set)
+    """Keys that are no text as they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +395,7 @@ class _Reader:
         if isinstance(frame.value, list):
             frame.value.append(placed.value)
         elif frame.key is None:
-            frame.key = self._key(placed.value, frame.value, event)
+            frame.key = self._key(placed.value, frame.value, frame.untyped, event)
         elif frame.merging:
             self._merge(frame, placed.value, event)
             frame.key, frame.merging = None, False
@@ -381,24 +403,37 @@ class _Reader:
             frame.value[frame.key] = placed.value
             frame.key = None
 
-    def _key(self, value: Json, present: dict[str, Any], event: Any) -> str:
-        """As JSON spells it: `1: a` and `true: b` are the keys "1" and "true"."""
+    def _key(self, value: Json, present: dict[str, Any], untyped: set[str], event: Any) -> str:
+        """As JSON spells it: `1: a` and `true: b` are the keys "1" and "true". Next to `"1": c` Go's readers take either by chance."""
         if isinstance(value, list | dict):
             raise _forbidden("a key is neither text nor a number", event)
         if value is None:
             raise _refused("a key is null", event)
         key = str(value).lower() if isinstance(value, bool) else str(value)
-        if self._for_editing and key in present:
+        if key in present and (self._for_editing or key in untyped or not isinstance(value, str)):
             raise _refused(f"the key {key[:80]!r} stands twice", event)
+        if not isinstance(value, str):
+            untyped.add(key)
         return key
 
     def _merge(self, frame: _Frame, value: Json, event: Any) -> None:
-        """`<<`: what the map itself says counts most, then the maps of a list in their order."""
+        """`<<`: what the map itself says counts most, then the maps of a list in their order.
+
+        go-yaml 2, which kubectl and Argo CD read with, lets the later of two equal keys count, and go-yaml 3 that of the map.
+        """
         maps = value if isinstance(value, list) else [value]
         if not all(isinstance(one, dict) for one in maps):
             raise _forbidden("what << merges is no map", event)
-        for one in maps:
-            frame.merged = {**one, **frame.merged}
+        assert isinstance(frame.value, dict)
+        merged: dict[str, Any] = {}
+        for one in reversed(maps):
+            merged |= one
+        known = (frame.value, frame.merged)
+        if twice := next((k for k, v in merged.items() if any(k in held and held[k] != v for held in known)), None):
+            raise _refused(
+                f"<< comes after the key {twice[:80]!r}, and readers differ in which of the two counts", event
+            )
+        frame.merged |= merged
 
 
 def _copied(value: Json) -> Json:

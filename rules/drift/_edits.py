@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
 from argolint.edits import RESPECT, annotation_option, application_place, removals, sync_option
 from argolint.values import get, index_of, join_pointer, leaves, split_pointer
 from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
+from argolint.values.memo import by_identity
 
 
 def place(app: App) -> str:
@@ -59,10 +61,20 @@ def _partner(live: list[Any], want: list[Any], index: int) -> int | None:
     """The index in `want` of the item that stands at `index` in `live`: by name, else by place."""
     if index < len(live) and isinstance(live[index], Mapping):
         for key in ITEM_NAMES:
-            names = [item.get(key) if isinstance(item, Mapping) else None for item in want]
-            if key in live[index] and all(n is not None for n in names) and names.count(live[index][key]) == 1:
-                return names.index(live[index][key])
+            name = live[index].get(key)
+            if isinstance(name, str | int) and (found := _named(want, key).get(name)) is not None:
+                return found
     return index if len(live) == len(want) else None
+
+
+@by_identity(64)
+def _named(want: list[Any], key: str) -> Mapping[Json, int]:
+    """The index of each item by what names it; empty unless every item has a name. A name that stands twice names none."""
+    names = [item.get(key) if isinstance(item, Mapping) else None for item in want]
+    if not all(isinstance(name, str | int) for name in names):
+        return {}
+    times = Counter(names)
+    return {name: index for index, name in enumerate(names) if times[name] == 1}
 
 
 def write_live(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
@@ -112,7 +124,7 @@ def in_live_order(app: App, resource: Resource, changes: Sequence[Change]) -> Fi
         resource,
         changes,
         f"Write the list{plural} in Git in the live order",
-        "where the order has a meaning, as of arguments, Git's may be the right one",
+        "check first that the order means nothing",
     )
 
 
@@ -180,5 +192,5 @@ def respect(app: App) -> Fix:
         "application",
         application_place(app),
         Edit("json-patch", sync_option(app, RESPECT)),
-        "holds for every ignored field of this application",
+        "syncs then keep every ignored field",
     )

@@ -36,14 +36,23 @@ def finding(
 
     `fixes` may hold None for edits that cannot be written.
     """
+    left = len(changes) - _LINES
     return Finding(
         message=message,
         at=Location(app.ref, resource.id, pointer or common_pointer(changes)),
-        evidence=(*(described(change, resource) for change in changes), *evidence),
+        evidence=(
+            *(described(change, resource) for change in changes[:_LINES]),
+            *((f"{left} more fields",) if left > 0 else ()),
+            *evidence,
+        ),
         explains=tuple(Symptom.change(resource.id, change.pointer) for change in changes),
         fixes=tuple(fix for fix in fixes if fix is not None),
         **more,
     )
+
+
+_LINES = 50
+"""How many differences the evidence spells out."""
 
 
 def common_pointer(changes: Sequence[Change]) -> str:
@@ -94,6 +103,11 @@ def described(change: Change, resource: Resource) -> str:
     return f"{change.pointer}: {value(change, change.desired)} desired, {live}{by}"
 
 
+def who(change: Change) -> str:
+    """The field manager for a sentence, without the time, which is evidence."""
+    return change.writer.manager if change.writer else "Something in the cluster"
+
+
 def writer(change: Change) -> str:
     """`kubectl-edit at 2026-01-01 12:00 UTC`; `an unknown writer` when managedFields names none."""
     if change.writer is None:
@@ -108,26 +122,10 @@ def pointers(changes: Iterable[Change]) -> tuple[str, ...]:
     return tuple(change.pointer for change in changes)
 
 
-def listing(changes: Sequence[Change]) -> str:
-    """The pointers of some changes for a sentence: `/spec/a and 4 more fields`."""
-    return enumerated(pointers(changes), "field")
-
-
-def where(changes: Sequence[Change]) -> str:
-    """The pointers next to the values of the first change: all that share both values, else the first and how many have others."""
-    first, others = changes[0], len(changes) - 1
-    if all(
-        (value(c, c.live), value(c, c.desired)) == (value(first, first.live), value(first, first.desired))
-        for c in changes
-    ):
-        return listing(changes)
-    return f"{first.pointer} ({others} more field{'s differ' if others > 1 else ' differs'} too)"
-
-
-def lists(changes: Sequence[Change]) -> str:
-    """Lists in another order for a sentence: `the 3 items of /spec/tags`; how many, only where that is one number."""
-    number = f"{len(changes[0].live)} " if len(changes) == 1 else ""
-    return f"the {number}items of {enumerated(pointers(changes), 'list')}"
+def listing(changes: Sequence[Change], noun: str = "field") -> str:
+    """The pointers of some changes for a sentence: one or two of them, else the first and how many there are: `/spec/a and 4 more
+    fields`. The evidence names all."""
+    return enumerated(pointers(changes), noun, limit=2 if len(changes) == 2 else 1)
 
 
 def left_out(resource: Resource, change: Change) -> bool:

@@ -10,7 +10,7 @@ from argolint.values import split_pointer
 from argolint.values.quantities import amount
 
 from ._edits import write_live
-from ._fields import finding, matching, pointers, value, writer
+from ._fields import finding, listing, matching, pointers
 from ._grammar import same_quantity
 from ._known_types import known_type_fields
 
@@ -32,13 +32,11 @@ def respelled(app: App, same: Callable[[Change], bool], noun: str, title: str, k
         return not change.masked and same(change) and not git_moved(app, resource, change)
 
     for resource, changes in matching(app, lasting):
-        first = changes[0]
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} holds {value(first, first.live)} at {first.pointer} where Git says {value(first, first.desired)}, the same {noun},"
-            f" written by {writer(first)}; Argo CD compares the text, so the object stays OutOfSync.",
+            f"{resource.id} stays OutOfSync over {listing(changes)}: the same {noun} in another spelling.",
             fixes=(
                 write_live(app, resource, changes, title),
                 known_type_fields(resource, pointers(changes), kind),

@@ -18,20 +18,19 @@ from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rul
 from argolint.values import below, items
 
 from ._edits import remove
-from ._fields import finding, matching, writer
+from ._fields import finding, matching
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a ClusterRole."""
     for resource, changes in matching(app, _collected):
         in_git = items(resource.desired, "rules")
-        held = f"the {len(in_git)} rules in Git never last" if in_git else "the empty list in Git never lasts"
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} has an aggregationRule, and its rules were collected by {writer(changes[0])}; {held}, so it"
-            " stays OutOfSync.",
+            f"Kubernetes collects the rules of {resource.id} itself, so {'those' if in_git else 'the empty list'} in Git"
+            f" never {'last' if in_git else 'lasts'}.",
             pointer="/rules",
             fixes=(
                 remove(
@@ -39,13 +38,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     resource,
                     ("/rules",),
                     "Leave rules out of the aggregated role",
-                    "rules of its own must move to a ClusterRole that the selector matches" if in_git else "",
+                    "move its own rules to a ClusterRole that the selector matches" if in_git else "",
                 )
                 if "rules" in (resource.desired or {})
                 else None,
                 narrowest_ignore(app, resource, ("/rules",)),
                 Fix(
-                    "Make Argo CD ignore the rules of aggregated roles",
+                    "Let Argo CD ignore the rules of aggregated roles",
                     "argocd-settings",
                     "ConfigMap argocd-cm",
                     Edit("yaml", "resource.compareoptions: |\n  ignoreAggregatedRoles: true\n"),

@@ -40,7 +40,7 @@ from argolint.values import below, dig
 
 from ._ca_bundles import injected
 from ._edits import remove, respect
-from ._fields import finding, matching, pointers, value, writer
+from ._fields import finding, matching, pointers, value, who
 from ._ignored import entries, ignores, taken_out
 from ._scalers import SCALED, SCALERS, Scaler, own_bounds, rests, scaler_of, scalers
 from ._writers import is_sort
@@ -105,15 +105,14 @@ def _fought(
     app: App, resource: Resource, changes: tuple[Change, ...], scaler: Scaler | None, bounds: str = ""
 ) -> Finding:
     first = changes[0]
-    end = "self-heal writes it back and the two never stop" if app.self_heal else "the next sync writes it back"
-    alone = f"its own controller ({writer(first)}), which scales it {bounds}," if bounds else ""
-    who = str(scaler) if scaler else alone or f"an autoscaler ({writer(first)})"
+    end = "self-heal keeps setting it back" if app.self_heal else "the next sync sets it back"
+    scales = str(scaler.id) if scaler else who(first) if bounds or first.writer else "an autoscaler"
     given_up = first.pointer == _REPLICAS and dig(resource.desired, "spec", "replicas") is None
     message = (
-        f"{resource.id} has no replicas in Git any more, while {who} made it {value(first, first.live)}: the next sync takes back what the"
-        f" last one applied, once, which leaves {value(first, first.desired)} until the autoscaler moves."
+        f"Git no longer sets {first.pointer} of {resource.id}, which {scales} scales: the next sync resets it"
+        f" once, to {value(first, first.desired)}."
         if given_up
-        else f"{resource.id} has {value(first, first.desired)} at {first.pointer} in Git, while {who} made it {value(first, first.live)}: {end}."
+        else f"{scales} sets {first.pointer} of {resource.id}, and {end} to Git's value."
     )
     return finding(
         app,
@@ -121,9 +120,17 @@ def _fought(
         changes,
         message,
         fixes=_fixes(app, resource, pointers(changes)),
+        evidence=_bounds(scaler, bounds),
         severity="error" if app.self_heal and not given_up else None,
         related=_related(scaler),
     )
+
+
+def _bounds(scaler: Scaler | None, own: str = "") -> tuple[str, ...]:
+    """Between which numbers it is scaled."""
+    if scaler is not None:
+        return (str(scaler),)
+    return (f"its own controller scales it {own}",) if own else ()
 
 
 def _latent(app: App, resource: Resource, scaler: Scaler, ignored: bool) -> Iterator[Finding]:
@@ -131,12 +138,12 @@ def _latent(app: App, resource: Resource, scaler: Scaler, ignored: bool) -> Iter
     if not isinstance(wanted, int):
         return
     outside = not scaler.low <= wanted <= scaler.high
-    though = f", although the comparison ignores it: {app.name} lacks {RESPECT}" if ignored else ""
+    though = f": {RESPECT} is missing" if ignored else ""
     yield Finding(
-        message=f"{resource.id} has replicas {wanted} in Git, while {scaler} scales it: every sync sets the number back{though}.",
+        message=f"{scaler.id} scales {resource.id}, and every sync resets its replicas to {wanted}{though}.",
         at=Location(app.ref, resource.id, _REPLICAS),
         severity="error" if outside and app.self_heal else None,
-        evidence=(f"live has {dig(resource.live, 'spec', 'replicas')} replicas now",) if resource.live else (),
+        evidence=(*_bounds(scaler), f"live has {dig(resource.live, 'spec', 'replicas')} replicas now"),
         related=_related(scaler),
         fixes=(remove(app, resource, [_REPLICAS], "Leave replicas out of the manifest"), respect(app))
         if ignored

@@ -23,7 +23,7 @@ from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Rank
 
 from ._ca_bundles import by_the_patcher, in_configmap, injected, placeholder
 from ._edits import drop, place, write_live
-from ._fields import finding, listing, matching, pointers, value, where, writer
+from ._fields import finding, listing, matching, pointers, who
 from ._writers import is_sort
 
 
@@ -36,8 +36,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} holds a CA bundle at {listing(changes)} that {writer(changes[0])} put in the place of"
-            f" {_replaced(changes[0].desired)}, so it stays OutOfSync.",
+            f"{who(changes[0])} writes the CA bundle at {listing(changes)} of {resource.id} over {_replaced(changes[0].desired)}, so it"
+            " stays OutOfSync.",
             fixes=(
                 drop(app, resource, changes, f"Leave {what} out of the manifest") if in_git else None,
                 narrowest_ignore(app, resource, pointers(changes)),
@@ -50,13 +50,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _set_with_it(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
     job = is_sort(first.writer, "injector")
-    who = "the chart's patch Job or an injector" if job else "the webhook's own controller"
+    kind = "the chart's patch Job or an injector" if job else "the webhook's own controller"
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} is {value(first, first.live)} at {where(changes)} where Git says {value(first, first.desired)}: {writer(first)},"
-        f" {who} that also puts its CA bundle in place, sets it again after each sync, so it stays OutOfSync.",
+        f"{who(first)} sets {listing(changes)} of {resource.id} together with the CA bundle, so Git's value never stays.",
+        evidence=(f"{who(first)} is {kind}",),
         severity="warning",
         confidence="likely",
         fixes=(
@@ -66,7 +66,7 @@ def _set_with_it(app: App, resource: Resource, changes: tuple[Change, ...]) -> F
                 resource,
                 changes,
                 "Or say in Git what it sets",
-                "until the webhook serves, a sync that creates its objects may be refused" if _closes(changes) else "",
+                "until the webhook serves, it may refuse a sync" if _closes(changes) else "",
             ),
             _without_patcher(app) if job else None,
         ),
@@ -82,13 +82,13 @@ def _without_patcher(app: App) -> Fix:
         "Many charts know admissionWebhooks.patch.enabled: false with admissionWebhooks.certManager.enabled: true (below the component's own"
         " key): cert-manager's cainjector then writes caBundle alone, and failurePolicy stays as Git says."
     )
-    title = "Or let cert-manager give the certificate, and switch the patch Job off"
+    title = "Or let cert-manager issue the certificate"
     return Fix(title, "helm-values", place(app), Edit("text", text))
 
 
 def _replaced(desired: Json) -> str:
     if desired is MISSING or not desired:
-        return "nothing"
+        return "nothing in Git"
     return "a placeholder in Git" if placeholder(desired) else "another certificate in Git"
 
 

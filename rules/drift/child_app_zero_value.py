@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
 
 from ._edits import drop
-from ._fields import finding, matching, pointers, value
+from ._fields import finding, listing, matching, pointers
 from ._grammar import hollow
 
 _KINDS = ("Application", "ApplicationSet", "AppProject")
@@ -27,13 +27,11 @@ _KINDS = ("Application", "ApplicationSet", "AppProject")
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a child, with all its zero values."""
     for resource, changes in matching(app, _dropped):
-        first = changes[0]
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} says {value(first, first.desired)} at {first.pointer} in Git, a zero value that Argo CD leaves out when it stores"
-            f" its own objects, so {app.name} stays OutOfSync.",
+            f"{app.name} stays OutOfSync over {listing(changes)} of {resource.id}, an empty value that Argo CD never stores.",
             fixes=(
                 drop(app, resource, changes, "Leave the zero value out"),
                 narrowest_ignore(app, resource, pointers(changes)),

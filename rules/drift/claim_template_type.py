@@ -34,8 +34,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} leaves out {listing(changes)}, which the API server fills in; the list of claim templates is compared as a"
-            " whole, so it stays OutOfSync.",
+            f"{resource.id} stays OutOfSync over {listing(changes)}, which the API server fills in.",
+            evidence=("the list of claim templates is compared as a whole",),
             fixes=(
                 write_live(app, resource, written, "Write apiVersion and kind in the claim template")
                 if written

@@ -24,7 +24,7 @@ from argolint.values import annotations_of
 from argolint.values.knowledge import load
 
 from ._edits import write_live
-from ._fields import finding, matching, pointers, value, where
+from ._fields import finding, listing, matching, pointers
 from ._writers import is_sort
 
 
@@ -38,13 +38,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             return not git_moved(app, resource, change)
 
         for resource, changes in matching(app, rewritten):
-            first = changes[0]
             yield finding(
                 app,
                 resource,
                 changes,
-                f"{resource.id} holds {value(first, first.live)} at {where(changes)} where Git says {value(first, first.desired)}: {provider['name']}"
-                " rewrites it, so Git's value never stays.",
+                f"{provider['name']} rewrites {listing(changes)} of {resource.id}, so Git's value never stays.",
                 fixes=(
                     write_live(
                         app, resource, changes, f"Accept what {provider['name']} writes", str(provider["advice"])

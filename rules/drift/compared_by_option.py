@@ -18,7 +18,7 @@ from argolint import App, Finding, Fleet, Rank, Rule
 from argolint.comparison import Strategy, compared_by, rules_of, strategy_of
 
 from ._edits import server_side_diff
-from ._fields import finding, where
+from ._fields import finding, listing
 
 _OPTION = "ServerSideApply=true"
 """It means structured merge before Argo CD 3.6. A comparison that the API server makes has no better one to offer."""
@@ -39,8 +39,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 app,
                 resource,
                 changes,
-                f"{resource.id} differs at {where(changes)} only because {_OPTION} makes Argo CD work out a server-side apply; compared without"
-                " it, both sides are equal.",
+                f"{resource.id} is OutOfSync over {listing(changes)} only because of {_OPTION}: without it both sides are equal.",
                 confidence="likely",
                 fixes=(server_side_diff(app),),
             )

@@ -16,14 +16,15 @@ Sources: argoproj/argo-cd#11074; docs/user-guide/diff-strategies.md.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
-from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
 from argolint.application.applied import rewritten_on_arrival
 from argolint.values import below
 
 from ._defaults import from_schema, is_custom, is_default, of_kubernetes, replaces_zero, schema_of, wanted_crds
 from ._edits import server_side_diff, write_live
-from ._fields import finding, matching, value, where
+from ._fields import finding, listing, matching, pointers, value
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -37,6 +38,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object and certainty, and one for the zeros of an object."""
     for resource, zeros in matching(app, replaces_zero):
         yield _zeros(app, resource, zeros)
+    for resource, changes in matching(app, partial(is_default, "assigned")):
+        yield _assigned(app, resource, changes)
     for resource, changes in matching(app, _candidate):
         schema = schema_of(app, resource) if is_custom(resource.group) else None
         known = tuple(
@@ -49,12 +52,22 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         guessed = tuple(c for c in changes if schema is None and c not in known and _appeared(app, resource, c))
         if known:
             built_in = all(of_kubernetes(resource, change) for change in known)
-            what = "the default that the API server fills in" if built_in else "the default of its schema"
+            what = "a default of Kubernetes" if built_in else "a default of its schema"
             yield _finding(app, resource, known, what, "proven")
         if guessed:
-            yield _finding(
-                app, resource, guessed, "filled in when Argo CD wrote the object, most likely a default", "likely"
-            )
+            yield _finding(app, resource, guessed, "most likely a default", "likely")
+
+
+def _assigned(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    """A value of the API server's own choice, which no one should write into Git."""
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{resource.id} stays OutOfSync over {listing(changes)}, which the API server assigns.",
+        fixes=(server_side_diff(app), narrowest_ignore(app, resource, pointers(changes))),
+        confidence="proven",
+    )
 
 
 def _zeros(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
@@ -63,8 +76,7 @@ def _zeros(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding
         app,
         resource,
         changes,
-        f"{resource.id} says {value(first, first.desired)} at {where(changes)}, which the API server takes for nothing and replaces by its"
-        f" default {value(first, first.live)}, so the object stays OutOfSync.",
+        f"{resource.id} stays OutOfSync over {listing(changes)}: the API server replaces Git's {value(first, first.desired)} by its default.",
         fixes=(write_live(app, resource, changes, "Write the default, or leave the field out"), server_side_diff(app)),
         evidence=(() if len(changes) == 1 else ("each of these zeros has a default of its own",)),
         confidence="proven",
@@ -72,19 +84,21 @@ def _zeros(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], what: str, confidence: str) -> Finding:
-    first = changes[0]
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} holds {value(first, first.live)} at {where(changes)}, {what}; Git leaves it out, so the object stays OutOfSync.",
+        f"{resource.id} stays OutOfSync over {listing(changes)}, {what} that Git leaves out.",
         fixes=(write_live(app, resource, changes, "Write the default"), server_side_diff(app)),
+        evidence=("it appeared when Argo CD itself wrote the object",) if confidence == "likely" else (),
         confidence=confidence,
     )
 
 
 def _candidate(resource: Resource, change: Change) -> bool:
-    return change.desired is MISSING and not change.masked and not below(change.pointer, "/metadata")
+    if change.desired is not MISSING or change.masked or below(change.pointer, "/metadata"):
+        return False
+    return not is_default("assigned", resource, change)
 
 
 def _appeared(app: App, resource: Resource, change: Change) -> bool:

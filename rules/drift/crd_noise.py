@@ -33,7 +33,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} differs at {listing(changes)}, which the API server drops or sets by itself, so it stays OutOfSync.",
+            f"{resource.id} stays OutOfSync over {listing(changes)}, which the API server drops or sets by itself.",
             fixes=(
                 drop(app, resource, mine, "Leave these fields out of the CRD") if mine else None,
                 write_live(app, resource, changes, "Write what the API server sets") if not mine else None,

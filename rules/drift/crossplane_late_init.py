@@ -19,7 +19,7 @@ from argolint.application.applied import by_argocd
 from argolint.values import dig
 
 from ._edits import place, write_live
-from ._fields import finding, listing, matching, pointers, writer
+from ._fields import finding, listing, matching, pointers
 from ._writers import is_sort
 
 _ALL_BUT_LATE = ("Create", "Delete", "Observe", "Update")
@@ -32,7 +32,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} got {listing(changes)} from its provider ({writer(changes[0])}) and Git says otherwise or nothing, so it stays OutOfSync.",
+            f"{resource.id} stays OutOfSync over {listing(changes)}, which its provider fills in.",
             fixes=(
                 *(_switched_off(app) if all(change.desired is MISSING for change in changes) else ()),
                 write_live(app, resource, changes, "Write the provider's values"),
@@ -47,7 +47,7 @@ def _switched_off(app: App) -> Iterator[Fix]:
         "manifest",
         place(app),
         Edit("yaml", f"spec:\n  managementPolicies: [{', '.join(_ALL_BUT_LATE)}]\n"),
-        "the fields that are there must be taken out once",
+        "take the fields that are there out once",
     )
 
 

@@ -90,9 +90,9 @@ def _finding(app: App, resource: Resource, asked: int | None, change: Change | N
     by = f" by {writer.manager}" if writer and writer.manager else ""
     when = f", {age_text(app.observed_at - writer.time)} ago" if writer and writer.time else ""
     git = f"Git asks for {asked}" if asked is not None else "Git leaves the number open"
-    shown = f" though it is {resource.health.status}" if resource.health.status else ""
+    shown = f" while Argo CD shows {resource.health.status}" if resource.health.status else ""
     return Finding(
-        message=f"{resource.id} is scaled to 0 replicas while {git}, so nothing of it runs{shown}.",
+        message=f"{resource.id} is scaled to 0 though {git}: nothing runs{shown}.",
         at=Location(app.ref, resource.id, _POINTER),
         evidence=(f"live spec.replicas is 0, written{by}{when}" if by or when else "live spec.replicas is 0",),
         fixes=(_fix(app, resource, asked),),
@@ -101,6 +101,7 @@ def _finding(app: App, resource: Resource, asked: int | None, change: Change | N
 
 
 def _fix(app: App, resource: Resource, asked: int | None) -> Fix:
+    failed = app.operation is not None and app.operation.failed  # a sync may do nothing then
     if asked is None:
         command = f"kubectl scale {kubectl_name(resource.id)} --replicas=1"
         return Fix(
@@ -109,13 +110,15 @@ def _fix(app: App, resource: Resource, asked: int | None) -> Fix:
             str(resource.id),
             Edit("command", command),
             effects=("scales",),
+            plays=Edit("json-patch", [{"op": "replace", "path": _POINTER, "value": 1}]),
         )
     return Fix(
-        "Sync it; or write replicas: 0 into Git where it is to rest",
+        "Sync it, or write replicas: 0 into Git if it is to rest",
         "live",
         str(resource.id),
         Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
         effects=("scales",),
+        plays=None if failed else Edit("json-patch", [{"op": "replace", "path": _POINTER, "value": asked}]),
     )
 
 

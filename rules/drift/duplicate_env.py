@@ -73,8 +73,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _finding(app, resource, repeats, refused)
     if refused and not seen:
         yield Finding(
-            message=f"Argo CD refuses a list of {app.name} in which one name stands twice: {refused[0].message}",
+            message=f"One name is listed twice in a manifest of {app.name}, so Argo CD can neither compare nor sync it.",
             at=Location(app.ref),
+            evidence=tuple(dict.fromkeys(refusal.message for refusal in refused)),
             explains=tuple(refusal.symptom for refusal in refused),
         )
 
@@ -112,17 +113,20 @@ def _all_differ(entries: Sequence[Json], key: str) -> bool:
 
 def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused: tuple[Refusal, ...]) -> Finding:
     first = repeats[0]
-    values = "" if first.same_value else " with two values"
-    more = f" (and {len(repeats) - 1} more such names)" if len(repeats) > 1 else ""
-    end = "the last sync failed on it" if refused else "the last entry wins until a merge by name drops it"
+    more = f" (and {len(repeats) - 1} more)" if len(repeats) > 1 else ""
+    second = "both are equal" if first.same_value else "the second is used now"
+    end = "the last sync failed on it" if refused else f"{second}, but an update may drop either"
     drifted = dict.fromkeys(
         r.listed for r in repeats if any(below(change.pointer, r.listed) for change in resource.changes)
     )
     return Finding(
-        message=f"{resource.id} lists {first.name!r} twice in {first.field}{values}{more}: {end}.",
+        message=f"{first.name}{more} is listed twice in {first.field} of {resource.id}; {end}.",
         at=Location(app.ref, resource.id, first.later),
         evidence=(
-            *(f"{r.name!r} stands at {r.earlier} and at {r.later}" for r in repeats),
+            *(
+                f"{r.name!r} stands at {r.earlier} and at {r.later}, {'twice the same' if r.same_value else 'with two values'}"
+                for r in repeats
+            ),
             *dict.fromkeys(refusal.message for refusal in refused),
         ),
         explains=(
@@ -135,8 +139,8 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
 
 def _title(first: Repeat, *, refused: bool) -> str:
     if refused and first.field == "ports":
-        return f"Keep one entry of port {first.name}, here the last, and write its name or number where the others' names are used"
-    return "Keep the last entry, which is the one that counts today"
+        return f"Keep one entry of port {first.name}, and use its name or number everywhere"
+    return "Keep the last entry, which is used today"
 
 
 RULE = Rule(

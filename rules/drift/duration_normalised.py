@@ -51,8 +51,8 @@ def _announced(app: App, resource: Resource, pointer: str) -> Finding:
     desired = get(resource.desired, pointer)
     printed = duration(desired)
     return Finding(
-        message=f"{resource.id} says {desired!r} at {pointer}, which its operator will write back as {printed!r} once it is synced; the object is"
-        " then OutOfSync.",
+        message=f"The operator of {resource.id} will write {pointer} back as {printed!r}, and the object will then be OutOfSync.",
+        evidence=(f"{pointer}: {desired!r} desired",),
         at=Location(app.ref, resource.id, pointer),
         confidence="likely",
         fixes=(

@@ -23,11 +23,11 @@ from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Reso
 from argolint.application.applied import git_moved, new_in_git, rewritten_on_arrival
 from argolint.comparison import rules_of
 from argolint.edits import application_place, ignore_entries, set_field
-from argolint.values import below, get, index_of, split_pointer
+from argolint.values import below, enumerated, get, index_of, split_pointer
 
 from ._defaults import is_custom
 from ._edits import drop, place, write_live
-from ._fields import finding, matching, pointers, value, where
+from ._fields import finding, listing, matching, pointers
 from ._grammar import only_hollow
 from ._ignored import selects, taken_out
 from ._writers import is_sort
@@ -50,13 +50,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return empty and not git_moved(app, resource, change) and not new_in_git(app, resource, change)
 
     for resource, changes in matching(app, lasting):
-        first = changes[0]
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} differs at {where(changes)} only in how it says nothing: {value(first, first.desired)} in Git,"
-            f" {value(first, first.live)} live; no sync ends that.",
+            f"{resource.id} stays OutOfSync over {listing(changes)}: empty on one side, absent on the other.",
             fixes=(_fix(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
         )
 
@@ -82,21 +80,20 @@ def _ignored_keys(app: App, fleet: Fleet, resource: Resource, change: Change) ->
 
 
 def _emptied(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Finding:
-    names = ", ".join(repr(key) for key in keys)
+    names = enumerated([repr(key) for key in keys], "key", limit=2)
     return finding(
         app,
         resource,
         (change,),
-        f"{resource.id} differs at {change.pointer} because an ignore rule takes {names} out of it and leaves an empty map behind, where Git"
-        " has no such map; no sync ends that.",
+        f"An ignore rule takes {names} out of {change.pointer} of {resource.id} and leaves an empty map.",
         fixes=(_key_of_its_own(app, resource, change), _while_alone(app, resource, change, keys)),
     )
 
 
 def _key_of_its_own(app: App, resource: Resource, change: Change) -> Fix:
     operations = set_field(resource.desired, change.pointer, {"placeholder": "keeps-this-map"})
-    title = "Give the map a key of its own in Git, so that both sides have it"
-    return Fix(title, "manifest", place(app), Edit("json-patch", operations), "pods of a changed template restart once")
+    title = "Give the map a key of its own in Git"
+    return Fix(title, "manifest", place(app), Edit("json-patch", operations), "the pods restart once")
 
 
 def _while_alone(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Fix | None:

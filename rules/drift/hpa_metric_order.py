@@ -28,8 +28,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 app,
                 resource,
                 changes,
-                f"{resource.id} holds the {len(changes[0].live)} metrics of Git in another order, so Argo CD compares unlike ones and shows it"
-                " OutOfSync.",
+                f"{resource.id} stays OutOfSync: it holds Git's metrics in another order.",
                 fixes=(
                     write_live(app, resource, changes, "Write the metrics in the live order"),
                     narrowest_ignore(app, resource, pointers(changes)),

@@ -24,7 +24,8 @@ from argolint.edits import RESPECT
 from argolint.values import annotations_of, below, get
 
 from ._edits import remove, respect
-from ._fields import described, value, where, writer
+from ._fields import described, listing
+from ._fields import who as by
 from ._ignored import entries, has_entries, hidden_changes, selected, selects, server_entries
 from ._scalers import rests, scaler_of
 from ._writers import is_sort
@@ -73,13 +74,13 @@ def _in_vain(app: App, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding
     others = dict.fromkeys(other.id for other, _ in stated if other.id != resource.id)
     more = f" and {len(others)} more" if others else ""
     return Finding(
-        message=f"{pointer} of {resource.id}{more} is ignored in the comparison and stated in Git, so whatever {who or 'somebody else'} writes there,"
-        f" the next sync puts Git's value back: {app.name} lacks {RESPECT}.",
+        message=f"{pointer} of {resource.id}{more} is ignored, yet every sync overwrites what {f'{who} writes' if who else 'others write'}"
+        f" there: {RESPECT} is missing.",
         at=Location(app.ref, resource.id, pointer),
         severity=None if who else "info",
         evidence=(
             f"{entry.origin} of the Application",
-            "both sides are equal at the moment, or a sync wrote the live one",
+            "both sides are equal now, or a sync wrote the live one",
         ),
         related=tuple(Related(app.ref, other, "", "other") for other in list(others)[:10]),
         fixes=(respect(app),),
@@ -91,10 +92,10 @@ def _writes_there(app: App, resource: Resource, pointer: str) -> str:
     if below(_REPLICAS, pointer):
         scaler = scaler_of(app, resource)
         if scaler is not None and scaler.low < scaler.high and not rests(resource, scaler):
-            return str(scaler)
+            return str(scaler.id)
     told = next((name for name in annotations_of(resource.any) if name in _INJECTED), "")
     if told and "caBundle" in pointer:
-        return f"the injector of annotation {told}"
+        return "its injector"
     others = (w for w in writers(resource.live or {}, pointer) if not by_argocd(w) and not is_sort(w, "person"))
     return next((w.manager for w in others if w.manager not in _FIRST), "")
 
@@ -110,11 +111,10 @@ _FIRST = ("before-first-apply",)
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
-    when = "self-heal or the next commit" if app.automated else "the next sync"
+    when = "self-heal" if app.self_heal else "the next sync"
     in_git = [change.pointer for change in changes if get(resource.desired, change.pointer) is not MISSING]
     return Finding(
-        message=f"{resource.id} has {value(first, first.live)} at {where(changes)}, set by {writer(first)} and ignored in the comparison, but"
-        f" {when} writes Git's {value(first, first.desired)} over it: {app.name} lacks {RESPECT}.",
+        message=f"{listing(changes)} of {resource.id} is ignored, yet {when} overwrites what {by(first)} wrote: {RESPECT} is missing.",
         at=Location(app.ref, resource.id, first.pointer),
         evidence=tuple(described(change, resource) for change in changes),
         fixes=(

@@ -23,7 +23,7 @@ from typing import Literal
 from argolint import MISSING, App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
 from argolint.edits import RESPECT, application_place, ignore_less, removals, set_field, sync_option
-from argolint.values import at_and_above, get, index_of, join_pointer, owner_references, split_pointer
+from argolint.values import at_and_above, enumerated, get, index_of, join_pointer, owner_references, split_pointer
 from argolint.values.kubernetes import is_secret
 
 from ._ignored import entries, has_entries, paths, selected, taken_out
@@ -34,7 +34,7 @@ Cause = Literal["group", "kind", "name", "pointer", "index", "jq", "manager", "r
 @dataclass(frozen=True)
 class Fault:
     """Why an entry or a path of it is dead; `value` repairs `field` of the entry, `also` what else of it is wrong; `sure` when
-    it can never match; not `judged` when argolint cannot tell."""
+    it can never match; not `judged` when argolint cannot tell; `detail` is evidence."""
 
     cause: Cause
     why: str
@@ -43,6 +43,7 @@ class Fault:
     sure: bool = True
     also: tuple[tuple[str, Json], ...] = ()
     judged: bool = True
+    detail: str = ""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -69,7 +70,7 @@ def _hides_nothing(app: App, entry: IgnoreRule, objects: Sequence[Resource]) -> 
     named = replace(entry, json_pointers=differs)
     repair = (_repair(app, "Name the fields that differ now", operations, named, objects),) if differs else ()
     return Finding(
-        message=f"The ignore rule {_name(entry)} of {app.name} names no fields (jsonPointers, jqPathExpressions, managedFieldsManagers), so it ignores nothing.",
+        message=f"The ignore rule {_name(entry)} of {app.name} hides nothing: it names no fields.",
         at=Location(app.ref, objects[0].id, differs[0] if differs else entry.origin),
         cause="pointer",
         evidence=(f"{entry.origin} of the Application",),
@@ -104,11 +105,15 @@ def _selects_nothing(app: App, entry: IgnoreRule, *, copied: bool) -> Finding:
     alone = replace(entry, group=target.group, kind=target.kind, name="", namespace="") if target else entry
     places = taken_out(alone, target) if target and target.live_known else ()
     return Finding(
-        message=f"The ignore rule {_name(entry)} of {app.name} selects none of its objects: {fault.why}, so what it should hide stays visible.",
+        message=f"The ignore rule {_name(entry)} of {app.name} hides nothing: {fault.why}.",
         at=Location(app.ref, target.id if target else None, (*places, *alone.json_pointers, entry.origin)[0]),
         cause=fault.cause,
         severity="info" if copied and not meant else None,
-        evidence=(f"{entry.origin} of the Application", *(f"meant, most likely: {r.id}" for r in meant[:5])),
+        evidence=(
+            f"{entry.origin} of the Application",
+            *((fault.detail,) if fault.detail else ()),
+            *(f"meant, most likely: {r.id}" for r in meant[:5]),
+        ),
         fixes=(*_repaired(app, entry, fault, meant), _deleted(app, entry)),
     )
 
@@ -123,17 +128,12 @@ def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
         return tuple(r for r in objects if matches(other, r.group, r.kind, r.namespace, r.name))
 
     if version and (found := but(group=group)):
-        return found, Fault(
-            "group", f"group {entry.group!r} holds a version, and groups are written without", "group", group
-        )
+        return found, Fault("group", f"a group is written without its version, as {group!r}", "group", group)
     if found := but(group="*"):
         others = sorted({r.group for r in found})
-        why = (
-            "it names no group, which means the core group only"
-            if not entry.group
-            else f"group {entry.group!r} is not theirs"
-        )
-        return found, Fault("group", f"{why}; {found[0].kind} is of group {others[0]!r}", "group", others[0])
+        why = f"{found[0].kind} belongs to group {others[0]!r}"
+        detail = "an entry without group means the core group only" if not entry.group else ""
+        return found, Fault("group", why, "group", others[0], detail=detail)
     kinds = {r.kind: r for r in objects if r.kind.lower().rstrip("s") == entry.kind.lower().rstrip("s")}
     for kind in sorted(kinds):
         if found := but(kind=kind, group="*"):
@@ -147,16 +147,16 @@ def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
         names = [r.name for r in found]
         close = difflib.get_close_matches(entry.name, names, 1)
         return found, Fault(
-            "name", f"none is named {entry.name!r}, but {', '.join(names[:3])}", "name", (close or names)[0]
+            "name", f"there is no {entry.name!r}, but {enumerated(names, limit=2)}", "name", (close or names)[0]
         )
     alike = but(group="*", name="", namespace="")
     if len(alike) == 1 and (entry.name or entry.namespace):
         only = alike[0]
         wrong = (("name", only.name), ("namespace", only.namespace))
         also = tuple((field, value) for field, value in wrong if getattr(entry, field) not in ("", value))
-        why = f"{only.kind} is of group {only.group!r}, and the only one here is {only.id}"
+        why = f"the only {only.kind} is {only.name}, of group {only.group!r}"
         return alike, Fault("group", why, "group", only.group, also=also)
-    return (), Fault("kind", f"it manages no {entry.kind or 'object'} of group {entry.group!r}")
+    return (), Fault("kind", f"there is no {entry.kind or 'object'} of group {entry.group!r}")
 
 
 def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resource]) -> Iterator[Fix]:
@@ -199,13 +199,13 @@ def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Res
         if not any(places.values()):
             yield _names_nothing(app, entry, path, known, _path_fault(path, known, in_jq=bool(alone.jq_paths)))
         elif _repeated(fleet, known, places):
-            fault = Fault("repeated", "the server's own settings ignore it for every application", sure=False)
+            fault = Fault("repeated", "the server ignores it for every application", sure=False)
             yield _names_nothing(app, entry, path, known, fault)
     for manager in entry.managers:
         writers = {w.manager for r in known if r.live is not None for w in managers(r.live)}
         if manager not in writers:
             close = difflib.get_close_matches(manager, sorted(writers), 1, 0.8)
-            why = f"no object has a field manager {manager!r}" + (f"; there is {close[0]!r}" if close else "")
+            why = "no such field manager" + (f", but {close[0]!r}" if close else "")
             fault = Fault("manager", why, sure=bool(close))
             yield _names_nothing(app, entry, manager, known, fault)
 
@@ -243,14 +243,26 @@ def _names_nothing(app: App, entry: IgnoreRule, path: str, objects: Sequence[Res
         else "was not judged"
     )
     return Finding(
-        message=f"{path!r} in the ignore rule {_name(entry)} of {app.name} {what}: {fault.why}.",
+        message=f"{_called(path)} in the ignore rule {_name(entry)} of {app.name} {what}: {fault.why}.",
         at=Location(app.ref, objects[0].id, _place(entry, path)),
         cause=fault.cause,
         severity=None if fault.sure else "info",
         confidence="proven" if fault.sure else "possible",
-        evidence=(f"{entry.origin} of the Application",),
+        evidence=(
+            f"{entry.origin} of the Application",
+            *(() if _called(path) == repr(path) else (path,)),
+            *((fault.detail,) if fault.detail else ()),
+        ),
         fixes=_path_fixes(app, entry, path, fault, objects),
     )
+
+
+def _called(path: str) -> str:
+    """A path for a sentence: a program of several words is evidence."""
+    return repr(path) if len(path.split()) == 1 and len(path) <= _LONG else "A jq expression"
+
+
+_LONG = 80
 
 
 def _place(entry: IgnoreRule, path: str) -> str:
@@ -304,14 +316,15 @@ def _path_fault(path: str, objects: Sequence[Resource], *, in_jq: bool) -> Fault
 def _jq_fault(path: str, objects: Sequence[Resource]) -> Fault:
     """Why the jq path names nothing. What a program says when it fails is not asked: it may say any value of the object."""
     if refusal := jq.refusal(path):
-        return Fault("jq", f"Argo CD cannot parse it ({refusal}) and then compares nothing of the application")
+        return Fault("jq", "Argo CD cannot parse it and compares nothing", detail=refusal)
     steps = _jq_steps(path)
     walked = _walk(objects[0].any, steps, "jq") if steps else Fault("jq", "nothing fits the expression now", sure=False)
     if skipped := jq.skipped(objects[0].any, path):
-        where = f" ({walked.why})" if walked.sure else ""
         always = all(jq.skipped(resource.any, path) for resource in objects)
         told = not any(jq.unknown(resource.any, path) for resource in objects)
-        return Fault("jq", f"on {objects[0].id} {skipped}{where}", sure=always and told, judged=told)
+        why = "Argo CD skips it" if told else "argolint cannot run it"
+        detail = f"on {objects[0].id} {skipped}{f' ({walked.why})' if walked.sure else ''}"
+        return Fault("jq", why, sure=always and told, judged=told, detail=detail)
     return walked
 
 
@@ -339,7 +352,9 @@ def _walk(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
             return _absent_key(node, tokens, position, cause)
         if isinstance(node, list) and (index := index_of(token)) is not None:
             if index >= len(node):
-                return Fault("index", f"the list at {here} has {len(node)} items", sure=bool(node))
+                return Fault(
+                    "index", f"the list at {here} has {len(node)} item{'s' if len(node) != 1 else ''}", sure=bool(node)
+                )
             node = node[index]
             continue
         return Fault(
@@ -359,9 +374,7 @@ def _absent_key(node: Mapping[str, Json], tokens: Sequence[str], position: int, 
         joined = "/".join(tokens[position : position + length])
         if joined in node:
             right = join_pointer(*tokens[:position], joined, *tokens[position + length :])
-            return Fault(
-                cause, f"the key {joined!r} holds a slash, which a pointer writes as ~1", "jsonPointers", right
-            )
+            return Fault(cause, "a slash in a key is written as ~1", "jsonPointers", right)
     steps = token.split(".")
     if len(steps) > 1 and get(node, join_pointer(*steps, *tokens[position + 1 :])) is not MISSING:
         right = join_pointer(*tokens[:position], *steps, *tokens[position + 1 :])

@@ -61,8 +61,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, chan
         app,
         resource,
         changes,
-        f"{resource.id} differs at {listing(changes)} only because an ignore rule takes it out of {side} alone: without that rule both"
-        " sides are equal.",
+        f"An ignore rule itself makes {resource.id} differ at {listing(changes)}: it takes it out of {side} alone.",
         evidence=(
             f"{where}: {', '.join(repr(path) for path in guilty)}",
             "a condition of the path holds on one side and not on the other"
@@ -81,7 +80,7 @@ def _without(app: App, fleet: Fleet, entry: IgnoreRule, guilty: tuple[str, ...],
     alone = (one for path, one in paths(app, entry) if path in guilty)
     if any(hidden_changes(app, fleet, other, one) for one in alone for other in selected(app, entry)):
         return None
-    title = f"Delete {', '.join(repr(path) for path in guilty)} from the ignore rule: nothing differs without it"
+    title = f"Delete {', '.join(repr(path) for path in guilty)} from the ignore rule"
     if of_server:
         text = f"resource.customizations.ignoreDifferences, key {entry.origin}: delete {', '.join(guilty)}"
         return Fix(title, "argocd-settings", "ConfigMap argocd-cm", Edit("text", text), "holds for every application")

@@ -44,10 +44,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             origins = dict.fromkeys(_origin(change) for _, change in found)
             whole = [(r, place) for r in objects for place in taken_out(alone, r) if _WHOLE.fullmatch(place)]
             if len(origins) > 1:
-                fact = f"hides {len(found)} differences of {len(origins)} origins ({', '.join(origins)}), so it covers more than what it was meant for"
+                fact = f"hides {len(found)} differences of {len(origins)} origins, more than it was meant for"
                 yield _finding(app, entry, f"{path!r} of {app.name} {fact}", found[0][0], found[0][1].pointer, found)
             elif whole:
-                fact = f"leaves out the whole {whole[0][1]} of {whole[0][0].id}, so no commit that changes it is ever seen as a difference"
+                fact = f"hides the whole {whole[0][1]} of {whole[0][0].id}, so no commit to it shows"
                 yield _finding(app, entry, f"{path!r} of {app.name} {fact}", *whole[0], found)
 
 
@@ -59,13 +59,12 @@ def _trusts_itself(app: App, entry: IgnoreRule) -> Iterator[Finding]:
             place = f"{entry.origin}/managedFieldsManagers/{position}"
             others = len(entry.managers) > 1 or entry.json_pointers or entry.jq_paths
             yield Finding(
-                message=f"The ignore rule of {app.name} that trusts field manager {manager!r} leaves out what Argo CD itself applied to {ours.id},"
-                " so no value that a commit changes is ever seen as a difference.",
+                message=f"{app.name} ignores what {manager!r} writes, which is Argo CD itself: no commit to {ours.id} shows.",
                 at=Location(app.ref, ours.id, place),
                 evidence=(f"{entry.origin} of the Application",),
                 fixes=(
                     Fix(
-                        "Trust the field manager of the other writer",
+                        "Name the field manager of the other writer",
                         "application",
                         application_place(app),
                         Edit("json-patch", [{"op": "remove", "path": place if others else entry.origin}]),
@@ -76,8 +75,9 @@ def _trusts_itself(app: App, entry: IgnoreRule) -> Iterator[Finding]:
 
 
 def _shows(app: App) -> str:
-    rolled = ", and self-heal puts Git's values back at once: commit first what shall stay" if app.self_heal else ""
-    return f"what it no longer hides shows up as a difference{rolled}"
+    if app.self_heal:
+        return "self-heal resets what it no longer hides: commit first what shall stay"
+    return "what it no longer hides shows up as a difference"
 
 
 def _writes(manager: str, live: Object) -> bool:

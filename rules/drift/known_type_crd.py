@@ -22,7 +22,7 @@ from argolint.values import dig, get, join_pointer, split_pointer
 
 from ._defaults import is_custom
 from ._edits import write_live
-from ._fields import finding, listing, matching, value
+from ._fields import finding, listing, matching
 from ._grammar import only_hollow
 from ._known_types import dotted, known_type_fields
 from ._spelling import same_amount
@@ -42,15 +42,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} embeds a pod spec at {root}, and {listing(changes)} differ there only in spelling ({value(first, first.desired)} in"
-            f" Git, {value(first, first.live)} live), which Argo CD cannot tell for a {resource.kind}.",
+            f"{resource.id} stays OutOfSync over {listing(changes)}, which differs in spelling alone.",
             fixes=(
                 known_type_fields(resource, (root,), "core/v1/PodSpec"),
                 write_live(app, resource, written, "Write what the operator makes of it")
                 if written == changes
                 else None,
             ),
-            evidence=(f"knownTypeFields for {resource.group}_{resource.kind} would name {dotted(root)}",),
+            evidence=(
+                f"Argo CD knows the types of a {resource.kind} only by knownTypeFields",
+                f"a pod spec is embedded at {root}",
+                f"knownTypeFields for {resource.group}_{resource.kind} would name {dotted(root)}",
+            ),
         )
 
 

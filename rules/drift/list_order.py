@@ -20,7 +20,7 @@ from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule, narrowes
 from argolint.application.applied import git_moved, rewritten_on_arrival
 
 from ._edits import in_live_order
-from ._fields import finding, lists, matching, pointers
+from ._fields import finding, listing, matching, pointers
 from ._grammar import in_another_order
 from ._writers import is_sort, reconciles
 
@@ -35,12 +35,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
     for resource, changes in matching(app, sorted_):
         arrived = all(rewritten_on_arrival(app, resource, change) for change in changes)
-        end = "and no sync ends that" if arrived else "so it is OutOfSync"
+        stays = "stays" if arrived else "is"
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} holds {lists(changes)} in another order than Git, {end}.",
+            f"{resource.id} {stays} OutOfSync over {listing(changes, 'list')}: Git's items in another order.",
             evidence=("the API server or a webhook sorted them in the very request that brought them",)
             if arrived
             else (),

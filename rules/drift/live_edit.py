@@ -16,14 +16,14 @@ Sources: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
 from argolint.application.applied import adopts, confirmed, not_stored
 from argolint.comparison import managers
-from argolint.values import sh
+from argolint.values import get, sh
 from argolint.values.kubernetes import argocd_name
 
-from ._edits import write_live
-from ._fields import finding, value
+from ._edits import remove, write_live
+from ._fields import finding, listing
 from ._grammar import hollow
 from ._writers import is_sort, known
 
@@ -44,24 +44,38 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     assert tool is not None
     assert first.writer is not None
     when = f" at {first.writer.time:%Y-%m-%d %H:%M} UTC" if first.writer.time else ""
-    more = f" (and {len(changes) - 1} more field{'s' if len(changes) > 2 else ''})" if len(changes) > 1 else ""
+    undone = "self-heal or the next sync" if app.self_heal else "the next sync"
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} was edited with {tool.tool} (field manager {first.writer.manager!r}){when}: {first.pointer}{more} is"
-        f" {value(first, first.live)} live and {value(first, first.desired)} in Git; the next sync undoes it.",
+        f"Someone changed {listing(changes)} of {resource.id} with {tool.tool}; {undone} undoes it.",
+        evidence=(f"edited by field manager {first.writer.manager!r}{when}",),
         fixes=(
+            _without_hollow(app, resource, changes),
             write_live(app, resource, changes, "Commit the live value, if it is right"),
             Fix(
                 "Or sync the object to Git's value",
                 "live",
                 f"{resource.id}",
                 Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
-                "undoes the edit, which may have been a hotfix",
+                "undoes the edit",
             ),
         ),
     )
+
+
+def _without_hollow(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
+    """Where Git holds an empty map in the place of what someone put there, it has nothing to say: it goes."""
+    there = [change.pointer for change in changes if _hollow_in_git(resource, change)]
+    if not there or len(there) < len(changes):
+        return None
+    return remove(app, resource, there, "Leave the empty field out of the manifest")
+
+
+def _hollow_in_git(resource: Resource, change: Change) -> bool:
+    held = get(resource.desired, change.pointer)
+    return isinstance(change.live, dict) and held is not MISSING and hollow(held)
 
 
 def _edit(resource: Resource, change: Change) -> Change | None:

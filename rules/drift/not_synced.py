@@ -32,15 +32,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.deleting:
         return  # what is gone already was deleted, and nothing will be synced
     changed = [_changed(app, resource) for resource in app.changed if not resource.hook]
-    yield from _finding(app, [wait for wait in changed if wait[1]], "still holds what was applied last")
+    yield from _finding(app, [wait for wait in changed if wait[1]], "is not applied yet")
     unfinished = app.operation is not None and app.operation.phase != "Succeeded"
     if unfinished or not settled(app):
         missing = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in app.missing]
-        yield from _finding(app, missing, "was not created yet")
+        yield from _finding(app, missing, "is not created yet")
     if not (app.prune and settled(app)):
         extra = (r for r in app.extra if not ignored_extraneous(app, r))
         leftover = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in extra]
-        yield from _finding(app, leftover, "left Git and was not pruned")
+        yield from _finding(app, leftover, "left Git and is not pruned")
 
 
 def _changed(app: App, resource: Resource) -> Wait:
@@ -85,7 +85,7 @@ def _sync(app: App, resources: Sequence[Resource], prune: str) -> Fix:
         "live",
         f"Application {app.ref}",
         Edit("command", f"argocd app sync {sh(app.ref)}{prune}"),
-        "applies everything that Git holds" + (", and deletes all that left it" if prune else ""),
+        "applies all that Git holds" + (", and deletes all that left it" if prune else ""),
     )
 
 
@@ -96,11 +96,11 @@ def _reason(app: App, to_prune: bool) -> str:
     if operation is not None and operation.phase in ("Running", "Terminating"):
         return "a sync is under way"
     if not app.automated:
-        return "sync is not automated, and no one has started one"
+        return "auto-sync is off"
     if to_prune and not app.prune:
-        return "automated sync does not prune here"
+        return "auto-sync does not prune here"
     if settled(app):
-        return "this revision was synced once, and without self-heal nothing syncs it again"
+        return "without self-heal a synced revision is not synced again"
     return "no sync has reached this revision"
 
 

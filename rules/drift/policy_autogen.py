@@ -31,27 +31,27 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         derived = [
             name for c in changes if (name := dig(_rule_at(resource, c), "name")) and name.startswith("autogen-")
         ]
-        what = f"the derived rule {derived[0]!r}" if derived else "defaults of Kyverno's webhook"
+        what = f"rule {derived[0]!r}" if derived else f"the defaults at {listing(changes)}"
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} holds {what} at {listing(changes)}, which Kyverno writes and Git does not have, so it stays OutOfSync.",
+            f"{resource.id} stays OutOfSync over {what}, which Kyverno adds.",
             fixes=(
                 _switched_off(app) if derived else None,
                 narrowest_ignore(app, resource, pointers(changes)),
-                write_live(app, resource, changes, "Write what Kyverno adds", "must be repeated when the rule changes"),
+                write_live(app, resource, changes, "Write what Kyverno adds", "repeat it when the rule changes"),
             ),
         )
 
 
 def _switched_off(app: App) -> Fix:
     return Fix(
-        "Switch the derivation of rules off",
+        "Switch rule generation off",
         "manifest",
         place(app),
         Edit("yaml", "metadata:\n  annotations:\n    pod-policies.kyverno.io/autogen-controllers: none\n"),
-        "Deployments and other controllers are then judged by their pods only, when these are made",
+        "controllers are then judged only when their pods are made",
     )
 
 

@@ -36,7 +36,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     assert match is not None
     path, key = match["path"] or "a list", match["key"]
     yield Finding(
-        message=f"An entry of {path} of {app.name} omits {key!r}, by which Kubernetes merges the list, so Argo CD can neither compare nor sync it.",
+        message=f"An entry of {path} in {app.name} has no {key!r}, so Argo CD can neither compare nor sync it.",
         at=Location(app.ref),
         evidence=tuple(dict.fromkeys(refusal.message for refusal in found)),
         explains=tuple(refusal.symptom for refusal in found),

@@ -28,7 +28,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} leaves {listing(changes)} to the API server, which fills in 'rbac.authorization.k8s.io', so it stays OutOfSync.",
+            f"{resource.id} stays OutOfSync over {listing(changes)}, which the API server fills in.",
             fixes=(write_live(app, resource, changes, "Write the apiGroup"),),
         )
 

@@ -38,7 +38,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} holds the Gateway API's defaults at {listing(changes)}, which Git leaves out, so it stays OutOfSync.",
+            f"{resource.id} stays OutOfSync over {listing(changes)}, a default of the Gateway API that Git leaves out.",
             fixes=(write_live(app, resource, changes, "Write the defaults"), server_side_diff(app)),
         )
 

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.application.applied import by_argocd
+from argolint.values import get
 
-from ._edits import drop
+from ._edits import remove
 from ._fields import finding, listing, matching
 from ._grammar import hollow
 from ._writers import is_sort
@@ -30,18 +31,19 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource, changes in matching(app, _listed):
         if not any(_added(change) for change in changes):
             continue
+        done = "added" if all(c.desired is MISSING for c in changes) else "replaced"
         lists = tuple(name for name in _LISTS if any(change.pointer.startswith(name) for change in changes))
-        empty = tuple(change for change in changes if change.desired is not MISSING)
+        empty = tuple(name for name in _LISTS if get(resource.desired, name) == [])
+        ignored = tuple(name for name in _LISTS if name in (*lists, *empty))
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} has entries at {listing(changes)} that the cluster added and Git does not have; a sync takes them away and pods"
-            " can no longer pull.",
+            f"The cluster {done} {listing(changes)} of {resource.id}; a sync takes that away, and pods can no longer pull images.",
             pointer=lists[0],
             fixes=(
-                drop(app, resource, empty, "Leave the empty list out of the manifest") if empty else None,
-                narrowest_ignore(app, resource, lists),
+                remove(app, resource, empty, "Leave the empty list out of the manifest") if empty else None,
+                narrowest_ignore(app, resource, ignored),
             ),
         )
 

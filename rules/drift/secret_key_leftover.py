@@ -32,9 +32,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.of_kind("Secret", ""):
         for key in _leftovers(resource):
             pointer = join_pointer("data", key)
+            operations = [{"op": "remove", "path": pointer}]
             yield Finding(
-                message=f"{resource.id} still holds key {key!r}, which Argo CD wrote and Git has since dropped: it came from stringData, so no"
-                " sync ever deletes it.",
+                message=f"{resource.id} still holds key {key!r}, which Git dropped: it came from stringData, so no sync deletes it.",
                 at=Location(app.ref, resource.id, pointer),
                 evidence=(
                     f"{pointer} is in the live object, written by Argo CD, and neither in the manifest nor in last-applied",
@@ -47,9 +47,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                         Edit(
                             "command",
                             f"kubectl -n {sh(resource.namespace)} patch secret {sh(resource.name)} --type=json"
-                            f" -p {sh(json.dumps([{'op': 'remove', 'path': pointer}], separators=(',', ':')))}",
+                            f" -p {sh(json.dumps(operations, separators=(',', ':')))}",
                         ),
-                        "make sure that nothing reads the key any more",
+                        "check first that nothing reads it",
+                        plays=Edit("json-patch", operations),
                     ),
                     Fix(
                         "Write data instead of stringData",

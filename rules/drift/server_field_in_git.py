@@ -20,7 +20,7 @@ from functools import cache
 
 from argolint import MISSING, App, Finding, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.edits.consequences import consequences
-from argolint.values import below, get, join_pointer, text_at
+from argolint.values import below, enumerated, get, join_pointer, text_at
 from argolint.values.knowledge import load
 
 from ._edits import remove
@@ -45,7 +45,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             )
 
 
-_WRITERS = "the cluster's own controllers and tools write"
+_WRITERS = "controllers and tools write"
 
 
 @cache
@@ -67,9 +67,9 @@ def _holds(resource: Resource, name: str) -> bool:
 def _finding(app: App, resource: Resource, places: tuple[str, ...], who: str) -> Finding:
     changes = tuple(c for c in resource.changes if any(below(c.pointer, p) for p in places))
     refusal = _refusal(app, resource)
-    end = "a sync fails on it" if refusal else "they never equal the live ones"
+    end = "the sync fails on it" if refusal else "Git's never equal the live ones"
     return Finding(
-        message=f"{resource.id} has {' and '.join(places)} in its manifest, which {who}: {end}.",
+        message=f"The manifest of {resource.id} has {enumerated(places, 'field', limit=2)}, which {who}: {end}.",
         at=Location(app.ref, resource.id, places[0] if len(places) == 1 and places[0] not in _OWN else "/metadata"),
         severity="error" if refusal else None if changes or resource.missing else "info",
         evidence=(
@@ -80,7 +80,7 @@ def _finding(app: App, resource: Resource, places: tuple[str, ...], who: str) ->
             *(Symptom.change(resource.id, place) for place in places),
             *(consequences(app) if refusal else ()),
         ),
-        fixes=(remove(app, resource, places, "Strip the fields that the API server writes"),),
+        fixes=(remove(app, resource, places, "Take these fields out of the manifest"),),
     )
 
 

@@ -18,13 +18,14 @@ from collections.abc import Iterator
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, narrowest_ignore
 from argolint.application.applied import by_argocd, not_stored
+from argolint.edits import application_place
 from argolint.edits.pruning import ignored_extraneous
-from argolint.redaction import excerpt
-from argolint.values import dig, sh, text_at
+from argolint.redaction import excerpt, show
+from argolint.values import dig, join_pointer, mapping, sh, text_at
 from argolint.values.kubernetes import argocd_name
 
 from ._edits import write_live
-from ._fields import finding, left_out, pointers, tracks, value, where, writer
+from ._fields import finding, left_out, listing, pointers, tracks
 from ._writers import is_sort
 
 
@@ -59,21 +60,12 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
     if dropped:
-        fact = (
-            f"was applied with {value(first, first.desired)} at {where(changes)} and does not hold it: the API server dropped what its schema"
-            " does not know, or someone took it out later, which leaves no writer"
-        )
+        fact = f"lacks {listing(changes)} though it was applied: its schema dropped it, or someone took it out"
     elif left_out(resource, first):
-        fact = (
-            f"holds {first.pointer} live, and Argo CD compares it as absent there with {value(first, first.desired)} in the desired state, so"
-            " the object is OutOfSync"
-        )
+        fact = f"is OutOfSync: Argo CD compares {first.pointer} as absent although the live object holds it"
     else:
-        by = "" if first.writer is None else f", written by {writer(first)}"
-        fact = (
-            f"is {value(first, first.live)} live at {where(changes)} and {value(first, first.desired)} in the desired state{by}, so the"
-            " object is OutOfSync"
-        )
+        by = f": {first.writer.manager} wrote it" if first.writer and foreign else ", and nothing says why"
+        fact = f"is OutOfSync at {listing(changes)}{by}"
     return finding(
         app,
         resource,
@@ -105,12 +97,14 @@ def _gone(app: App, resource: Resource) -> Finding | None:
     ended = operation.finished_at
     when = f" of {ended:%Y-%m-%d %H:%M} UTC" if ended else ""
     return Finding(
-        message=f"{resource.id} was applied by the sync{when} and is not in the cluster any more: someone or something deleted it, so"
-        f" {app.name} is OutOfSync.",
+        message=f"Someone or something deleted {resource.id} after the last sync, so {app.name} is OutOfSync.",
         at=Location(app.ref, resource.id),
         cause="missing",
         confidence="likely",
-        evidence=(f'the sync said of it: "{excerpt(text_at(row, "message"))}"',) if text_at(row, "message") else (),
+        evidence=(
+            f"applied by the sync{when}",
+            *((f'the sync said of it: "{excerpt(text_at(row, "message"))}"',) if text_at(row, "message") else ()),
+        ),
         explains=(Symptom.missing(resource.id),),
         fixes=(
             Fix(
@@ -126,7 +120,7 @@ def _gone(app: App, resource: Resource) -> Finding | None:
 
 def _object(app: App, resource: Resource, symptom: Symptom, cause: str, fact: str) -> Finding:
     return Finding(
-        message=f"{resource.id} {fact}, and nothing says why, so {app.name} is OutOfSync.",
+        message=f"{app.name} is OutOfSync: {resource.id} {fact}, and nothing says why.",
         at=Location(app.ref, resource.id),
         cause=cause,
         confidence="possible",
@@ -152,19 +146,37 @@ def _unshown(app: App) -> Finding:
     out = [str(resource.id) for resource in app.resources if resource.status == "OutOfSync"]
     managed = dig(app.spec, "syncPolicy", "managedNamespaceMetadata") is not None
     if managed and not out:
-        reason = (
-            f"the labels or annotations of namespace {app.destination_namespace!r} differ from managedNamespaceMetadata"
-        )
+        reason = f"namespace {app.destination_namespace!r} differs from managedNamespaceMetadata"
     elif out:
-        reason = f"{out[0]} is listed so, yet its states do not differ any more"
+        reason = f"{out[0]} is listed so, yet both its states are equal now"
     else:
-        reason = "none of its objects differs"
+        reason = "nothing in Argo CD's answers says why"
     return Finding(
-        message=f"{app.name} is {app.sync_status} although no object shows a difference: {reason}.",
+        message=f"{app.name} is {app.sync_status} although no object differs: {reason}.",
         at=Location(app.ref),
         cause="namespace-metadata" if managed and not out else "unknown",
         confidence="likely" if managed and not out else "possible",
+        evidence=tuple(_wanted_of_namespace(app)) if managed and not out else (),
         explains=(Symptom.sync(),),
+        fixes=(_compared_namespace(app),) if managed and not out else (),
+    )
+
+
+def _wanted_of_namespace(app: App) -> Iterator[str]:
+    """The labels and annotations that the Application wants on its namespace."""
+    for field in ("labels", "annotations"):
+        for key, wanted in mapping(app.spec, "syncPolicy", "managedNamespaceMetadata", field).items():
+            yield f"managedNamespaceMetadata {field} {key}: {show(wanted, join_pointer('metadata', field, key))}"
+
+
+def _compared_namespace(app: App) -> Fix:
+    name = sh(app.destination_namespace)
+    return Fix(
+        "Find the label or annotation that differs, and take it out of managedNamespaceMetadata if it changes by itself",
+        "application",
+        application_place(app),
+        Edit("command", f"kubectl get namespace {name} -o jsonpath='{{.metadata.labels}}{{.metadata.annotations}}'"),
+        "ignoreDifferences does not reach them; a sync writes them",
     )
 
 

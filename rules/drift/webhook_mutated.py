@@ -24,7 +24,7 @@ from argolint.application.applied import confirmed, not_yet_applied, rewritten_o
 from ._ca_bundles import by_the_patcher, injected
 from ._defaults import is_default
 from ._edits import in_live_order, write_live
-from ._fields import finding, lists, matching, of_server, pointers, tracks, value, where, writer
+from ._fields import finding, listing, matching, of_server, pointers, tracks, who
 from ._grammar import in_another_order
 from ._writers import is_sort, known, reconciles
 
@@ -38,7 +38,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource, changes in matching(app, _by_mutator):
         tool = known(changes[0].writer)
         assert tool is not None
-        yield _finding(app, resource, changes, f"{tool.tool} ({writer(changes[0])}) made it so", "proven")
+        yield _finding(app, resource, changes, tool.tool, "proven")
     for resource, changes in matching(app, on_arrival):
         yield _finding(app, resource, changes, _how(resource, changes), "likely")
     for resource, changes in matching(app, partial(_by_controller, app, fleet)):
@@ -51,24 +51,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
-    end = "self-heal and the controller undo each other without end" if app.self_heal else "does so after each sync"
-    who = f"a controller ({writer(first)})"
+    end = "self-heal and it undo each other without end" if app.self_heal else "does so after each sync"
     if in_another_order(first):
         return finding(
             app,
             resource,
             changes,
-            f"{resource.id} holds {lists(changes)} in another order than Git: {who} sorted them, and {end}.",
+            f"{who(first)} sorts {listing(changes, 'list')} of {resource.id} in its own order, and {end}.",
             fixes=(in_live_order(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
             severity="warning",
             confidence="likely",
         )
-    what = (
-        f"{resource.id} does not hold {value(first, first.desired)} at {where(changes)}, which Git says: {who} took it out"
-        if first.live is MISSING
-        else f"{resource.id} holds {value(first, first.live)} at {where(changes)} where Git says {value(first, first.desired)}: {who}"
-        " wrote it"
-    )
+    what = f"{who(first)} {'removes' if first.live is MISSING else 'sets'} {listing(changes)} of {resource.id}"
     return finding(
         app,
         resource,
@@ -85,17 +79,16 @@ def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) ->
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str, confidence: str) -> Finding:
     first = changes[0]
-    who = "the webhook makes" if _by_mutator(resource, first) else "comes out"
+    makes = "the webhook makes" if _by_mutator(resource, first) else "comes out"
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} holds {value(first, first.live)} at {where(changes)} where Git says {value(first, first.desired)}: {how},"
-        " and every sync starts it again.",
+        f"{how} changes {listing(changes)} of {resource.id}, so Git's value never stays.",
         fixes=(
             None
             if _stored(resource, changes)
-            else write_live(app, resource, changes, f"Write in Git what {who} of it"),
+            else write_live(app, resource, changes, f"Write in Git what {makes} of it"),
             narrowest_ignore(app, resource, pointers(changes)),
         ),
         confidence=confidence,
@@ -104,8 +97,8 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str
 
 def _how(resource: Resource, changes: tuple[Change, ...]) -> str:
     if _stored(resource, changes):
-        return "the API server stores it for what is left out, and refuses it from a manifest"
-    return "the API server or a webhook changed it on its way into the cluster"
+        return "The API server"
+    return "The API server or a webhook"
 
 
 def _stored(resource: Resource, changes: tuple[Change, ...]) -> bool:

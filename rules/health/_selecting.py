@@ -103,9 +103,7 @@ def _selected(app: App, key: object) -> Sequence[Member]:
     found: list[Member] = []
     for namespace in one.namespaces:
         near = (
-            app.derive(_by_label, namespace, one.kind.to).get(pair, ())
-            if pair
-            else members(app, namespace, one.kind.to)
+            app.derive(by_label, namespace, one.kind.to).get(pair, ()) if pair else members(app, namespace, one.kind.to)
         )
         found += (m for m in near if one.selector.matches(m.labels))
     return found
@@ -115,7 +113,7 @@ def _by_key(app: App) -> Mapping[object, Selecting]:
     return {one.resource.key: one for one in selecting(app)}
 
 
-def _by_label(app: App, namespace: str, to: str) -> Mapping[tuple[str, str], Sequence[Member]]:
+def by_label(app: App, namespace: str, to: str) -> Mapping[tuple[str, str], Sequence[Member]]:
     """A thousand Services next to a thousand workloads are not compared each with each."""
     found: dict[tuple[str, str], list[Member]] = defaultdict(list)
     for member in members(app, namespace, to):

@@ -37,7 +37,7 @@ def refused(app: App, resource: Resource, options: Patience) -> Object | None:
     if dig(resource.live, "metadata", "deletionTimestamp") or _halted(resource):
         return None  # it goes, or its controller does not look at it: what stands in its status is old
     for condition in maps(resource.live, "status", "conditions"):
-        if _is_failure(condition) and _is_of_now(resource, condition):
+        if _is_failure(condition) and is_of_now(resource, condition):
             since = parse_time(condition.get("lastTransitionTime"))
             return condition if since and overdue(app, since, options.span) else None
     return None
@@ -55,7 +55,7 @@ def _is_failure(condition: Object) -> bool:
     )
 
 
-def _is_of_now(resource: Resource, condition: Object) -> bool:
+def is_of_now(resource: Resource, condition: Object) -> bool:
     generation = dig(resource.live, "metadata", "generation")
     seen = condition.get("observedGeneration") or dig(resource.live, "status", "observedGeneration") or generation
     return generation in (None, seen)

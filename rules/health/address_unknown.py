@@ -3,6 +3,7 @@
 What it finds: a container's environment with the address of a Service in the cluster (`cache:6379`, `http://api.shop.svc`) that no
 application of the cluster has, nor the resource tree, while a Service of nearly that name is there (`missing`); or the Service is there
 without that `port`; or it is there, and the pods resolve no names of the cluster, by their dnsPolicy or since they use the node's network (`dns`).
+Pods that fail under a dnsPolicy that asks no DNS of the cluster are reported too, whatever their environment names.
 
 Why it hurts: Argo CD shows everything Synced and Healthy, and each call of that container fails.
 
@@ -16,18 +17,18 @@ the pods have names of their own (hostAliases, dnsConfig), and where an operator
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceKey, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Related, Resource, ResourceKey, Rule
 from argolint.redaction import is_hidden
 from argolint.values import dig, join_pointer, maps, text_at
 from argolint.values.kubernetes import containers, pod_spec
 
 from ..shared.labels import alike
 from ..shared.triage import worth_reading
+from ._addresses import Address, address_of, serves
 from ._ports import Port, declared, of_service
+from ._running import crash_loops, unwell, workloads
 from ._surroundings import in_tree, namesakes, services, shown
 
 
@@ -41,24 +42,54 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 _KINDS = frozenset(("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Rollout", "Pod"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Address:
-    """A host in the cluster: the Service and namespace that it names, and the port if it has one."""
-
-    host: str
-    service: str
-    namespace: str
-    port: int
-    marked: bool
-
-
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a variable; of `dns` one a workload."""
     if app.deleting or not app.desired_known:
         return
+    told = set()
     for resource in app.resources:
         if resource.namespace and not resource.requires_pruning and resource.mentions('"env"'):
-            yield from _of_workload(app, fleet, resource)
+            for finding in _of_workload(app, fleet, resource):
+                told.add(resource.id)
+                yield finding
+    for resource, nodes in workloads(app):
+        if resource.id not in told and resource.mentions('"dnsPolicy"') and unwell(resource, nodes):
+            yield from _deaf(app, fleet, resource, nodes)
+
+
+def _deaf(app: App, fleet: Fleet, resource: Resource, nodes: Sequence[Node]) -> Iterator[Finding]:
+    """A failing workload that asks no DNS of the cluster: what it calls may stand in a file or in its program."""
+    at, spec = pod_spec(shown(resource))
+    policy = text_at(spec, "dnsPolicy")
+    if policy not in ("Default", "None") or spec.get("hostNetwork") or spec.get("hostAliases"):
+        return
+    if not any(map(crash_loops, nodes[:1])) and not all(n.health.status == "Progressing" for n in nodes[:1]):
+        return
+    if resource.namespace == "kube-system" or not fleet.derive(serves, app.cluster, resource.namespace):
+        return
+    yield Finding(
+        message=f"{resource.id} fails, and its dnsPolicy {policy} asks no DNS of the cluster, so it finds no Service by name.",
+        at=Location(app.ref, resource.id, f"{at}/dnsPolicy"),
+        cause="dns",
+        severity="warning",
+        confidence="possible",
+        evidence=(f"{nodes[0].id} is {nodes[0].health.status}; nothing shows whom it calls",),
+        related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
+        fixes=(_policy(resource, at, spec),),
+    )
+
+
+def _policy(resource: Resource, at: str, spec: Object) -> Fix:
+    policy = "ClusterFirstWithHostNet" if spec.get("hostNetwork") is True else "ClusterFirst"
+    op = "replace" if "dnsPolicy" in spec else "add"
+    return Fix(
+        f"Use dnsPolicy {policy}",
+        "manifest",
+        str(resource.id),
+        Edit("json-patch", [{"op": op, "path": at + join_pointer("dnsPolicy"), "value": policy}]),
+        caveat="its pods restart",
+        resource=resource.id,
+    )
 
 
 def _of_workload(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
@@ -71,7 +102,7 @@ def _of_workload(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding
     for place, container in containers(obj):
         for index, variable in enumerate(maps(container, "env")):
             pointer = f"{place}/env/{index}/value"
-            address = _address(
+            address = address_of(
                 text_at(variable, "name"), text_at(variable, "value"), resource.namespace, fleet, app.cluster
             )
             if address is None or is_hidden(address.host, obj, pointer):
@@ -100,43 +131,9 @@ def _blind(spec: Object) -> str:
     return "hostNetwork, dnsPolicy ClusterFirst" if policy == "ClusterFirst" and spec.get("hostNetwork") is True else ""
 
 
-_HOST = re.compile(
-    r"(?:(?P<scheme>[a-z][a-z0-9+]{1,20})://(?:[^/@\s]{0,200}@)?)?(?P<host>[a-z](?:[a-z0-9.-]{0,250}[a-z0-9])?)\.?(?::(?P<port>[0-9]{1,5}))?(?=[/?,;]|$)"
-)
-_NAMES_A_HOST = re.compile(
-    r"(ADDR|ADDRESS|HOST|HOSTNAME|URL|URI|ENDPOINT|SERVER|SERVERS|BROKERS|HOSTS|ADDRS|UPSTREAM|TARGET|SERVICE|DSN)$"
-)
-_MANY = 2_000
-"""Characters of a value that are looked at."""
-
-
-def _address(name: str, value: str, namespace: str, fleet: Fleet, cluster: str) -> _Address | None:
-    """The first address of the value, where it is one of a Service; None for anything else."""
-    found = _HOST.match(value[:_MANY])
-    if found is None:
-        return None
-    host, scheme, port = found["host"], found["scheme"], int(found["port"] or 0)
-    labels = host.split(".")
-    if "svc" in labels[2:4]:
-        before = labels[: labels.index("svc", 2)]
-        after = labels[labels.index("svc", 2) + 1 :]
-        return _Address(host, before[-2], before[-1], port, True) if after in ([], ["cluster", "local"]) else None
-    named = _NAMES_A_HOST.search(name.upper()) is not None
-    if len(labels) == 1 and (scheme or (named and (port or name.upper().endswith("HOST")))):
-        return _Address(host, host, namespace, port, bool(scheme))
-    if len(labels) == 2 and (scheme or port) and (named or scheme) and fleet.derive(_serves, cluster, labels[1]):
-        return _Address(host, labels[0], labels[1], port, bool(scheme))
-    return None
-
-
-def _serves(fleet: Fleet, cluster: str, namespace: str) -> bool:
-    """Whether applications have Services in the namespace."""
-    return any(key.namespace == namespace for key in fleet.of_kind(cluster, "", "Service"))
-
-
-def _near(app: App, fleet: Fleet, key: ResourceKey, address: _Address) -> ResourceKey | None:
+def _near(app: App, fleet: Fleet, key: ResourceKey, address: Address) -> ResourceKey | None:
     """The Service that is meant: of almost that name, with the port, or of the very name in another namespace."""
-    if not fleet.derive(_serves, key.cluster, key.namespace):
+    if not fleet.derive(serves, key.cluster, key.namespace):
         return None
     elsewhere = []
     for other in fleet.of_kind(key.cluster, "", "Service"):
@@ -155,7 +152,7 @@ def _ports(app: App, service: ResourceKey) -> frozenset[int]:
     return frozenset(p.number for p in of_service(found.spec)) if found else frozenset()
 
 
-def _lacking(app: App, address: _Address) -> Sequence[Port]:
+def _lacking(app: App, address: Address) -> Sequence[Port]:
     """The ports of the Service where the one that is asked for is not among them; none for headless and ExternalName ones."""
     found = next((m for m in services(app, address.namespace) if m.id.name == address.service), None)
     if found is None or not address.port or dig(found.spec, "clusterIP") == "None" or not dig(found.spec, "selector"):
@@ -165,7 +162,7 @@ def _lacking(app: App, address: _Address) -> Sequence[Port]:
 
 
 def _closed(
-    app: App, resource: Resource, pointer: str, name: str, value: str, address: _Address, ports: Sequence[Port]
+    app: App, resource: Resource, pointer: str, name: str, value: str, address: Address, ports: Sequence[Port]
 ) -> Finding:
     only = ports[0] if len(ports) == 1 else None
     fixed = value.replace(f"{address.host}:{address.port}", f"{address.host}:{only.number}", 1) if only else value
@@ -191,7 +188,7 @@ def _closed(
 
 
 def _missing(
-    app: App, resource: Resource, pointer: str, name: str, value: str, address: _Address, near: ResourceKey
+    app: App, resource: Resource, pointer: str, name: str, value: str, address: Address, near: ResourceKey
 ) -> Finding:
     other = app.resource(near)
     beside = near.namespace == address.namespace
@@ -225,9 +222,8 @@ def _missing(
 
 
 def _unresolved(
-    app: App, resource: Resource, at: str, spec: Object, pointer: str, address: _Address, blind: str
+    app: App, resource: Resource, at: str, spec: Object, pointer: str, address: Address, blind: str
 ) -> Finding:
-    policy = "ClusterFirstWithHostNet" if spec.get("hostNetwork") is True else "ClusterFirst"
     there = "dnsPolicy" in spec
     return Finding(
         message=f"{resource.id} calls Service {address.host}, but asks the node's DNS ({blind}), which knows no Services, so its calls fail.",
@@ -235,19 +231,7 @@ def _unresolved(
         cause="dns",
         confidence="likely",
         evidence=(f"the address stands at {pointer}",),
-        fixes=(
-            Fix(
-                f"Use dnsPolicy {policy}",
-                "manifest",
-                str(resource.id),
-                Edit(
-                    "json-patch",
-                    [{"op": "replace" if there else "add", "path": at + join_pointer("dnsPolicy"), "value": policy}],
-                ),
-                caveat="its pods restart",
-                resource=resource.id,
-            ),
-        ),
+        fixes=(_policy(resource, at, spec),),
     )
 
 

@@ -201,18 +201,25 @@ def _finding(app: App, claim: Resource, found: _Misfit) -> Finding:
 def _fixes(claim: Resource, found: _Misfit) -> Iterator[Fix]:
     if found.cause == "occupied":
         yield Fix(
-            "Free the volume, or add one: delete the other claim, and claimRef where the volume was kept (Released)",
+            "Free the volume, or add one",
             "live",
             found.other.name if found.other else "",
-            Edit("command", f"kubectl get pv {sh(found.other.name if found.other else '')} -o wide"),
+            Edit(
+                "command",
+                "# delete the other claim, and claimRef where the volume was kept (Released)\n"
+                f"kubectl get pv {sh(found.other.name if found.other else '')} -o wide",
+            ),
             caveat="what the volume holds may be lost",
         )
         return
     yield Fix(
-        "Let the claim ask for what the volume has, or the volume offer it; then delete the claim, whose spec cannot be changed, and sync",
+        "Ask in Git for what the volume has, then make the claim again",
         "manifest",
         str(claim.id),
-        Edit("command", f"kubectl delete {kubectl_name(claim.id)}"),
+        Edit(
+            "command",
+            f"kubectl delete {kubectl_name(claim.id)}   # its spec cannot be changed; the next sync makes it again",
+        ),
         caveat="it is not bound, so nothing is lost",
     )
 

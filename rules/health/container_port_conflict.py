@@ -1,7 +1,7 @@
 """Two containers of a pod claim one port
 
-What it finds: a pod template in which two containers declare the same port and protocol, while its pods fail; or in which a container that
-ends with an error is said, by a command, an argument or its environment, to listen on a port that a ready one declares.
+What it finds: a pod template in which two containers declare the same port and protocol, while its pods fail; or in which, of a container that
+ends with an error and one that is ready, one declares a port and the other is to listen on it by a command, an argument or its environment.
 
 Why it hurts: containers of a pod share one network. The second one that binds the port ends with "address already in use", and the pod
 is restarted again and again.
@@ -83,29 +83,56 @@ def _failing(app: App, nodes: Sequence[Node]) -> frozenset[str]:
     return frozenset(text_at(s, "name") for s in statuses if s.get("ready") is not True and s.get("name") in ended)
 
 
-_LISTENS = r"(?:^|[\s=]|(?:^|[\s=/])(?:0\.0\.0\.0|\[::\]|\*)?:){port}(?![0-9.])"
+_PORT = r"(?<![\d.]){port}(?![\d.])"
+_HOST = re.compile(r"(?P<host>[\w.-]{1,253}):$")
+_OWN = re.compile(r"0\.0\.0\.0|[\w.-]{0,30}listen|tcp4?|udp4?", re.IGNORECASE)
+"""What stands before the colon of an address to listen on: all addresses, or a word such as TCP-LISTEN."""
 
 
 def _told(obj: Object, failing: frozenset[str]) -> Iterator[tuple[str, str, str, int]]:
-    """The same for a container that fails and is said to listen on a port which another one declares."""
+    """The same for two containers of which one fails and one runs, where one is to listen on a port that the other one declares."""
     together = list(_side_by_side(obj))
+    if not failing:
+        return
     for at, container in together:
-        if text_at(container, "name") not in failing:
-            continue
-        told = [
-            *(
-                (f"{at}/{part}", " ".join(w for w in items(container, part) if isinstance(w, str)))
-                for part in ("command", "args")
-            ),
-            *((f"{at}/env/{i}/value", text_at(v, "value")) for i, v in enumerate(maps(container, "env"))),
-        ]
+        words = list(_words(at, container))
+        name = text_at(container, "name")
         for _, other in together:
-            for port in maps(other, "ports") if other is not container else ():
+            if (text_at(other, "name") in failing) == (name in failing):
+                continue
+            for port in maps(other, "ports"):
                 number = number_or_name(port.get("containerPort"))[0]
-                word = re.compile(_LISTENS.format(port=number))
-                where = next((place for place, text in told if number and word.search(text[:4000])), "")
+                listens = re.compile(_PORT.format(port=number))
+                where = next((place for place, text in words if number and _listens_there(text[:4000], listens)), "")
                 if where:
-                    yield where, text_at(container, "name"), text_at(other, "name"), number
+                    yield where, name, text_at(other, "name"), number
+
+
+def _listens_there(text: str, port: re.Pattern[str]) -> bool:
+    """Whether a text names the port for the program's own use, rather than as that of another one."""
+    return any(_is_own(text[max(0, found.start() - 300) : found.start()]) for found in port.finditer(text))
+
+
+def _is_own(before: str) -> bool:
+    host = _HOST.search(before)
+    return _WHOM.search(before[-60:]) is None and (host is None or _OWN.fullmatch(host["host"]) is not None)
+
+
+_WHOM = re.compile(r"(?:upstream|target|backend|app|remote|peer|dest|forward)\S{0,40}\s?$", re.IGNORECASE)
+
+
+def _words(at: str, container: Object) -> Iterator[tuple[str, str]]:
+    """What a container is started with, by place; a variable that names whom to call tells nothing of its own port."""
+    for part in ("command", "args"):
+        yield f"{at}/{part}", " ".join(w for w in items(container, part) if isinstance(w, str))
+    for index, variable in enumerate(maps(container, "env")):
+        name = text_at(variable, "name")
+        if _LISTENER.search(name) and not _CLIENT.search(name):
+            yield f"{at}/env/{index}/value", text_at(variable, "value")
+
+
+_LISTENER = re.compile(r"(?:^|_)(?:PORT|LISTEN|BIND|ADDR|ADDRESS)(?:$|_)", re.IGNORECASE)
+_CLIENT = re.compile(r"UPSTREAM|TARGET|BACKEND|APP_|REMOTE|PEER|DEST|SERVICE_|URL|HOST", re.IGNORECASE)
 
 
 def _twice(obj: Object) -> Iterator[tuple[str, str, str, int]]:

@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Resource, Rule, Symptom
+from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, resolved
 from argolint.values import annotations_of, json_in, mapping, maps, parse_time, sh
@@ -74,11 +75,11 @@ def _conditions(hpa: Resource) -> tuple[Object, ...]:
 
 def _late(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
     return Finding(
-        message=f'{hpa.id} has no metrics yet ({condition.get("reason")}): "{excerpt(_PREFIX.sub("", message))}", as is usual for a minute or two after pods start.',
+        message=f"{hpa.id} has no metrics yet, as is usual for a minute or two after pods start.",
         at=Location(app.ref, hpa.id),
         severity="info",
         evidence=(
-            f"condition ScalingActive=False {condition.get('reason')} since {condition.get('lastTransitionTime')}",
+            f"condition ScalingActive=False {condition.get('reason')} since {condition.get('lastTransitionTime')}: {excerpt(message, 400)}",
         ),
         explains=(Symptom.health(hpa.id),),
     )
@@ -86,10 +87,10 @@ def _late(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
 
 def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
     return Finding(
-        message=f'{hpa.id} cannot read its metrics ({condition.get("reason")}): "{excerpt(_PREFIX.sub("", message))}", so it does not scale.',
+        message=f'{hpa.id} does not scale, since it cannot read its metrics: "{telling(_PREFIX.sub("", message))}".',
         at=Location(app.ref, hpa.id),
         evidence=(
-            f"condition ScalingActive=False {condition.get('reason')} since {condition.get('lastTransitionTime')}",
+            f"condition ScalingActive=False {condition.get('reason')} since {condition.get('lastTransitionTime')}: {excerpt(message, 400)}",
         ),
         fixes=tuple(_fixes(app, hpa, message)),
         explains=(Symptom.health(hpa.id),),
@@ -136,12 +137,12 @@ def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
         )
     elif "no metrics returned from resource metrics API" in message or "did not receive metrics" in message:
         yield Fix(
-            f"Let metrics-server see the pods of {workload}: none of them runs and is ready, or it cannot read their nodes' kubelets",
+            f"Let metrics-server see ready pods of {workload}",
             "live",
             workload,
             Edit(
                 "command",
-                f"kubectl -n {sh(hpa.namespace)} top pods\nkubectl -n kube-system logs deploy/metrics-server --tail=20",
+                f"# none of them runs and is ready, or it cannot read their nodes' kubelets\nkubectl -n {sh(hpa.namespace)} top pods\nkubectl -n kube-system logs deploy/metrics-server --tail=20",
             ),
         )
     else:

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, ResourceKey, Rule, Symptom, Want
 from argolint.edits import set_field
+from argolint.messages import telling
 from argolint.values import annotations_of, dig, items, sh
 from argolint.values.knowledge import load
 
@@ -44,22 +45,20 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         event = warning(app, ingress)
         of_class = f"of class {named}" if named else "without a class"
         why = (
-            f'"{event}"'
+            f'"{telling(event)}"'
             if event
-            else (
-                "no controller writes one into its status"
-                if named
-                else "no controller takes an Ingress that names none, unless its class is the default"
-            )
+            else "no controller of that class writes one"
+            if named
+            else "only the controller of a default class takes it"
         )
         yield Finding(
-            message=f"{ingress.id} {of_class} has had no address for {age(app, ingress)}: {why}.",
+            message=f"{ingress.id} {of_class} has no address: {why}.",
             at=Location(
                 app.ref, ingress.id, "/spec/ingressClassName" if dig(ingress.live, "spec", "ingressClassName") else ""
             ),
             confidence="proven" if event else "likely",
             evidence=(
-                "status.loadBalancer.ingress is empty",
+                f"status.loadBalancer.ingress is empty for {age(app, ingress)}",
                 *([f"classes that applications bring to this cluster: {', '.join(known)}"] if known else []),
                 *events_of(app, ingress),
             ),

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
+from argolint.messages import telling
 from argolint.values import dig, get, items, sh
 
 from ..shared.age import Patience
@@ -34,12 +35,12 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         event = warning(app, service)
         load_class = dig(service.live, "spec", "loadBalancerClass")
         of_class = f" of class {load_class}" if load_class else ""
-        why = f'"{event}"' if event else f"no controller{of_class} gives it one"
+        why = f'"{telling(event)}"' if event else f"no controller{of_class} gives it one"
         yield Finding(
-            message=f"{service.id} of type LoadBalancer has had no address for {age(app, service)}: {why}.",
+            message=f"{service.id} of type LoadBalancer has no address: {why}.",
             at=Location(app.ref, service.id, "/spec/type"),
             confidence="proven" if event else "likely",
-            evidence=("status.loadBalancer.ingress is empty", *events_of(app, service)),
+            evidence=(f"status.loadBalancer.ingress is empty for {age(app, service)}", *events_of(app, service)),
             fixes=tuple(_fixes(app, service)),
             explains=(Symptom.health(service.id),),
             follows=() if event else (_unserved(app, of_class),),

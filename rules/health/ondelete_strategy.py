@@ -56,7 +56,7 @@ def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
     selector = ",".join(f"{k}={v}" for k, v in sorted(labels.items()))
     patch = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "RollingUpdate"}}]
     return Finding(
-        message=f"{resource.id} has the update strategy OnDelete and {old} of its {total} pods are of an older revision, so what Git says reaches them only when they are deleted.",
+        message=f"{old} of {total} pods of {resource.id} run an older revision: under OnDelete they change only when they are deleted.",
         at=Location(app.ref, resource.id, "/spec/updateStrategy/type"),
         fixes=(
             *(

@@ -78,15 +78,15 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], name: str, evi
     obj = resource.live or resource.any
     at, limit, name = _limit(obj, name)
     shown = unwell(resource, nodes)
-    kept = f"at its limit of {limit}" if limit else "by its node, since it has no limit of its own"
+    kept = f"at its limit of {limit}" if limit else "by its node"
     times = restarts(nodes[0])
     return Finding(
-        message=f"{resource.id} runs out of memory: container {name} is OOM-killed {kept}, so {'its pods restart' if times else 'its pods do not start'}.",
+        message=f"Container {name} of {resource.id} is OOM-killed {kept}, so its pods {'restart' if times else 'do not start'}.",
         at=Location(
             app.ref, resource.id, f"{at}/resources/limits/memory" if limit else f"{at}/resources" if at else ""
         ),
         severity="error" if shown else "warning",
-        evidence=(evidence, f"restarts of {nodes[0].id}: {times}"),
+        evidence=(evidence, f"restarts of {nodes[0].id}: {times}", *(() if limit else ("it has no limit of its own",))),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes),
         fixes=(
             Fix(

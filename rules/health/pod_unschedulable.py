@@ -20,13 +20,14 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
+from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
 from argolint.values import age_text
 from argolint.values.kubernetes import pod_spec, reads
 
 from ..shared.age import Patience, overdue
-from ..shared.pods import Trouble, below, fixes, pointer_of, troubles, wanted_events
+from ..shared.pods import Trouble, below, fixes, pointer_of, scheduling, troubles, wanted_events
 
 _NO_CHECK = ""  # an operator's own object, which Argo CD has no health check for
 
@@ -97,14 +98,14 @@ def _waiting_claims(app: App, resource: Resource, trouble: Trouble) -> Iterator[
 def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...], trouble: Trouble) -> Finding:
     claims = tuple(_waiting_claims(app, resource, trouble))
     pods = [n for n in nodes if n.id.kind == "Pod"]
-    count = f"{len(pods)} of its pods" if len(pods) > 1 else "its pods" if resource.kind != "Pod" else "it"
+    whose = f"{len(pods)} pods of {resource.id}" if len(pods) > 1 else f"Pods of {resource.id}"
     age = f" for {age_text(app.observed_at - trouble.since)}" if trouble.since and not trouble.failed else ""
     finding = Finding(
-        message=f'{resource.id} does not come up: {count} {trouble.verb}{age}: "{trouble.text}".',
+        message=f"{resource.id if resource.kind == 'Pod' else whose} {_told(trouble, 'fits' if resource.kind == 'Pod' else 'fit')}.",
         at=Location(app.ref, resource.id, pointer_of(resource.desired or resource.live, trouble)),
         cause=trouble.cause,
         confidence="likely" if trouble.cause == "unknown" else "proven",
-        evidence=tuple(_evidence(app, resource, trouble)),
+        evidence=(*_evidence(app, resource, trouble), *((f"{trouble.verb}{age}",) if age else ())),
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
@@ -119,6 +120,44 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
     return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (trouble.text,)))
 
 
+def _told(trouble: Trouble, fit: str) -> str:
+    """What keeps them from running: of the nodes, what the decisive filter says; of all else, the innermost words."""
+    nodes = _NODES.match(trouble.text)
+    if nodes is None:
+        verb = _OF_ONE.get(trouble.verb, trouble.verb.replace("their", "its")) if fit == "fits" else trouble.verb
+        return f'{verb}: "{telling(trouble.text, 12)}"'
+    part = next((p for p in _ITEMS.split(nodes["each"]) if _cause(p) == trouble.cause), nodes["each"])
+    counted = _COUNTED.match(part)
+    if counted is None:
+        return f'{fit} on no node: "{telling(part)}"'
+    some, all_ = counted["some"], nodes["all"]
+    which = "the only node" if all_ == "1" else "all nodes" if some == all_ else f"{some} of {all_} nodes"
+    has = "has" if some == "1" else "have"
+    other = "" if some == all_ else ", and other filters refuse the rest"
+    if short := _INSUFFICIENT.match(part):
+        return f"{fit} on no node: {which} {has} too little {short[2]}{other}"
+    if "taint" in part and (taint := _TAINT.search(part)):
+        return f"{fit} on no node: {which} {has} the taint {taint[1]}, which they do not tolerate"
+    if "affinity/selector" in part:
+        return f"{fit} on no node: {which} {'lacks' if has == 'has' else 'lack'} the labels they ask for"
+    return f'{fit} on no node: "{telling(part)}"'
+
+
+_OF_ONE = {
+    "are refused by their node": "is refused by its node",
+    "start and fail": "starts and fails",
+    "do not start": "does not start",
+}
+
+
+def _cause(part: str) -> str:
+    return scheduling(part)[0]
+
+
+_NODES = re.compile(r"0/(?P<all>\d{1,6}) nodes are available: (?P<each>.+)", re.DOTALL)
+_ITEMS = re.compile(r",\s*(?=\d+ )")
+_COUNTED = re.compile(r"(?P<some>\d{1,6}) ")
+_TAINT = re.compile(r"\{([^:{}]{1,253}): ?[^{}]{0,63}\}")
 _INSUFFICIENT = re.compile(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
 _NO_SECRET = re.compile(r'secrets? "([^"]{1,253})" not found')
 _QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253})")

@@ -2,7 +2,8 @@
 
 What it finds: a readiness, liveness or startup probe that fails for what the manifest says. Cause `port`: it asks a port that no
 container of the pod declares, while another is declared; `name`: a port name that none has; `protocol`: HTTP of a port that speaks
-gRPC or TLS, or the reverse; `path`: the server answers that there is no such path; `timing`: the container is killed before it listens.
+gRPC or TLS, or the reverse; `path`: the server answers that there is no such path; `timing`: the container is killed before it listens;
+`command`: the container has no such program.
 
 Why it hurts: a pod that fails its readiness probe gets no traffic, and the rollout never ends; one that fails its liveness probe is restarted
 again and again, and its Deployment may look Healthy in between.
@@ -104,7 +105,7 @@ def _probes(obj: Object) -> Iterator[_Probe]:
             if isinstance(p, dict)
         }
         for field in _KINDS:
-            for how in ("httpGet", "tcpSocket", "grpc"):
+            for how in ("httpGet", "tcpSocket", "grpc", "exec"):
                 asked = mapping(container, field, how)
                 if asked:
                     number, name = number_or_name(asked.get("port"))
@@ -144,6 +145,10 @@ _PROTOCOL = re.compile(
 )
 _NO_PATH = re.compile(r"statuscode: (404|405)\b")
 _NO_NAME = re.compile(r"couldn't find port: ")
+_NO_PROGRAM = re.compile(
+    r'exec: "(?P<what>[^"]{1,253})": (?:executable file not found|stat |permission denied|no such file)'
+    r"|(?P<shell>[\w./-]{1,100}): (?:command )?not found(?![\w])"
+)
 _PORT = re.compile(r":([0-9]{1,5})(?![0-9:])")
 
 
@@ -156,6 +161,8 @@ def _cause(obj: Object, probe: _Probe, node: Node, event: Event, nodes: Sequence
     asked = {int(port) for port in _PORT.findall(text)}
     if asked and probe.port and probe.port not in asked:
         return ""
+    if probe.how == "exec":
+        return "command" if _NO_PROGRAM.search(text) else ""
     if probe.name and not probe.port and _NO_NAME.search(text):
         return "name"
     if _PROTOCOL.search(text):
@@ -195,22 +202,26 @@ def _finding(
     asked = str(probe.port or probe.name)
     have = declared(ports) or "no port"
     said = _SAID.match(event.message)
+    program = _NO_PROGRAM.search(said[2]) if said else None
+    what = (program["what"] or program["shell"]) if program else ""
     why = {
+        "command": f"runs {excerpt(what, 63)}, which its container does not have",
         "port": f"asks port {asked}, which no container declares ({have})",
         "name": f"asks port {excerpt(asked, 63)}, a name that no container declares ({have})",
-        "protocol": f"speaks {_SPOKEN[probe.how]} to port {asked}, which answers in another protocol",
+        "protocol": f"speaks {_SPOKEN.get(probe.how, '')} to port {asked}, which answers in another protocol",
         "path": f"asks a path of port {asked} that is not there",
         "timing": f"gives up after {_patience(probe.spec)} s, before it listens on {asked}",
     }[cause]
     pods = "its pods are restarted" if probe.kind != "readinessProbe" else "its pods get no traffic"
     shown = unwell(resource, nodes)
     return Finding(
-        message=f"The {kind} probe of container {probe.container} in {resource.id} {why}, so {pods}.",
+        message=f"The {kind} probe of {resource.id} {why}, so {pods}.",
         at=Location(app.ref, resource.id, _place(probe, cause)),
         cause=cause,
         severity="error" if shown else "warning",
         confidence="likely" if cause in ("port", "timing") else "proven",
         evidence=(
+            f"container {probe.container}",
             f"{node.id}: {shortened(said[2] if said else event.message)}",
             f"restarts of {node.id}: {restarts(node)}",
         ),
@@ -231,6 +242,8 @@ _SPOKEN = {"httpGet": "HTTP", "tcpSocket": "TCP", "grpc": "gRPC"}
 def _place(probe: _Probe, cause: str) -> str:
     if cause == "timing":
         return probe.at
+    if cause == "command":
+        return f"{probe.at}/exec/command"
     return (
         f"{probe.at}/httpGet/path"
         if cause == "path"
@@ -281,6 +294,14 @@ def _fixes(resource: Resource, obj: Object, probe: _Probe, cause: str) -> Iterat
         patch = [{"op": "add", "path": f"{above}/startupProbe", "value": value}]
     if patch:
         yield Fix(title, "manifest", where, Edit("json-patch", patch), caveat="its pods restart", resource=resource.id)
+    elif cause == "command":
+        yield Fix(
+            "Probe with a program of the image, by HTTP or by a TCP connection",
+            "manifest",
+            where,
+            Edit("text", f"correct {probe.at}/exec/command, or add the program to the image\n"),
+            caveat="its pods restart",
+        )
     elif cause in ("path", "port", "name"):
         yield Fix(
             "Ask a path and port that the container answers", "manifest", where, Edit("text", f"correct {probe.at}\n")
@@ -296,6 +317,6 @@ RULE = Rule(
     wants=wants,
     reads=reads,
     options=Patience,
-    causes=("port", "name", "protocol", "path", "timing"),
+    causes=("port", "name", "protocol", "path", "timing", "command"),
     rank=Rank.CAUSE,
 )

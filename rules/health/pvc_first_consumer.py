@@ -21,6 +21,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Relat
 from argolint.edits import removals, set_field
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
+from argolint.sequence.order import place_of
 from argolint.values import annotations_of, dig, join_pointer
 from argolint.values.kubernetes import SYNC_WAVE, reads
 
@@ -40,7 +41,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding a claim."""
     for claim in _pending(app, options):
         consumers = [r for r in app.resources if r.desired is not None and _uses(r, claim)]
-        later = [c for c in consumers if c.wave > claim.wave]
+        later = [c for c in consumers if place_of(c.desired) > place_of(claim.any)]
         if later and app.awaits(claim.id) and _first_consumer(app, claim) is not False:
             yield _deadlock(app, claim, later[0])
         elif app.awaits(claim.id) and claim.hook and _first_consumer(app, claim):
@@ -80,7 +81,7 @@ def _stopped(resource: Resource) -> bool:
 
 def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
     return Finding(
-        message=f"{claim.id} in wave {claim.wave} waits for its first consumer, and {consumer.kind} {consumer.name} in wave {consumer.wave} waits for the claim, so the sync of application {app.ref} never ends.",
+        message=f"{claim.id} (wave {claim.wave}) waits for {consumer.kind} {consumer.name} (wave {consumer.wave}), which waits for it, so the sync never ends.",
         at=Location(app.ref, claim.id, _POINTER if SYNC_WAVE in annotations_of(claim.desired) else ""),
         confidence="proven" if _first_consumer(app, claim) else "likely",
         evidence=(f"pending for {age(app, claim)}", *events_of(app, claim)),
@@ -108,7 +109,7 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
 def _hooked(app: App, claim: Resource) -> Finding:
     facts = {"claim": str(claim.id), "app": str(app.ref), "name": claim.name, "namespace": claim.namespace}
     return Finding(
-        message=f"{claim.id} is a hook that waits for its first consumer, and nothing that mounts it is applied before the hook has completed, so the sync of application {app.ref} never ends.",
+        message=f"Hook {claim.id} waits for a pod that mounts it, and none comes before the hook has ended, so the sync never ends.",
         at=Location(app.ref, claim.id),
         evidence=(f"pending for {age(app, claim)}", *events_of(app, claim)),
         fixes=advice(__package__, "pvc-first-consumer/hook", facts, claim.id),
@@ -126,10 +127,10 @@ def _into(claim: Resource, wanted_wave: int) -> list[Json]:
 def _unused(app: App, claim: Resource, consumers: list[Resource]) -> Finding:
     why = f"{consumers[0].kind} {consumers[0].name} runs no pod" if consumers else "nothing in the application uses it"
     return Finding(
-        message=f"{claim.id} has waited {age(app, claim)} for its first consumer, but {why}, so application {app.ref} stays Progressing.",
+        message=f"{claim.id} waits for its first consumer, but {why}, so application {app.ref} stays Progressing.",
         at=Location(app.ref, claim.id),
         severity="warning",
-        evidence=events_of(app, claim),
+        evidence=(f"pending for {age(app, claim)}", *events_of(app, claim)),
         related=tuple(Related(app.ref, c.id, role="cause") for c in consumers),
         fixes=(
             Fix(

@@ -1,7 +1,7 @@
 """Something is paused or suspended
 
 What it finds: an object that Argo CD shows as Suspended, or whose own field says that it is paused: a Deployment, a Rollout in
-its steps, a CronJob, an autoscaler.
+its steps, a CronJob, an autoscaler. A Rollout that has waited for its promotion for a day is a warning.
 
 Why it hurts: nothing is broken, but new revisions do not roll out, or jobs do not run, for as long as no one goes on.
 
@@ -15,12 +15,13 @@ Sources: gitops-engine/pkg/health, resource_customizations of Argo CD (the table
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
 from argolint.edits import removals
 from argolint.redaction import excerpt
-from argolint.values import dig, get, maps, number_at, sh, split_pointer, text_at
+from argolint.values import age_text, dig, get, maps, number_at, parse_time, sh, split_pointer, text_at
 from argolint.values.knowledge import load
 
 
@@ -82,17 +83,17 @@ def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
     where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
     condition = f"{stale.get('type')}=True" + (f" {excerpt(str(stale['message']))}" if stale.get("message") else "")
     return Finding(
-        message=f"{resource.id} is shown Suspended because of the condition {stale.get('type')} of its status alone: neither its spec nor an annotation pauses it, so its controller has not taken the condition back.",
+        message=f"{resource.id} is shown Suspended though nothing pauses it: its controller has not taken its condition {stale.get('type')} back.",
         at=Location(app.ref, resource.id),
         evidence=(f"condition {condition}",),
         fixes=(
             Fix(
-                "Let the controller judge the object again: touch it, then restart or upgrade the operator if the condition stays",
+                "Touch the object, so that its controller judges it again",
                 "live",
                 str(resource.id),
                 Edit(
                     "command",
-                    f"kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile=now && kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile-",
+                    f"kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile=now && kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile-   # restart or upgrade the operator if the condition stays",
                 ),
             ),
         ),
@@ -103,18 +104,34 @@ def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
 def _finding(app: App, resource: Resource, switch: Object) -> Finding:
     pointer = str(switch["pointer"])
     in_git = bool(pointer) and get(resource.desired, pointer, None) is not None
-    why = f' ("{excerpt(resource.health.message)}")' if resource.health.message else ""
     by = "in Git" if in_git else "live"
     after = _goes_on_after(resource)
     end = f" and goes on by itself after {after}" if after else ", so it does nothing until someone resumes it"
+    waited = _halfway(app, resource) if not after and not in_git else None
+    if waited is not None:
+        end = f" for {age_text(waited)}, so two versions of it run until someone promotes it"
     halted = resource.health.status == "Suspended" or (switch.get("halts") and resource.health.status)
     return Finding(
-        message=f"{resource.id} is {switch['word']} {by}{why}{end}.",
+        message=f"{resource.id} is {switch['word']} {by}{end}.",
         at=Location(app.ref, resource.id, pointer),
-        evidence=(f"health {resource.health.status or 'not checked'}",),
+        severity="warning" if waited is not None else None,
+        evidence=(f"health {resource.health.status or 'not checked'} {excerpt(resource.health.message)}".rstrip(),),
         fixes=() if after else tuple(_fixes(app, resource, pointer, in_git=in_git)),
         explains=(Symptom.health(resource.id),) if halted else (),
     )
+
+
+_LONG = timedelta(days=1)
+"""A canary that is looked at is promoted or aborted within a day."""
+
+
+def _halfway(app: App, resource: Resource) -> timedelta | None:
+    """How long a Rollout has stopped between two versions, where that is long."""
+    if resource.kind != "Rollout":
+        return None
+    began = (parse_time(c.get("startTime")) for c in maps(resource.live, "status", "pauseConditions"))
+    since = min((t for t in began if t is not None), default=None)
+    return app.observed_at - since if since is not None and app.observed_at - since >= _LONG else None
 
 
 def _goes_on_after(resource: Resource) -> str:
@@ -160,4 +177,6 @@ _PROMOTE: Mapping[str, str] = {
 """How a Rollout goes on, by why it pauses (argo-rollouts pkg/apis/rollouts/v1alpha1, PauseReason)."""
 
 
-RULE = Rule(id="suspended", family="health", severity="info", doc=__doc__, check=check, reads=reads, standing=True)
+RULE = Rule(
+    id="suspended", family="health", severity="info", doc=__doc__, check=check, reads=reads, standing=True, intent=True
+)

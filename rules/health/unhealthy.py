@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from argolint import (
     App,
@@ -41,7 +41,7 @@ from argolint import (
     Want,
 )
 from argolint.edits.advice import advice
-from argolint.messages import Match, field_errors, shortened
+from argolint.messages import Match, field_errors, telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
@@ -50,7 +50,7 @@ from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_sin
 from ..shared.fields import field_fixes, refused_pointer
 from ..shared.messages import catalogue
 from ..shared.pods import Trouble, below, crashes, troubles, wanted_events
-from ._unseen import refused
+from ._unseen import is_of_now, refused
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
 
@@ -88,7 +88,7 @@ def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
     facts = {**_facts(resource), "what": text_at(condition, "type"), "sort": text_at(condition, "reason")}
     check = advice(__package__, "unhealthy/no-check", facts) if _REASON.fullmatch(facts["sort"]) else ()
     return Finding(
-        message=f'{resource.id} has failed, "{shortened(told)}", and application {app.ref} does not show it, since Argo CD has no health check of the kind.',
+        message=f'{resource.id} has failed ("{_quote(told)}"), which Argo CD does not show: it has no health check of the kind.',
         at=Location(app.ref, resource.id, refused_pointer(resource.live, told)),
         cause=_cause(resource, told),
         severity="warning",
@@ -97,6 +97,14 @@ def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
         fixes=(*_reason_followed(resource, told), *check),
         explains=(Symptom.health(resource.id),),
     )
+
+
+_CONDITION = re.compile(r"^\w+=(?:True|False|Unknown) ?\w*: (?=\S)")
+
+
+def _quote(reason: str) -> str:
+    """The reason for a sentence: without the name and state of the condition that holds it."""
+    return telling(_CONDITION.sub("", reason), 12)
 
 
 _REASON = re.compile(r"\w+", re.ASCII)
@@ -118,10 +126,31 @@ def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...
             continue
         if status == "Missing" and (resource.missing or not resource.live_known or not app.desired_known):
             continue  # reported as a missing object, or with what keeps Argo CD from comparing
+        if _has_recovered(app, resource, options):
+            continue
         if status == "Progressing" and not _late(app, resource, options, ailing.get(resource.uid, ())):
             continue
         if judged(resource):
             yield resource
+
+
+def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
+    """Whether its controller said within the last minutes that it is well: the health that Argo CD shows is from before."""
+    said = maps(resource.live, "status", "conditions")
+    if "." not in resource.group or any(c.get("type") in _ILL and c.get("status") == "True" for c in said):
+        return False
+    verdicts = [c for c in said if c.get("type") in _WELL]
+    times = [parse_time(c.get("lastTransitionTime")) for c in verdicts]
+    return (
+        bool(verdicts)
+        and all(c.get("status") == "True" and is_of_now(resource, c) for c in verdicts)
+        and any(t is not None and timedelta() <= app.observed_at - t <= options.span for t in times)
+    )
+
+
+_WELL = frozenset({"Ready", "Available", "Healthy", "Synced", "Succeeded"})
+"""Types of conditions that say of the whole object that it is well."""
+_ILL = frozenset({"Stalled", "Degraded", "Failed", "Failure", "Error"})
 
 
 def _late(app: App, resource: Resource, options: Patience, ailing: tuple[Node, ...]) -> bool:
@@ -164,14 +193,14 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     age = waited(app, crashing or _last_step(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
-    why = f': "{shortened(reason)}"' if reason else ", and neither its status nor its Events tell why"
+    why = f': "{_quote(reason)}"' if reason else ", and neither its status nor its Events tell why"
     finding = Finding(
-        message=f"{resource.id} is {_shown(status)}{since}{why}, so application {app.ref} is {app.health.status or status}.",
+        message=f"{resource.id} is {_shown(status)}{why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
         cause=_cause(resource, reason),
         confidence="likely" if reason else "possible",
-        evidence=evidence,
+        evidence=(*evidence, *((f"{status}{since}",) if since else ())),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
         fixes=_reason_followed(resource, reason),
         explains=(
@@ -299,7 +328,13 @@ def _of_parts(resource: Resource) -> Iterator[Object]:
             yield from maps(part, "conditions")
 
 
-_CONSEQUENCES = ("ProgressDeadlineExceeded", "MinimumReplicasUnavailable", "ReplicaSetUpdated", "ListenersNotValid")
+_CONSEQUENCES = (
+    "ContainersNotReady",
+    "ProgressDeadlineExceeded",
+    "MinimumReplicasUnavailable",
+    "ReplicaSetUpdated",
+    "ListenersNotValid",
+)
 """What the controllers of workloads say of any trouble of their pods; another condition tells which one it is."""
 _BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid", "Conflicted")
 
@@ -327,7 +362,7 @@ def _child_application(app: App, fleet: Fleet, resource: Resource) -> Finding:
     child = fleet.app(resource.name, resource.namespace)
     assert child is not None  # the caller looked
     return Finding(
-        message=f"Application {child.ref}, which application {app.ref} manages, is {resource.health.status}, so the parent is as well; the findings of {child.ref} tell why.",
+        message=f"Application {child.ref} is {resource.health.status}, so application {app.ref}, which manages it, is as well.",
         at=Location(app.ref, resource.id),
         severity="info",
         related=(Related(child.ref, role="cause"),),
@@ -337,7 +372,7 @@ def _child_application(app: App, fleet: Fleet, resource: Resource) -> Finding:
 
 
 def _whole(app: App) -> Finding:
-    why = f': "{excerpt(app.health.message)}"' if app.health.message else ", though none of its objects is"
+    why = f' ("{telling(app.health.message)}")' if app.health.message else ", though none of its objects is"
     return Finding(
         message=f"Application {app.ref} is {app.health.status}{why}, so automation that looks at its health stops.",
         at=Location(app.ref),

@@ -29,16 +29,14 @@ def ignoring(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> Fix | N
     operations = [*ignore_entries(app, *entries), *sync_option(app, RESPECT)]
     secret = any(s.kind == "secret" for s in own)
     stamp = all(s.kind == "stamp" for s in own)
-    hides = (
-        "Hides nothing but restarts." if stamp else "Hides a change of these fields that is wanted, a rotation for one."
-    )
-    first = "The first sync, and one after a deletion, still writes a random value." if secret else ""
+    hides = "" if stamp else "It also hides a change that is wanted."
+    first = "The first sync still writes a random value." if secret else ""
     return Fix(
-        title="Ignore the fields and keep their live values at each sync",
+        title="Ignore the fields and keep their live values",
         target="application",
         where=application_place(app),
         edit=Edit("json-patch", operations),
-        caveat=" ".join(filter(None, ("Second choice.", hides, first))),
+        caveat=" ".join(filter(None, (hides, first))),
     )
 
 

@@ -121,13 +121,9 @@ def _with_existing(
     lines = [line for new in secrets.values() for line in _origins(namespace, new)]
     block = release.values_block({k: _filled(release, v) for k, v in values.items()})
     olds = sorted({new.instead_of for new in secrets.values()})
-    caveat = (
-        f"The chart then stops rendering {enumerated([f'Secret {old}' for old in olds], limit=None)}, and pruning deletes what is no longer rendered under "
-        "the pods that still read it: make the new one first, or keep the old one with the annotation "
-        "argocd.argoproj.io/sync-options: Prune=false. The pods restart once."
-    )
+    caveat = f"Make it first: pruning then deletes {enumerated([f'Secret {old}' for old in olds], limit=None)}. The pods restart once."
     return Fix(
-        title=f"Make {_counted(list(secrets))} outside the chart and name {'it' if len(secrets) == 1 else 'them'} in {_quoted(main)}",
+        title=f"Make {_counted(list(secrets))} and name {'it' if len(secrets) == 1 else 'them'} in {_quoted(main)}",
         target="helm-values",
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*lines, block.rstrip("\n")]) + "\n"),
@@ -241,12 +237,10 @@ def _with_values(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]],
     lines = list(_how_to_get(app, release, chosen, own))
     caveat = "The pods restart once."
     if open_:
-        caveat = "A value in Git is no secret: keep it in an encrypted values file. A database keeps the password it was made with: take the one in use. The pods restart once."
+        caveat = "Take the value in use, and encrypt it: a value in Git is no secret. The pods restart once."
     title = f"Give {_quoted([release.values_key(k) for k in (open_ or values)])} a fixed value"
     return Fix(
-        title=title
-        if open_
-        else f"Set {_quoted([release.values_key(k) for k in values])} so that nothing is generated",
+        title=title if open_ else f"Set {_quoted([release.values_key(k) for k in values])}",
         target="helm-values",
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*dict.fromkeys(lines), release.values_block(values).rstrip("\n")]) + "\n"),
@@ -280,16 +274,16 @@ def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
         block = release.values_block({key: _filled(release, value) for key, value in pin.values.items()})
         seen = f"{pin.first_version} is the oldest version of chart {release.chart} in which {keys} was seen"
         return Fix(
-            title=f"Set {keys}; if this version does not know it, upgrade chart {release.chart} to {pin.first_version} or newer",
+            title=f"Set {keys}; if it is unknown, upgrade chart {release.chart} to {pin.first_version}",
             target="helm-values",
             where=release.values_at,
             edit=Edit("yaml", f"# {seen};\n# older ones were not looked at: see `helm show values`\n{block}"),
-            caveat="Helm passes over a value that its chart does not know. The pods restart once.",
+            caveat="The pods restart once.",
             effects=("restarts",),
         )
     notes = " ".join(p.note for p in item.pins if p.note) or "no value switches it off"
     return Fix(
-        title=f"Ask the maintainers of chart {release.chart} for a value that fixes the {item.what}",
+        title=f"Ask the maintainers of chart {release.chart} for a fixed {item.what}",
         target="helm-values",
         where=release.values_at,
         edit=Edit("text", f"Chart {release.label}: {notes}."),

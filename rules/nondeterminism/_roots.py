@@ -160,52 +160,44 @@ def findings(app: App, fleet: Fleet, kinds: frozenset[str]) -> Iterator[Finding]
             )
 
 
-_SURELY = {
-    ("proven", False): "is",
-    ("likely", False): "is most likely",
-    ("possible", False): "may be",
-    ("proven", True): "are",
-    ("likely", True): "are most likely",
-    ("possible", True): "may be",
+_CHANGES = {
+    ("proven", False): "changes",
+    ("likely", False): "most likely changes",
+    ("possible", False): "may change",
+    ("proven", True): "change",
+    ("likely", True): "most likely change",
+    ("possible", True): "may change",
 }
 
 
 def _message(app: App, root: Root) -> str:
     head = root.head
-    many = head.kind == "secret" and len({s.resource for s in root.own}) > 1
-    surely = _SURELY[root.confidence, many]
-    rolled = _names([s for s in root.all if s.kind in ("checksum", "stamp") and "/template/" in s.pointer])
-    again = "stays OutOfSync and changes at each sync" if root.shown else "changes with the next commit or cache expiry"
-    they = again.replace("stays", "stay").replace("changes", "change")
+    many = head.kind in ("secret", "ca-bundle") and len({s.resource for s in root.own}) > 1
+    changes = f"{_CHANGES[root.confidence, many and head.kind == 'secret']} at each render"
+    rolled = any(s.kind in ("checksum", "stamp") and "/template/" in s.pointer for s in root.all)
+    then = "the pods restart for nothing" if rolled else "it is soon OutOfSync again" if root.shown else ""
     match head.kind:
         case "secret":
-            keys = ", ".join(f'"{s.key}"' for s in root.own if s.resource == head.resource and s.key != "data")
-            said = f" (key {keys})" if keys and not many else ""
-            what = f"{_names(root.own)} {surely} generated again at each render{said}"
-            then = f", and the pods of {rolled} roll with it" if rolled else ", while running pods keep the old value"
-            return f"{what}, so {'they' if many else 'it'} {they if many else again}{then}."
-        case "checksum":
-            then = "the pods roll without any change of configuration" if rolled else "every sync leaves them OutOfSync"
-            return f'Annotation "{head.key}" of {_names(root.own)} {surely} another hash at each render, so {then}.'
-        case "stamp":
-            then = "the pods restart at every commit and cache expiry" if rolled else f"it {again}"
-            return f'Annotation "{head.key}" of {_names(root.own)} {surely} stamped again at each render, so {then}.'
+            keys = [s.key for s in root.own if s.resource == head.resource and s.key != "data"]
+            what = f'Key "{keys[0]}" of {head.resource}' if len(keys) == 1 and not many else _names(root.own)
+            return f"{what} {changes}; {'the pods restart each time' if rolled else 'running pods keep the old value'}."
+        case "checksum" | "stamp":
+            return (
+                f'Annotation "{head.key}" of {_names(root.own)} {changes}, so {then or "the next sync writes another"}.'
+            )
         case "ca-bundle":
-            return f"The CA bundle of {_names(root.own)} {surely} generated again at each render, so the webhook trusts another authority after each sync."
+            return f"The CA bundle of {_names(root.own)} {changes}, so the webhook trusts another authority."
         case "name":
             left = not head.claims or any(claim.kind == "extra" for claim in head.claims)
-            then = (
-                "adds one object and leaves one to prune"
-                if left
-                else "wants another object than the one that was synced"
-            )
-            return f"{head.resource} {surely} given a new name at each render, so every render {then}."
-    then = f", and the pods of {rolled} roll with it" if rolled else ""
-    return f"{head.resource} {root.pointer} {surely} rendered with another value each time, so it {again}{then}."
+            end = "leaves the old object to prune" if left else "wants another object than the synced one"
+            return f"The name of {head.resource} {changes}, which {end}."
+    return f"{head.pointer} of {head.resource} {changes}, so {then or 'the next sync writes another'}."
 
 
 def _names(found: Sequence[Sign]) -> str:
-    return enumerated([str(resource) for resource in dict.fromkeys(s.resource for s in found)], limit=None)
+    """One or two objects; of more the first, since all of them are related."""
+    names = [str(resource) for resource in dict.fromkeys(s.resource for s in found)]
+    return enumerated(names, "object", limit=2 if len(names) == 2 else 1)
 
 
 def _evidence(app: App, root: Root) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Symptom
-from argolint.values import below, dig, join_pointer, labels_of, mapping
+from argolint.values import below, dig, enumerated, join_pointer, labels_of, mapping
 from argolint.values.kubernetes import containers
 
 from ..shared import charts
@@ -107,8 +107,8 @@ def _checksums(resource: Resource) -> Iterator[str]:
 
 def _finding(app: App, chart: str, old: str, new: str, places: list[tuple[Resource, str]]) -> Finding:
     first, key = places[0]
-    keys = " and ".join(f'"{k}"' for k in dict.fromkeys(k for _, k in places))
-    restarted = ", ".join(str(r) for r in dict.fromkeys(r.id for r, _ in places))
+    keys = enumerated([f'"{k}"' for k in dict.fromkeys(k for _, k in places)], limit=1)
+    restarted = enumerated([str(r) for r in dict.fromkeys(r.id for r, _ in places)], "object", limit=1)
     claimed = {(r.key, _TEMPLATE + join_pointer(k)) for r, k in places}
     explains = tuple(
         Symptom.change(r.id, change.pointer)
@@ -118,9 +118,10 @@ def _finding(app: App, chart: str, old: str, new: str, places: list[tuple[Resour
         if (r.key, change.pointer) in claimed or _is_label(change.pointer)
     )
     return Finding(
-        message=f"Chart {chart} moves from {old} to {new} and {keys} with it, though no ConfigMap or Secret of it holds other data, so {restarted} restarts for a label.",
+        message=f"{restarted} restarts for a label alone: {keys} hashes the version of chart {chart}.",
         at=Location(app.ref, first.id, _TEMPLATE + join_pointer(key)),
         evidence=(
+            f"chart {chart} moves from {old} to {new}",
             f"label of {first.id}: {labels_of(first.live).get('helm.sh/chart') or labels_of(first.live).get('chart')} live, "
             f"{labels_of(first.desired).get('helm.sh/chart') or labels_of(first.desired).get('chart')} desired",
             "data of every ConfigMap and Secret of the chart is equal, and so are the pods but for their metadata",
@@ -129,14 +130,14 @@ def _finding(app: App, chart: str, old: str, new: str, places: list[tuple[Resour
         related=tuple(Related(app.ref, r.id, _TEMPLATE + join_pointer(k), "symptom") for r, k in places[1:]),
         fixes=(
             Fix(
-                title="Hash the data only in the chart's templates",
+                title="Hash only the data in the chart's templates",
                 target="manifest",
                 where=f"templates of chart {chart}",
                 edit=Edit(
                     "text",
                     '{{ (include (print $.Template.BasePath "/configmap.yaml") . | fromYaml).data | toJson | sha256sum }}',
                 ),
-                caveat="The pods restart once more when the template changes.",
+                caveat="The pods restart once more.",
             ),
         ),
         explains=explains,

@@ -53,9 +53,7 @@ def _range(app: App, index: int, source: Object, revision: str) -> Finding:
     pointer = f"/spec/sources/{index}" if app.spec.get("sources") else "/spec/source"
     parent = next((o for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"), None)
     return Finding(
-        message=f'Application {app.ref} follows "{revision}" of {what}'
-        + (f", now {now}," if now else "")
-        + " so the next release is deployed without a commit.",
+        message=f'Application {app.ref} follows "{revision}" of {what}: the next release is deployed without a commit.',
         at=Location(app.ref, None, f"{pointer}/targetRevision"),
         evidence=(f"targetRevision {revision!r}" + (f" resolved to {now}" if now else ""),),
         fixes=(
@@ -66,7 +64,7 @@ def _range(app: App, index: int, source: Object, revision: str) -> Finding:
                 edit=Edit("json-patch", set_field(app.raw, f"{pointer}/targetRevision", now))
                 if pinned
                 else Edit("text", "Set targetRevision to the version that is deployed now."),
-                caveat="New releases then need a commit: let a bot propose them.",
+                caveat="New releases then need a commit.",
                 safe=pinned,
             ),
         ),
@@ -93,13 +91,13 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     branch = "the default branch" if revision == "HEAD" else f'{kind} "{revision}"'
     many = f"{len(refs)} Applications follow" if len(refs) > 1 else "1 Application follows"
     yield Finding(
-        message=f"{many} {branch} of {repo}, so a push there deploys with no change to any Application.",
+        message=f"{many} {branch} of {repo}, so a push there deploys at once.",
         at=Location(refs[0]),
         severity="info",
         related=tuple(Related(ref, role="other") for ref in refs[1:]),
         fixes=(
             Fix(
-                title="Follow a tag or a commit where a push must not deploy by itself",
+                title="Follow a tag or a commit",
                 target="application",
                 where="targetRevision of these Applications",
                 edit=Edit(
@@ -120,4 +118,5 @@ RULE = Rule(
     collect=collect,
     join=join,
     standing=True,
+    pedantic=True,
 )

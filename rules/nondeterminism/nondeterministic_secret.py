@@ -79,7 +79,7 @@ def _of_unknown_chart(app: App, hook: Resource) -> Iterator[Finding]:
         if keys and re.search(r"before-?hook-?creation", policy, re.IGNORECASE):
             pointer = "/data" + join_pointer(keys[0])
             yield Finding(
-                message=f'{hook.id} is made again by a hook of each sync, and its key "{keys[0]}" may be generated at random then, so whatever was encrypted or opened with the old one would break.',
+                message=f'Each sync makes {hook.id} again, perhaps with another "{keys[0]}": what the old one encrypts would then break.',
                 at=Location(app.ref, hook.id, pointer),
                 severity="info",
                 confidence="possible",
@@ -100,7 +100,7 @@ def _rotation(app: App, release: Release, item: Item, hooks: tuple[Resource, ...
     ]
     names = " and ".join(str(r.id) for r in hooks)
     return Finding(
-        message=f"{names} {'is' if sure else 'may be'} made again by a hook of each sync, with another {item.what}, so whatever was encrypted or opened with the old one breaks.",
+        message=f"Each sync {'makes' if sure else 'may make'} {names} again with another {item.what}: what the old one encrypts breaks.",
         at=Location(app.ref, hooks[0].id, signs[0].pointer),
         severity="warning" if sure else "info",
         confidence="likely" if sure else "possible",

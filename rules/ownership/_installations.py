@@ -11,11 +11,11 @@ def own_installation(caveat: str = "") -> Fix:
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  installationID: NAME_OF_THIS_ARGO_CD\n"
     )
     return Fix(
-        "Give each Argo CD that deploys to this cluster its own installationID",
+        "Give each Argo CD its own installationID",
         "argocd-settings",
         "ConfigMap argocd-cm",
         Edit("yaml", content),
-        caveat=caveat or "needs annotation tracking; objects without the id are untracked until their next sync",
+        caveat=caveat or "needs annotation tracking; sync every Application once, without prune",
     )
 
 
@@ -26,9 +26,9 @@ def own_label_key() -> Fix:
         "  application.instanceLabelKey: argocd.argoproj.io/NAME_OF_THIS_ARGO_CD\n"
     )
     return Fix(
-        "Give each Argo CD that deploys to this cluster an instance label of its own",
+        "Give each Argo CD its own instance label",
         "argocd-settings",
         "ConfigMap argocd-cm",
         Edit("yaml", content),
-        caveat="changes the label of every object: sync all Applications of that Argo CD once, without prune, before anything is pruned",
+        caveat="sync every Application of that Argo CD once, without prune",
     )

@@ -11,12 +11,12 @@ import yaml
 
 from argolint import AppRef, Edit, Fix, Json
 from argolint.comparison import TRACKING_ID
+from argolint.edits import handover
 from argolint.model import FixTarget, Part
 from argolint.values import annotations_of, enumerated, items, joined
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import SYNC_OPTIONS
 
-from . import _handover as handover
 from ._sharing import Party, Shared
 
 _LONG = 6000
@@ -48,7 +48,7 @@ def fixes(shared: Shared) -> Iterator[Fix]:
                 "text",
                 f"metadata.generateName: {shared.id.name}- in place of the name, or a name that holds the release's\n",
             ),
-            caveat="with generateName add argocd.argoproj.io/hook-delete-policy: HookSucceeded, or finished ones pile up",
+            caveat="with generateName add the delete policy HookSucceeded, or finished ones pile up",
         )
         return
     keeper = _keeper(shared)
@@ -61,12 +61,11 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     if shared.handover or all(p.guarded for p in shared.parties if p.app != shared.owner):
         return  # it would refuse the sync that takes the object over, or it is there already
     yield Fix(
-        "Make a sync fail rather than take another Application's object",
+        "Guard against the next time: FailOnSharedResource=true",
         "application",
         _specs(shared, shared.parties),
         Edit("yaml", "spec:\n  syncPolicy:\n    syncOptions:\n    - FailOnSharedResource=true\n"),
-        caveat="a guard and no cure: add it to the options that are there; while the object is shared, every sync of an"
-        " Application that does not own it fails",
+        caveat="while the object is shared, syncs of those that do not own it fail",
     )
 
 
@@ -101,7 +100,7 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
             "manifest",
             _places(leavers),
             Edit("yaml", _plan(shared, None, leavers)),
-            caveat="always works, whatever the chart does with names; the shared Application must sync before the others",
+            caveat="the shared Application must sync before the others",
         )
     if not leavers:
         return Fix(
@@ -111,7 +110,7 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
             Edit(
                 "command", handover.take_over(shared.id, keeper.app, _release(shared, [keeper]), shared.freed(keeper))
             ),
-            caveat="the former owner must not render it again, or the two go on taking it from each other",
+            caveat="the former owner must not render it again",
         )
     blocks = [_first_switch(p) for p in leavers]
     values = next((b for b in blocks if b), None)
@@ -124,7 +123,7 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
     text = values["off"][0] if values and all(b and b["off"][0] == values["off"][0] for b in blocks) else ""
     if shared.owner in (None, keeper.app) and not any(p.applied for p in leavers):
         return Fix(
-            f"Leave {shared.id} to {shared.name(keeper)} and switch it off in {who} before the first sync",
+            f"Switch {shared.id} off in {who} before the first sync",
             target,
             where,
             Edit("yaml", text) if text else Edit("text", "\n".join(_offs(shared, leavers)) + "\n"),
@@ -133,7 +132,7 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
         )
     plan = _plan(shared, keeper, leavers)
     return Fix(
-        f"Keep {shared.id} in {shared.name(keeper)} alone and switch it off in {who}",
+        f"Keep {shared.id} in {shared.name(keeper)} alone",
         target,
         where,
         Edit("yaml", _commented(plan) + f"# the values of step 2:\n{text}") if text else Edit("command", plan),
@@ -160,8 +159,8 @@ def _first_switch(party: Party) -> Mapping[str, Json] | None:
 def _losses(shared: Shared, keeper: Party, switch: Mapping[str, Json] | None) -> Iterator[str]:
     """What the others lose."""
     if shared.fields:
-        fields = ", ".join(list(shared.fields)[:3])
-        yield f"first put into {shared.name(keeper)} what all need: the others then run with its {fields}"
+        fields = enumerated(list(shared.fields), "field", limit=1)
+        yield f"the others then run with its {fields}"
     if switch and switch["part"]:
         yield "the chart can only switch the whole component off"
     if switch and switch["note"]:
@@ -271,8 +270,7 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             rename["where"],
             Edit("yaml", rename["rename"]),
             caveat=joined(
-                "an override renames other objects of the chart too: new ones are made, the old ones pruned, and data of"
-                " StatefulSets does not follow",
+                "other objects of the chart are renamed too, and data of StatefulSets does not follow",
                 first,
             ),
             effects=("restarts", "deletes"),
@@ -285,8 +283,7 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
                 f"the Helm source of {party.place or f'Application {party.app}'}",
                 Edit("yaml", f"spec:\n  source:\n    helm:\n      releaseName: {party.app.name}\n"),
                 caveat=joined(
-                    "helps only where the chart derives the name from the release; the whole release is made again under the new name"
-                    " and the old one pruned, and data of StatefulSets does not follow",
+                    "the whole release is made again under the new name, and data of StatefulSets does not follow",
                     first,
                 ),
                 effects=("restarts", "deletes"),
@@ -344,13 +341,8 @@ def _from_release(shared: Shared, party: Party) -> str:
     """Whether a fullnameOverride can help, as far as the names tell."""
     releases = {p.release for p in shared.parties if p.release}
     if not any(release in shared.id.name for release in releases):
-        return (
-            "the name does not hold the release name, so fullnameOverride or another helm.releaseName changes nothing"
-        )
-    return (
-        "fullnameOverride or a helm.releaseName of its own does the same only where the template derives the name from the"
-        f' release ("{party.release}"); where the name is written out it changes nothing'
-    )
+        return "fullnameOverride or another helm.releaseName changes nothing here"
+    return "fullnameOverride does the same where the template uses the release name"
 
 
 def _namespace(shared: Shared, keeper: Party) -> Fix:
@@ -372,9 +364,9 @@ def _namespace(shared: Shared, keeper: Party) -> Fix:
         f"#    $ {handover.unguard(shared.id)}",
     )
     return Fix(
-        f"Let Argo CD make the namespace: CreateNamespace=true in {shared.name(keeper)}, no manifest anywhere",
+        f"Let {shared.name(keeper)} create the namespace (CreateNamespace=true)",
         "application",
         _specs(shared, [keeper]),
         Edit("yaml", "\n".join(steps) + "\n"),
-        caveat="managedNamespaceMetadata belongs into one Application only; the namespace then outlives the Applications",
+        caveat="the namespace then outlives the Applications",
     )

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
+from argolint.application.tracked import INSTALLATION_ID, tracking_of
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, differences
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
@@ -17,7 +18,7 @@ from argolint.values.kubernetes import is_secret, wave
 
 from ..shared.charts import Release
 from ._switches import switches
-from ._tracking import INSTALLATION_ID, is_tracking, listed_by, owner_of, refused_for, tracking_of
+from ._tracking import is_tracking, listed_by, owner_of, refused_for
 
 _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, LAST_APPLIED)
 
@@ -148,6 +149,10 @@ class Shared:
     def namespace(self) -> bool:
         return self.id.kind == "Namespace" and not self.id.group
 
+    def few(self, parties: Sequence[Party]) -> str:
+        """Two Applications for a sentence, else the first and how many more there are: all of them are related."""
+        return enumerated([self.name(p) for p in parties], "Application", limit=2 if len(parties) == 2 else 1)
+
     def names(self, parties: Sequence[Party]) -> str:
         return enumerated([self.name(p) for p in parties], "Application")
 
@@ -218,7 +223,7 @@ def party(
         repo=str(source.get("repoURL") or ""),
         path=str(source.get("path") or ""),
         chart=str(source.get("chart") or ""),
-        tool=str(types[index] or "") if index < len(types) else "",
+        tool=str(types[index] or "") if index < len(types) and types[index] else "Helm" if source.get("chart") else "",
         release=str(dig(source, "helm", "releaseName") or app.name),
         namespace=app.destination_namespace,
         switches=switches(app, resource, charts),
@@ -271,6 +276,8 @@ def _applied(app: App, resource: Resource, owner: App | None) -> bool:
     if owner is not None and owner.ref == app.ref:
         return True
     operation = app.operation
+    if operation is not None and operation.self_heal_attempts and operation.phase == "Succeeded":
+        return True  # only what was synced before heals itself
     for result in operation.results_of(resource.id) if operation else ():
         return result.get("status") == "Synced"
     asked = mapping(operation.raw, "operation", "sync") if operation else {}

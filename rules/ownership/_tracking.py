@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Fleet, Object, Resource, ResourceKey
+from argolint import App, Fleet, Resource, ResourceKey
+from argolint.application.applied import by_argocd
 from argolint.application.shared_warnings import SharedWarning
+from argolint.application.tracked import INSTALLATION_ID, tracking_of
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
-from argolint.values import annotations_of, dig, json_in, labels_of
-from argolint.values.kubernetes import group_of
+from argolint.values import annotations_of, dig, json_in
 
-INSTALLATION_ID = "argocd.argoproj.io/installation-id"
 _REFUSED = re.compile(r"Shared resour?ce found: (?:%s)?")
 """How the message of a sync under FailOnSharedResource=true begins; the first SharedResourceWarning follows (controller/sync.go).
 
@@ -32,47 +31,6 @@ def refused_for(app: App, warning: str) -> bool:
     operation = app.operation
     found = _REFUSED.match(operation.message) if operation is not None and operation.failed else None
     return found is not None and operation is not None and operation.message.startswith(warning, found.end())
-
-
-@dataclass(frozen=True)
-class Tracking:
-    """What the tracking data of a live object says.
-
-    instance   `name`, or `<namespace>_<name>` for an application outside the control plane
-    by         the annotation or label that says so
-    own        False when a tracking-id names another object: metadata copied from it, which Argo CD does not count
-    """
-
-    instance: str
-    by: str
-    own: bool = True
-
-    @property
-    def shown(self) -> str:
-        """As Argo CD prints it in a SharedResourceWarning."""
-        return self.instance.replace("_", "/")
-
-
-def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
-    """The tracking data that this server reads; None when it reads none, so for data of another installation too."""
-    if not live:
-        return None
-    if fleet.tracking_method == "label":
-        name = labels_of(live).get(fleet.label_key)
-        return Tracking(name, fleet.label_key) if name else None
-    installation = fleet.settings.get("installationID")
-    if installation and annotations_of(live).get(INSTALLATION_ID) != installation:
-        return None
-    parts = str(annotations_of(live).get(TRACKING_ID) or "").split(":", 2)
-    if len(parts) != 3 or parts[1].count("/") != 1 or parts[2].count("/") != 1:
-        return None
-    group, _, kind = parts[1].partition("/")
-    namespace, _, name = parts[2].partition("/")
-    metadata = live.get("metadata") or {}
-    mine = (group_of(live), live.get("kind"), metadata.get("name"))
-    # a cluster-scoped object carries the namespace of its application's destination
-    own = (group, kind, name) == mine and metadata.get("namespace") in (None, "", namespace)
-    return Tracking(parts[0], TRACKING_ID, own)
 
 
 def own_names(app: App, fleet: Fleet) -> Callable[[Resource], bool]:
@@ -153,7 +111,6 @@ def listed_by(app: App, key: ResourceKey) -> Resource | None:
 
 
 _DEPLOYERS = (
-    "argocd",
     "helm",
     "kubectl",
     "Terraform",
@@ -181,16 +138,16 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
         return False
     if not tracking.own:
         return True
-    known = {w.manager for w in managers(live)}
-    if any(manager.startswith(_DEPLOYERS) for manager in known):
-        return False
+    written = managers(live)
+    if any(by_argocd(w) or w.manager == "argocd" or w.manager.startswith(_DEPLOYERS) for w in written):
+        return False  # argocd-operator is none of Argo CD's own managers
     applied = annotations_of(live).get(LAST_APPLIED)
     if applied:
         origin = json_in(applied)
         if not isinstance(origin, dict):
             return False
         return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
-    return bool(known) or (resource.group, resource.kind) in _MACHINE_MADE
+    return bool(written) or (resource.group, resource.kind) in _MACHINE_MADE
 
 
 _SYNCERS = ("argocd-controller", "argocd-application-controller")

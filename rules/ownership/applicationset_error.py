@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
 from argolint.application.fleet import IN_CLUSTER
+from argolint.messages import in_passing
 from argolint.redaction import excerpt
 from argolint.values import maps, sh, text_at
 
@@ -47,8 +48,8 @@ _HOW = {
     "generator": "Correct the generator that the message names, or the access to what it reads",
     "template": "Correct the parameter that the template names",
     "validation": "Correct the field of the template that the message names",
-    "apply": "Take away what keeps the controller from writing the Application",
-    "unknown": "Take away the cause that the message names",
+    "apply": "Remove what keeps the controller from writing the Application",
+    "unknown": "Remove the cause that the message names",
 }
 
 
@@ -92,11 +93,15 @@ def _finding(app: App, raw: Object, condition: Object) -> Finding:
     id_ = ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER)
     command = f"kubectl -n {sh(namespace)} get applicationset {sh(name)} -o jsonpath='{{.status.conditions}}'"
     return Finding(
-        message=f'ApplicationSet {namespace}/{name} {_FAILS[cause]}: "{excerpt(text_at(condition, "message"), 400)}", so {_left(cause)} is'
-        " made or brought up to date.",
+        message=in_passing(
+            f"ApplicationSet {namespace}/{name} {_FAILS[cause]}",
+            text_at(condition, "message"),
+            f", so {_left(cause)} is made or updated",
+        ),
         at=Location(app.ref, id_),
         cause=cause,
         evidence=(
+            f'the controller says: "{excerpt(text_at(condition, "message"), 400)}"',
             f"{text_at(condition, 'type')} {text_at(condition, 'status')}, reason {text_at(condition, 'reason') or 'not stated'}",
         ),
         fixes=(

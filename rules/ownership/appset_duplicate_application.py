@@ -18,6 +18,7 @@ argoproj/argo-cd issues 9698, 15874, argoproj/applicationset issue 68.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -100,7 +101,7 @@ def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
         message = f'ApplicationSet {duplicate.sets[0]} generates Application "{duplicate.name}" twice, so {end}.'
     else:
         first, second = duplicate.sets[:2]
-        message = f'ApplicationSets {first} and {second} both generate Application "{duplicate.name}", so they overwrite each other or the second fails, and deleting either one deletes the Application.'
+        message = f'ApplicationSets {first} and {second} both generate Application "{duplicate.name}" and fight over it; deleting either one deletes it.'
     return Finding(
         message=message,
         at=Location(ref, ids[0]),
@@ -127,11 +128,11 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
     go = bool(dig(raw, "spec", "goTemplate"))
     if len(duplicate.sets) > 1:
         yield Fix(
-            f"Generate it by one set only: take its element out of {duplicate.sets[1]}",
+            f"Take its element out of {duplicate.sets[1]}",
             "application",
             f"ApplicationSet {duplicate.namespace}/{duplicate.sets[1]}",
             Edit("text", f"remove the generator element that yields {duplicate.name}\n"),
-            caveat="set spec.syncPolicy.preserveResourcesOnDeletion: true first, in a change of its own, or the objects go with the Application",
+            caveat="first set spec.syncPolicy.preserveResourcesOnDeletion: true, or its objects are deleted",
             effects=("deletes",),
         )
         return
@@ -141,13 +142,24 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
             "application",
             where,
             Edit("yaml", 'spec:\n  goTemplate: true\n  goTemplateOptions: ["missingkey=error"]\n'),
-            caveat="without goTemplate the text {{.x}} stays as it is, the same for every element; with it each {{x}} of the template must become {{.x}}",
+            caveat="each {{x}} of the template must then become {{.x}}",
+        )
+        return
+    twice = _equal_elements(raw)
+    if twice is not None:
+        kept, gone = twice
+        yield Fix(
+            f"Remove element {gone} of the list generator, which is equal to element {kept}",
+            "application",
+            where,
+            Edit("text", f"remove spec.generators[0].list.elements[{gone}]\n"),
+            safe=True,
         )
         return
     part = _distinct(raw, name, go=go)
     if not part:
         yield Fix(
-            "Put into the name what tells the elements apart",
+            "Put what tells the elements apart into the name",
             "application",
             where,
             Edit(
@@ -159,7 +171,7 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
         )
         return
     yield Fix(
-        "Put into the name what tells the elements apart",
+        "Put what tells the elements apart into the name",
         "application",
         where,
         Edit("yaml", f"spec:\n  template:\n    metadata:\n      name: '{name}-{part}'\n"),
@@ -168,14 +180,24 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
     )
 
 
-_RENAMED = (
-    "Applications that exist under the old name are deleted with their objects unless spec.syncPolicy.preserveResourcesOnDeletion: true"
-    " came first, in a change of its own"
-)
+_RENAMED = "first set spec.syncPolicy.preserveResourcesOnDeletion: true, or the old Applications are deleted with their objects"
+
+
+def _equal_elements(raw: Object) -> tuple[int, int] | None:
+    """The indexes of two equal elements of the only generator, a list."""
+    generators = items(raw, "spec", "generators")
+    elements = items(generators[0], "list", "elements") if len(generators) == 1 else []
+    seen: dict[str, int] = {}
+    for index, element in enumerate(elements):
+        text = json.dumps(element, sort_keys=True)
+        if text in seen:
+            return seen[text], index
+        seen[text] = index
+    return None
 
 
 def _distinct(raw: Object, name: str, *, go: bool) -> str:
-    """A parameter of the only generator that differs between all of its elements and is not in the name already; else nothing."""
+    """A parameter of the only generator that, with those in the name, differs between all of its elements; else nothing."""
     known: Mapping[str, tuple[str, str]] = {
         "clusters": ("{{name}}", "{{ .name }}"),
         "pullRequest": ("{{number}}", "{{ .number }}"),
@@ -187,9 +209,11 @@ def _distinct(raw: Object, name: str, *, go: bool) -> str:
             if kind in generator:
                 return "" if _bare(texts[go]) in _bare(name) else texts[go]
         elements = items(generator, "list", "elements")
+        named = re.findall(r"{{ ?\.?(\w{1,100}) ?}}", name)
         for key in sorted({k for e in elements if isinstance(e, Mapping) for k in e}):
             values = [str(e.get(key)) for e in elements if isinstance(e, Mapping)]
-            if len(set(values)) == len(values) and all(re.fullmatch(r"[a-z0-9][a-z0-9-]*", v) for v in values):
+            whole = {tuple(str(e.get(k)) for k in (*named, key)) for e in elements if isinstance(e, Mapping)}
+            if len(whole) == len(values) and all(re.fullmatch(r"[a-z0-9][a-z0-9-]*", v) for v in values):
                 found = f"{{{{ .{key} }}}}" if go else f"{{{{{key}}}}}"
                 if _bare(found) not in _bare(name):
                     return found

@@ -57,9 +57,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         resource = _resource(app, found["group"], found["kind"], found["name"])
         kind = f"{resource.group}/{resource.kind}" if resource.group else resource.kind
-        default = " (by default since 3.0)" if resource.kind in _DEFAULT and fleet.at_least(3, 0) else ""
+        default = " by default" if resource.kind in _DEFAULT and fleet.at_least(3, 0) else ""
         yield Finding(
-            message=f"{_called(resource)} is among the manifests, but {kind} is excluded in the settings{default}, so it is never applied and the Application shows Synced without it.",
+            message=f"{_called(resource)} is never applied though {app.name} shows Synced: the settings exclude {kind}{default}.",
             at=Location(app.ref, resource),
             evidence=(f"condition ExcludedResourceWarning: {condition.message}",),
             fixes=tuple(_fixes(app, resource)),
@@ -114,11 +114,11 @@ def _fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
     if resource.kind in ("Endpoints", "EndpointSlice") and resource.group in ("", "discovery.k8s.io"):
         service = f"apiVersion: v1\nkind: Service\nmetadata:\n  name: {resource.name}\n  namespace: {resource.namespace}\nspec:\n  type: ExternalName\n  externalName: <host name of the outside service>\n"
         yield Fix(
-            "Point the Service at a host name, which needs no endpoints",
+            "Point the Service at a host name",
             "manifest",
             where,
             Edit("yaml", service),
-            caveat="for an outside service with a DNS name; ExternalName passes ports through unchanged",
+            caveat="needs an outside service with a DNS name",
         )
     yield Fix(
         "Take the object out of the manifests",
@@ -128,18 +128,18 @@ def _fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
             "command",
             f"grep -rn -- {quote(resource.name or f'kind: {resource.kind}')} {quote(str(source.get('path') or '.'))}\n",
         ),
-        caveat="nothing changes on the cluster: Argo CD does not apply it today either",
+        caveat="nothing changes on the cluster",
         safe=True,
     )
     yield Fix(
-        f"Let Argo CD manage {resource.kind}: write resource.exclusions without it",
+        f"Take {resource.kind} out of resource.exclusions",
         "argocd-settings",
         "ConfigMap argocd-cm, key resource.exclusions",
         Edit(
             "text",
             f'In data.resource.exclusions of ConfigMap argocd-cm remove {resource.kind} from the kinds of apiGroup "{resource.group}"; keep the other entries.\n',
         ),
-        caveat="every object of the kind is then watched on every cluster, which costs memory and requests",
+        caveat="Argo CD then watches every object of the kind on every cluster",
     )
 
 

@@ -22,7 +22,6 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Relat
 from argolint.values.knowledge import dump
 
 _COUNT = re.compile(r"Application has (\d{1,9}) orphaned resources?")
-_NAMED = 3
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -32,13 +31,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if found is None:
             continue
         orphans = sorted((n for n in app.nodes if n.orphaned), key=lambda n: n.id)
-        names = ", ".join(str(n.id) for n in orphans[:_NAMED])
-        more = f" and {len(orphans) - _NAMED} more" if len(orphans) > _NAMED else ""
         count = int(found[1])
-        listed = f" ({names}{more})" if orphans else ""
         objects = "1 object" if count == 1 else f"{count} objects"
         yield Finding(
-            message=f'Namespace "{app.destination_namespace}" holds {objects} that no Application owns{listed}, so Git does not describe the whole namespace.',
+            message=f'Namespace "{app.destination_namespace}" holds {objects} that no Application owns, so Git does not describe the whole namespace.',
             at=Location(app.ref),
             evidence=(f"condition OrphanedResourceWarning: {condition.message}", *(_name(n) for n in orphans)),
             related=tuple(Related(app.ref, n.id) for n in orphans),
@@ -56,20 +52,20 @@ def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
     """For the orphans that no other object made: the tree holds their children as well, which go and stay with them."""
     ignore = [{"group": n.id.group, "kind": n.id.kind, "name": n.id.name} for n in orphans]
     yield Fix(
-        "Adopt what is needed: put the objects into the Application's source",
+        "Put the objects that are needed into Git",
         "manifest",
         f"the source of {app.ref}",
         Edit("text", "\n".join(f"{n.id.kind} {n.id.name}" for n in orphans) + "\n" if orphans else "the orphans\n"),
-        caveat="delete what no one needs; Argo CD takes over what it finds in Git at the next sync",
+        caveat="delete those that no one needs",
     )
     if ignore:
         body = {"spec": {"orphanedResources": {"warn": True, "ignore": ignore}}}
         yield Fix(
-            "List them as known orphans, so that the next one is seen",
+            "List them as known orphans",
             "argocd-settings",
             f"AppProject {app.ref.project}",
             Edit("yaml", dump([body])),
-            caveat="hides these objects only; add to the entries that the project has",
+            caveat="add to the entries that the project has",
             safe=True,
         )
 

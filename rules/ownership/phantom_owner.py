@@ -12,6 +12,9 @@ Why it hurts: the warning hides real clashes, `FailOnSharedResource=true` fails 
 How to fix: a full sync writes this Application's tracking data over stray data. Where label tracking mistakes a chart's label for an
 owner, track by annotation. Where two Argo CD servers share a cluster, give each its `installationID`.
 
+Causes: `no-owner`; `two-clusters` (the owner that the live object names deploys an object of this very name to another cluster: one
+cluster under two addresses, one object behind an aggregated API, or metadata that was copied).
+
 Example: after a move from Helm to Argo CD, `ConfigMap/settings is part of applications argocd/shop and shop-helm`: `shop-helm` is the old
 Helm release.
 
@@ -21,16 +24,19 @@ Sources: controller/state.go (CompareAppState), util/argo/resource_tracking.go; 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.application.shared_warnings import SharedWarning, shared_warnings
+from argolint.application.tracked import tracking_of
 from argolint.comparison import TRACKING_ID
 from argolint.edits.consequences import consequences
-from argolint.values import annotations_of, labels_of
+from argolint.edits.handover import sync, untrack
+from argolint.values import annotations_of, labels_of, text_at
+from argolint.values.kubernetes import kubectl_name
 
-from ._handover import sync, untrack
 from ._installations import own_installation
-from ._tracking import is_tracking, owner_of, refused_for, tracking_of, warned_resources
+from ._tracking import is_tracking, owner_of, refused_for, warned_resources
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -51,18 +57,19 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
     refused = refused_for(app, warning.condition.message)
     why, sure, fixes = _reason(app, fleet, warning.owner, resource, live)
     tracking = tracking_of(live, fleet)
+    other = _one_object_on_two_clusters(fleet, warning.owner, resource)
+    if other is not None and resource is not None:
+        found = _on_two_clusters(app, other, warning, resource)
+        return replace(found, explains=(*found.explains, *(consequences(app) if refused else ())))
     moved = [c.pointer for c in resource.changes if is_tracking(c.pointer, fleet)] if resource else []
-    evidence = [f"condition SharedResourceWarning: {warning.condition.message}"]
+    evidence = [why, f"condition SharedResourceWarning: {warning.condition.message}"]
     if tracking:
         evidence.append(f'{tracking.by} of the live object says "{tracking.instance}"')
     return Finding(
-        message=f'{what} is said to belong to "{warning.owner}" too, which is no Application that could own it ({why}), so '
-        + (
-            "FailOnSharedResource refuses every sync for nothing."
-            if refused
-            else "the warning stands for no clash inside this Argo CD."
-        ),
+        message=f'Argo CD warns that "{warning.owner}" owns {what} too, which cannot be, '
+        + ("yet FailOnSharedResource refuses every sync." if refused else "so nothing clashes."),
         at=Location(app.ref, resource.id if resource else None),
+        cause="no-owner",
         severity="error" if refused else None,
         confidence="proven" if sure else "likely",
         evidence=tuple(evidence),
@@ -71,6 +78,54 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
             warning.condition.symptom,
             *(Symptom.change(resource.id, p) for p in moved if resource),
             *(consequences(app) if refused else ()),
+        ),
+    )
+
+
+def _one_object_on_two_clusters(fleet: Fleet, owner: str, resource: Resource | None) -> App | None:
+    """The Application of another cluster that the live object names, and that lists an object of this very name too.
+
+    None where both objects were read and have uids of their own.
+    """
+    named = fleet.app_of_instance(owner)
+    if named is None or resource is None or named.cluster == resource.id.cluster:
+        return None
+    listed = named.resource(resource.key._replace(cluster=named.cluster))
+    if listed is None or not listed.claimed:
+        return None
+    uids = {uid for side in (listed, resource) if (uid := text_at(side.live, "metadata", "uid"))}
+    return named if len(uids) < 2 else None
+
+
+def _on_two_clusters(app: App, other: App, warning: SharedWarning, resource: Resource) -> Finding:
+    """Two addresses of one cluster, or an aggregated API that answers on both with one object."""
+    command = "".join(
+        f"# on cluster {cluster}:\nkubectl get {kubectl_name(resource.id)} -o jsonpath='{{.metadata.uid}}'\n"
+        for cluster in (resource.id.cluster, other.cluster)
+    )
+    return Finding(
+        message=f'{resource.id} names "{other.name}" of another cluster as its owner: both clusters hold one object, or its metadata was'
+        " copied.",
+        at=Location(app.ref, resource.id),
+        cause="two-clusters",
+        confidence="likely",
+        evidence=(
+            f'the live object on {resource.id.cluster} names "{warning.owner}", which deploys to {other.cluster} and lists it too',
+            "one cluster under two addresses or an aggregated API shows one object twice; a copy or a move leaves metadata behind",
+            f"condition SharedResourceWarning: {warning.condition.message}",
+        ),
+        fixes=(
+            Fix(
+                "Compare the uids; if they are one, deploy it from one Application",
+                "live",
+                str(resource.id),
+                Edit("command", command),
+                caveat="other uids mean that the metadata was copied: then sync this Application in full",
+            ),
+        ),
+        explains=(
+            warning.condition.symptom,
+            *(Symptom.change(resource.id, c.pointer) for c in resource.changes if c.pointer.startswith("/metadata/")),
         ),
     )
 
@@ -114,11 +169,11 @@ def _adopt(app: App, fleet: Fleet, resource: Resource | None) -> Fix:
     if resource is not None and "FailOnSharedResource=true" in app.sync_options:
         return _untrack(fleet, resource)
     return Fix(
-        "Sync the Application in full, which writes its own tracking data over the stray data",
+        "Sync the Application in full, which writes its own tracking data",
         "live",
         f"Application {app.ref}",
         Edit("command", sync(app.ref) + "\n"),
-        caveat="helps for good only when the other writer is gone",
+        caveat="lasts only when the other writer is gone",
     )
 
 
@@ -129,7 +184,7 @@ def _by_annotation() -> Fix:
         "argocd-settings",
         "ConfigMap argocd-cm",
         Edit("yaml", content),
-        caveat="changes all Applications: sync each one once afterwards",
+        caveat="sync every Application once afterwards",
     )
 
 
@@ -141,8 +196,16 @@ def _untrack(fleet: Fleet, resource: Resource) -> Fix:
         "live",
         str(resource.id),
         Edit("command", f"{untrack(resource.id, key)}\n"),
-        caveat="helps for good only when the other writer is gone",
+        caveat="lasts only when the other writer is gone",
     )
 
 
-RULE = Rule(id="phantom-owner", family="ownership", severity="warning", doc=__doc__, check=check, rank=Rank.ROOT)
+RULE = Rule(
+    id="phantom-owner",
+    family="ownership",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    causes=("no-owner", "two-clusters"),
+    rank=Rank.ROOT,
+)

@@ -46,11 +46,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     only = not any(r.status == "OutOfSync" and r.id not in kept for r in app.resources)
     names = sorted(kept)
-    listed = enumerated([str(id_) for id_ in names])
+    listed = enumerated([str(id_) for id_ in names], "object", limit=1)
     verb = "is" if len(names) == 1 else "are"
     reasons = sorted(set(kept.values()))
     yield Finding(
-        message=f"{listed} left the manifests and {verb} kept, since {' and '.join(reasons)}, so the Application stays OutOfSync{' for nothing else' if only else ''}.",
+        message=f"{app.name} stays OutOfSync{' only' if only else ''} because {listed} {verb} not in Git and {verb} kept: {' and '.join(reasons)}.",
         at=Location(app.ref),
         severity=_severity(app, reasons, only=only),
         evidence=tuple(f"{id_} is live, not desired: {kept[id_]}" for id_ in names),
@@ -63,17 +63,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _of_another(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
     """Objects that another Argo CD applies for an Application of the same name: to prune them deletes what it deploys."""
     names = sorted(r.id for r in foreign)
-    listed, one = enumerated([str(id_) for id_ in names]), len(names) == 1
+    listed, one = enumerated([str(id_) for id_ in names], "object", limit=1), len(names) == 1
     ended = app.operation.finished_at if app.operation is not None else None
     assert ended is not None, "applied_elsewhere"
     return Finding(
-        message=f"{listed} {'was' if one else 'were'} applied by another Argo CD for an Application that is called {app.name} too,"
-        f" so {'it looks' if one else 'they look'} extraneous here, and a sync with prune deletes what the other one deploys.",
+        message=f"{listed} {'belongs' if one else 'belong'} to another Argo CD's Application {app.name}; pruning here deletes"
+        f" {'it' if one else 'them'}.",
         at=Location(app.ref, names[0]),
         cause="another-argocd",
         severity="error" if app.automated and app.prune else "warning",
         confidence="likely",
         evidence=(
+            f"its Application is called {app.name} too, so its objects look extraneous here",
             f"the last sync of this Application ended at {ended:%Y-%m-%d %H:%M}Z, and an Argo CD applied {'it' if one else 'them'} after that",
         ),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names[1:]),
@@ -94,7 +95,7 @@ def _of_another(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
     )
 
 
-_AUTOMATIC_OFF = "automated sync runs without prune"
+_AUTOMATIC_OFF = "auto-sync does not prune"
 _MANUAL = "no one synced with prune"
 _FORBIDDEN = "Prune=false forbids it"
 _UNCONFIRMED = "Prune=confirm waits for a person"
@@ -129,13 +130,13 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
     needed = [str(i) for i in names if named.get((i.group, i.kind, i.namespace, i.name))]
     if needed:
         yield Fix(
-            f"Bring {enumerated(needed)} back into Git, or change the manifests that still name {'it' if len(needed) == 1 else 'them'}",
+            f"Bring {enumerated(needed)} back into Git, or stop naming {'it' if len(needed) == 1 else 'them'}",
             "manifest",
             f"Application {app.ref}",
             Edit("text", "Only then is there nothing left that a sync with prune would break."),
         )
         return
-    caveat = "deletes every object listed; look for data (PersistentVolumeClaims, Secrets) first"
+    caveat = "deletes every object listed: look for data first"
     free = [f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=true" for id_ in forbidden]
     waits = _UNCONFIRMED in reasons
     sync = f"argocd app sync {sh(app.ref)} --prune{' --async' if waits else ''}"  # else the sync waits for the confirmation after it
@@ -153,7 +154,7 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
             f"kubectl annotate {kubectl_name(id_)} --overwrite {COMPARE_OPTIONS}=IgnoreExtraneous" for id_ in forbidden
         ]
         yield Fix(
-            "Keep what Prune=false protects, and leave it out of the sync status",
+            "Leave what Prune=false protects out of the sync status",
             "live",
             ", ".join(str(id_) for id_ in forbidden),
             Edit("command", "\n".join(keep) + "\n"),
@@ -165,7 +166,7 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
             "application",
             application_place(app),
             Edit("json-patch", set_field(app.raw, "/spec/syncPolicy/automated/prune", True)),
-            caveat="from then on every object that leaves Git is deleted at once; Prune=false on an object keeps it",
+            caveat="every object that leaves Git is then deleted at once",
         )
 
 

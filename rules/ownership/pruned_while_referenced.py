@@ -39,6 +39,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits.handover import guard, unguard
 from argolint.edits.pruning import prunes
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.references import holders
@@ -46,7 +47,6 @@ from argolint.values import dig, enumerated
 from argolint.values.kubernetes import is_secret
 
 from ..shared.references import User, users
-from ._handover import guard, unguard
 from ._tracking import copied_tracking
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))
@@ -104,9 +104,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         maker = _maker(app, resource)
         automatic = prunes(app, resource, fleet) == "automatic"
         severity: Severity | None = None if automatic and not maker else "info"
-        how = "automated pruning deletes it" if automatic else "the next sync with prune deletes it"
+        how = "auto-sync prunes it" if automatic else "the next sync with prune deletes it"
         yield Finding(
-            message=f"{id_} left the manifests, but {_who(found, app)} still {_verb(resource, found)}, so {how}{_outcome(resource, found, maker)}.",
+            message=f"{id_} left Git, but {_who(found, app)} still {_verb(resource, found)}: {how}{_outcome(resource, found, maker)}.",
             at=Location(app.ref, id_),
             severity=severity,
             evidence=tuple(_evidence(app, found)),
@@ -180,7 +180,7 @@ def _named_in(id_: ResourceId, owner: AppRef, app: App) -> str:
 
 def _who(users: list[User], app: App) -> str:
     names = list(dict.fromkeys(_named_in(u.id, u.app, app) for u in users))
-    return enumerated(names, limit=2)
+    return enumerated(names, limit=1)
 
 
 def _verb(resource: Resource, users: list[User]) -> str:
@@ -192,13 +192,13 @@ def _verb(resource: Resource, users: list[User]) -> str:
 
 def _outcome(resource: Resource, users: list[User], maker: str) -> str:
     if maker:
-        return f" and {maker} makes it again shortly after"
+        return f", until {maker} makes it again"
     if resource.kind == "CustomResourceDefinition":
-        return " and with it every object of that kind"
+        return " with every object of that kind"
     if resource.kind == "Namespace":
-        return " and with it everything inside"
+        return " with everything inside"
     if resource.kind in ("Secret", "ConfigMap", "PersistentVolumeClaim", "ServiceAccount") and any(map(_in_pod, users)):
-        return " and the next pod cannot start"
+        return ", and no new pod starts"
     return " under it" if len({(u.app, u.id) for u in users}) == 1 else " under them"
 
 
@@ -218,20 +218,20 @@ def _evidence(app: App, users: list[User]) -> Iterator[str]:
 
 def _fixes(resource: Resource) -> Iterator[Fix]:
     yield Fix(
-        "Keep the live object: mark it before the change is merged",
+        "Run this before you merge, which keeps the live object",
         "live",
         str(resource.id),
         Edit("command", guard(resource.id) + "\n"),
-        caveat=f"it then belongs to no one; once nothing names it: {unguard(resource.id)}",
+        caveat=f"once nothing names it: {unguard(resource.id)}",
         safe=True,
     )
     if is_secret(resource):
         yield Fix(
-            "Name another Secret, made beforehand, in place of the one that the chart used to make",
+            "Name another Secret, made beforehand",
             "manifest",
             "the values or manifests that name it",
             Edit("text", f"make a Secret under a new name with the keys of {resource.name}, then name that one\n"),
-            caveat="pods restart once with the new name",
+            caveat="the pods restart once",
         )
     else:
         yield Fix(

@@ -46,13 +46,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         copies = _copies(app, resource)
         fields = _differing(copies)
         if len(copies) < 2:
-            outcome = "so the last one wins and the others are dropped"
+            outcome = "and only the last one counts"
         elif fields:
-            outcome = f"with different {enumerated(fields, 'field')}, so the last one wins and the others are dropped"
+            outcome = f"with different {enumerated(fields, 'field', limit=1)}, and only the last one counts"
         else:
             outcome = "with the same content, so an edit of one copy may do nothing"
         yield Finding(
-            message=f"{resource} is rendered {found['count']} times by this Application, {outcome}.",
+            message=f"{app.name} renders {resource} {found['count']} times, {outcome}.",
             at=Location(app.ref, resource),
             evidence=(f"condition RepeatedResourceWarning: {condition.message}", *_values(copies, fields)),
             fixes=(_fix(app, resource, fields, read=len(copies) > 1),),
@@ -104,7 +104,7 @@ def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fi
         "manifest",
         where,
         Edit("command", f"grep -rn -- {quote(resource.name)} {quote(folder)}\n"),
-        caveat=f"{keep}; of two subcharts or a chart's crds/ switch one off by its value (skipCrds for crds/)",
+        caveat=f"{keep}; of two subcharts switch one off by its value (skipCrds for crds/)",
         safe=read and not fields,
     )
 
@@ -132,14 +132,14 @@ def _of_chart(app: App, resource: ResourceId, places: list[Object], where: str, 
         )
     )
     return Fix(
-        "Let the chart render it once: by a value that leaves one copy out or puts it into another namespace, or by another version of the chart",
+        "Let the chart render it once, by a value or another version",
         "helm-values",
         where,
         Edit(
             "command",
             f'{command} --values VALUES_FILE | grep -n -B12 -- {quote("name: " + resource.name)}   # "# Source:" names the templates; helm show values tells their switches\n',
         ),
-        caveat=f"{differ}two templates of the chart, or of its subcharts, make it: report it where no value parts them{crds}",
+        caveat=f"{differ}where no value helps, report it to the chart{crds}",
     )
 
 

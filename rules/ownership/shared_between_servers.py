@@ -47,9 +47,9 @@ from argolint import (
 )
 from argolint.application.fleet import Claimant, Crossing
 from argolint.application.shared_warnings import shared_warnings
+from argolint.edits.handover import guard, sync, unguard
 from argolint.values import enumerated, sh
 
-from ._handover import guard, sync, unguard
 from ._installations import own_installation, own_label_key
 from ._tracking import is_tracking
 
@@ -183,18 +183,20 @@ def _objects(told: Mapping[str, Json]) -> str:
 def _message(cause: str, told: Mapping[str, Json]) -> str:
     what, many = f"{_objects(told)} of cluster {told['cluster']}", told["count"] > 1
     are, them = ("are", "them") if many else ("is", "it")
-    start = f"{what} {are} deployed by {_names(told['claimants'])}"
-    if cause == "both-deploy":
-        return f"{start}, so each sync of one puts its own content in the place of the other's, and deleting one deletes {them} for both."
-    how = (
-        "its automated sync with prune deletes"
-        if any(p["prunes"] for p in told["pruners"])
-        else "a sync with prune deletes"
+    start = (
+        f"{_names(told['claimants'])} both deploy {what}"
+        if len(told["claimants"]) == 2
+        else f"{_names(told['claimants'])} deploy {what}"
     )
-    who = _names(told["pruners"])
+    if cause == "both-deploy":
+        return f"{start}: they overwrite each other, and deleting one deletes {them}."
+    how = "its auto-sync prunes" if any(p["prunes"] for p in told["pruners"]) else "a sync with prune deletes"
+    who, first = (
+        enumerated([_name(p) for p in told[side]], "Application", limit=1) for side in ("pruners", "claimants")
+    )
     if cause == "same-tracking":
-        return f"{start}, and {who}, whose tracking data is the same, takes {them} for {'leftovers' if many else 'a leftover'} of its own; {how} {them}."
-    return f"{start}, and {who} deployed {them} before and no longer wants {them}; {how} {them}."
+        return f"{what} {are} deployed by {first}, but {who} takes {them} for its own and {how} {them}."
+    return f"{what} {are} deployed by {first}, but {who} still owns {them} and {how} {them}."
 
 
 def _evidence(told: Mapping[str, Json], parties: Sequence[Mapping[str, Json]]) -> Iterator[str]:
@@ -263,9 +265,7 @@ def _one_argocd(claimants: Sequence[Mapping[str, Json]]) -> Fix:
         "live",
         enumerated([f"Application {_name(p)}" for p in leavers]),
         Edit("command", "\n".join(lines) + "\n"),
-        caveat="removes the whole Application there and keeps its objects: where it deploys others too, take these out of its"
-        " source instead, with the annotation argocd.argoproj.io/sync-options: Prune=false on the live ones; one that Git or an"
-        " ApplicationSet makes is to be removed there",
+        caveat="removes the whole Application there but keeps its objects; remove it from Git or its ApplicationSet too",
     )
 
 
@@ -277,19 +277,16 @@ def _apart(parties: Sequence[Mapping[str, Json]]) -> Iterator[Fix]:
         if len(set(by_label)) < len(ids):
             yield own_label_key()
     elif not any(by_label) and (len(set(ids.values())) < len(ids) or "" in ids.values()):
-        yield own_installation(
-            "each then leaves the other's objects alone and both still apply what both render; objects without the id are"
-            " untracked until their next sync, so sync every Application once, without prune"
-        )
+        yield own_installation("both still apply what both render; sync every Application once, without prune")
 
 
 def _take_over(claimant: Mapping[str, Json]) -> Fix:
     return Fix(
-        f"Sync {_name(claimant)} in full, which writes its own tracking data over the other's",
+        f"Sync {_name(claimant)} in full, which makes it the owner",
         "live",
         f"Application {_ref(claimant)}",
         Edit("command", f"# on {claimant['argocd']}:\n{sync(_ref(claimant))}\n"),
-        caveat="first, before the other one syncs with prune",
+        caveat="do it before the other one syncs with prune",
     )
 
 
@@ -302,7 +299,7 @@ def _guarded(ids: Sequence[ResourceId], count: int, claimant: Mapping[str, Json]
         "live",
         enumerated([str(i) for i in ids], "object"),
         Edit("command", "\n".join(filter(None, lines)) + "\n"),
-        caveat="a guard and no cure",
+        caveat="keeps them until the cause is gone",
         safe=True,
     )
 

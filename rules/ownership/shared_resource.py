@@ -49,6 +49,7 @@ from argolint import (
     Trial,
 )
 from argolint.application.shared_warnings import shared_warnings
+from argolint.application.tracked import tracking_of
 from argolint.redaction import HIDDEN, show_sides, without_secrets
 from argolint.values import below, enumerated
 from argolint.values.kubernetes import is_secret_data
@@ -56,7 +57,7 @@ from argolint.values.kubernetes import is_secret_data
 from ..shared.charts import releases
 from ._shared_fixes import fixed_names, fixes
 from ._sharing import Party, Shared, believed, content_differences, party, party_of, ref_of
-from ._tracking import own_names, owner_of, tracking_of, warned_resources
+from ._tracking import own_names, owner_of, warned_resources
 
 _READ = 8
 """How many claimants of one object are read for its content; the list tells the rest."""
@@ -200,49 +201,49 @@ def _cause(shared: Shared) -> str:
 
 def _message(shared: Shared) -> str:
     owner = shared.party(shared.owner) if shared.owner else None
-    who = shared.names([p for p in shared.parties if p is not owner])
+    others = shared.few([p for p in shared.parties if p is not owner])
     if shared.hook:
-        return f"{shared.id} is a hook of {shared.names(shared.parties)} alike, so each sync deletes the one that the other has run or is running."
+        return f"{shared.few(shared.parties)} share the hook {shared.id}, so each sync deletes the run of the other."
     if shared.handover:
         giver = shared.handover
-        return f"{shared.id} belongs to {shared.name(giver)}, which {giver.leaving}, and is rendered by {who}, so the next full sync of {who} takes it over."
+        return (
+            f"The next full sync of {others} takes {shared.id} over from {shared.name(giver)}, which {giver.leaving}."
+        )
     if owner is not None and not owner.claims:
-        holder = shared.name(owner)
-        return f"{shared.id} belongs to {holder}, whose manifests do not show it now, and is rendered by {who}, so when {holder} prunes it or is deleted, {who} loses it."
-    fields = enumerated(list(shared.fields), "field")
-    start = (
-        f"{shared.id} of {shared.name(owner)} is rendered by {who} too"
-        if owner
-        else f"{shared.id} is rendered by {who}"
-    )
-    return f"{start}, with {f'different {fields}' if fields else 'the same content'}, so {_consequence(shared, owner)}."
-
-
-def _consequence(shared: Shared, owner: Party | None) -> str:
-    all_ = "both" if len(shared.parties) == 2 else "all"
-    lost = f"when {shared.name(owner) if owner else 'its owner'} prunes it or is deleted, {all_} lose it"
-    cause = _cause(shared)
+        return f"{others} needs {shared.id}, which belongs to {shared.name(owner)}: it is lost when that one prunes it or is deleted."
     refused = [p for p in shared.parties if p.refused]
     if refused:
-        return f"FailOnSharedResource refuses every sync of {shared.names(refused)}"
+        return f"FailOnSharedResource refuses every sync of {shared.few(refused)}, since others render {shared.id} too."
+    cause = _cause(shared)
+    both = "both" if len(shared.parties) == 2 else "all"
+    fields = enumerated(list(shared.fields), "field", limit=1)
     if cause == "namespace":
-        return f"{lost} with everything inside"
-    if cause == "predicted":
-        new = shared.names([p for p in shared.parties if p is not owner and p not in shared.applied])
-        if owner is None:
-            return "whichever syncs last changes it for all" if shared.untracked else "each sync will take it over"
-        kept = (
-            f"changes it for {all_}" if shared.untracked else f"takes it over and leaves {shared.name(owner)} OutOfSync"
-        )
-        return f"the first sync of {new} {kept}"
-    if shared.untracked:
-        return f"the last sync wins for {all_}" if shared.fields else f"the first upgrade of one changes it for {all_}"
+        lost = f"when {shared.name(owner) if owner else 'its owner'} drops it, everything inside is deleted"
+        return f"{shared.few(shared.parties)} {both} render {shared.id}: {lost}."
+    if cause == "predicted" and owner is not None:
+        new = shared.few([p for p in shared.parties if p is not owner and p not in shared.applied])
+        does = f"changes {fields} of" if shared.untracked and fields else "changes" if shared.untracked else "takes"
+        over = f" for {both}" if shared.untracked else f" over from {shared.name(owner)}"
+        other = f", with different {fields}" if fields and not shared.untracked else ""
+        return f"The first sync of {new} {does} {shared.id}{over}{other}."
     healing = [p for p in shared.parties if p.self_heal]
-    if len(healing) > 1:
-        counts = enumerated([str(p.attempts) for p in healing], "count")
-        tried = f" ({counts} attempts so far)" if any(p.attempts for p in healing) else ""
-        return f"their self-heals take it from each other without end{tried}, and {lost}"
-    return f"{f'the last sync wins for {all_}' if shared.fields else 'each sync takes it over'}, and {lost}"
+    if len(healing) > 1 and not shared.untracked and cause != "predicted":
+        heals = sum(p.attempts for p in healing)
+        tried = f"self-heal has reset it {heals} time{'s' if heals > 1 else ''}" if heals else "both heal themselves"
+        if not fields:
+            return f"{shared.few(shared.parties)} keep taking {shared.id} from each other: {tried}."
+        return f"{shared.few(shared.parties)} keep overwriting each other's {fields} of {shared.id}: {tried}."
+    start = f"{shared.few(shared.parties)} {both} render {shared.id}{f' with different {fields}' if fields else ''}"
+    return f"{start}: {_consequence(shared, owner, both)}."
+
+
+def _consequence(shared: Shared, owner: Party | None, both: str) -> str:
+    wins = "the last sync wins" if shared.fields else "each sync takes it over"
+    if shared.untracked:
+        return f"the last sync wins for {both}" if shared.fields else f"the first upgrade of one changes it for {both}"
+    if _cause(shared) == "predicted":
+        return wins.replace("wins", "will win").replace("takes", "will take")
+    return f"{wins}, and deleting {shared.name(owner) if owner else 'its owner'} deletes it"
 
 
 def _evidence(shared: Shared) -> Iterator[str]:

@@ -21,11 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
+from argolint.application.tracked import tracking_of
+from argolint.comparison import TRACKING_ID
+from argolint.edits.handover import released, take_over
 from argolint.edits.pruning import cascades, outlives, prunes
 
-from ._handover import take_over
 from ._sharing import claims
-from ._tracking import tracking_of
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -49,22 +50,20 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         names = " and ".join(f'"{other.name}"' for other in others)
         back = _back(others, fleet)
         if going:
-            fact = (
-                f"is owned by this Application, which is being deleted with its objects, while {names} still renders it"
-            )
-            end = f"so it is deleted under {names} {back}"
+            fact = f"goes with this Application, though {names} still renders it"
+            end = f"it is gone {back}"
         else:
-            fact = f"left the manifests of this Application, which owns the live object, while {names} still renders it"
-            how = "automated pruning" if prunes(app, resource, fleet) == "automatic" else "a sync with prune"
-            end = f"so {how} deletes it under {names} {back}"
+            fact = f"left its owner, though {names} still renders it"
+            how = "auto-sync" if prunes(app, resource, fleet) == "automatic" else "a sync with prune"
+            end = f"{how} deletes it {back}"
         yield Finding(
-            message=f"{resource.id} {fact}, {end}.",
+            message=f"{resource.id} {fact}: {end}.",
             at=Location(app.ref, resource.id),
             severity="error" if going or prunes(app, resource, fleet) == "automatic" else "warning",
             confidence="proven" if resource.live_known else "likely",
             evidence=tuple(_evidence(app, resource, others, fleet)),
             related=tuple(Related(other, resource.id, role="claimant") for other in others),
-            fixes=(_handover(resource, others[0], fleet),),
+            fixes=(_handover(app, resource, others[0], fleet),),
             explains=() if going else (Symptom.extra(resource.id),),
         )
 
@@ -95,28 +94,36 @@ def _ours(app: App, resource: Resource, fleet: Fleet) -> bool:
 def _back(others: tuple[AppRef, ...], fleet: Fleet) -> str:
     healing = [fleet.by_ref[ref] for ref in others]
     if any(a.self_heal for a in healing):
-        return "until its self-heal makes it again"
-    return "until its next commit" if any(a.automated for a in healing) else "until someone syncs that"
+        return "until self-heal makes it again"
+    return "until the next commit" if any(a.automated for a in healing) else "until the next sync by hand"
 
 
 def _evidence(app: App, resource: Resource, others: tuple[AppRef, ...], fleet: Fleet) -> Iterator[str]:
     tracking = tracking_of(resource.live, fleet)
     if tracking:
         yield f'{tracking.by} of the live object names "{tracking.instance}"'
-    yield "the list shows it as requiring pruning" if resource.requires_pruning else "it is live and not desired"
+    if app.deleting:
+        yield f"the Application is being deleted since {app.raw['metadata']['deletionTimestamp']}, with its objects"
+    else:
+        yield "the list shows it as requiring pruning" if resource.requires_pruning else "it is live and not desired"
     for ref in others:
         yield f'"{ref.name}" lists it among its own objects'
 
 
-def _handover(resource: Resource, taker: AppRef, fleet: Fleet) -> Fix:
+def _handover(app: App, resource: Resource, taker: AppRef, fleet: Fleet) -> Fix:
     tracking = tracking_of(resource.live, fleet)
-    guarded = "FailOnSharedResource=true" in fleet.by_ref[taker].sync_options
+    keeper = fleet.by_ref[taker]
+    key = tracking.by if tracking else TRACKING_ID
+    release = released(resource.id, [keeper.instance], key)
+    guarded = "FailOnSharedResource=true" in keeper.sync_options
     return Fix(
-        f'Hand it over to "{taker.name}" before this Application lets it go',
+        f'Hand it over to "{taker.name}" first',
         "live",
         str(resource.id),
-        Edit("command", take_over(resource.id, taker, tracking.by if tracking and guarded else "")),
-        caveat="run it before the change is merged; self-heal of this Application must not take the object back meanwhile",
+        Edit("command", take_over(resource.id, taker, release, key if tracking and guarded else "")),
+        caveat="the deletion runs already: guard the object at once"
+        if app.deleting
+        else "run it before the next sync with prune",
     )
 
 

@@ -20,12 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
-from argolint.comparison import managers
+from argolint.application.tracked import tracking_of
+from argolint.comparison import TRACKING_ID, managers
 from argolint.relations.makers import maker_of
 from argolint.values import dig
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
-from ._tracking import copied_tracking, tracking_of
+from ._tracking import copied_tracking
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -45,17 +46,22 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         by = f"{maker} made it and" if maker else "its maker"
         if not tracking.own:
             yield Finding(
-                message=f"{resource.id} carries a tracking-id that names another object, since {by} copied the metadata, so Argo CD lists it without a sync status.",
+                message=f"{resource.id} carries another object's tracking-id, so Argo CD lists it without a sync status.",
+                evidence=(f"{by} copied the metadata",),
                 at=Location(app.ref, resource.id),
                 severity="info",
                 explains=(Symptom.extra(resource.id),),
             )
             continue
-        danger = "and automated pruning deletes it" if app.prune else "and a sync with prune deletes it"
+        danger = "auto-sync prunes it" if app.prune else "a sync with prune deletes it"
         yield Finding(
-            message=f'{resource.id} is not in Git but carries {tracking.by} "{tracking.instance}", since {by} copied the metadata, so it looks extraneous {danger}.',
+            message=f"{resource.id} carries this Application's tracking {'label' if tracking.by != TRACKING_ID else 'annotation'}, though Argo CD"
+            f" never applied it: {danger}.",
             at=Location(app.ref, resource.id),
-            evidence=(f"field managers of the live object: {_managers(resource)}; none of them is Argo CD",),
+            evidence=(
+                f'{tracking.by} is "{tracking.instance}", which {maker or "its maker"} copied from a tracked object or set by itself',
+                f"field managers of the live object: {_managers(resource)}; none of them is Argo CD",
+            ),
             fixes=tuple(_fixes(app, resource)),
             explains=(Symptom.extra(resource.id),),
         )
@@ -86,21 +92,21 @@ def _managers(resource: Resource) -> str:
 def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
     content = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n"
     yield Fix(
-        "Track by annotation: a copied tracking-id names the original and is ignored",
+        "Track by annotation, which names one object",
         "argocd-settings",
         "ConfigMap argocd-cm",
         Edit("yaml", content),
-        caveat="changes all Applications: sync each one once afterwards",
+        caveat="sync every Application once afterwards",
     )
     yield Fix(
-        "Keep the copy from being pruned and from making the Application OutOfSync",
+        "Keep the object from being pruned",
         "live",
         str(resource.id),
         Edit(
             "command",
             f"kubectl annotate {kubectl_name(resource.id)} --overwrite {SYNC_OPTIONS}=Prune=false argocd.argoproj.io/compare-options=IgnoreExtraneous\n",
         ),
-        caveat="lasts until the operator makes the object again; set it where the operator copies from to make it last",
+        caveat="lasts until the operator makes the object again",
         safe=True,
     )
 

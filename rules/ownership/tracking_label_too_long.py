@@ -35,9 +35,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     texts = [operation.message, *(str(r.get("message", "")) for r in operation.results)] if operation else []
     refused = operation is not None and operation.failed and any(_REFUSED in text for text in texts)
     yield Finding(
-        message=f'Instance name "{name}" has {len(name)} characters and label tracking allows {LABEL_LIMIT}, so Kubernetes refuses every object of this Application.',
+        message=f"{app.name} is too long for label tracking ({len(name)} of {LABEL_LIMIT} characters), so Kubernetes refuses all its objects.",
         at=Location(app.ref),
-        evidence=(f"trackingMethod of the server is label, written to {fleet.label_key}",),
+        evidence=(
+            f'the instance name is "{name}"',
+            f"trackingMethod of the server is label, written to {fleet.label_key}",
+        ),
         fixes=(
             Fix(
                 "Track by annotation, which has no such limit",
@@ -47,14 +50,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     "yaml",
                     "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n",
                 ),
-                caveat="changes all Applications: sync each one once afterwards",
+                caveat="sync every Application once afterwards",
             ),
             Fix(
                 "Give the Application a shorter name",
                 "application",
                 application_place(app),
                 Edit("text", f"at most {LABEL_LIMIT - (len(name) - len(app.name))} characters for metadata.name\n"),
-                caveat="a new Application: delete the old one without cascade (--cascade=false), or its objects go with it",
+                caveat="delete the old one with --cascade=false, or its objects go with it",
             ),
         ),
         explains=tuple(consequences(app)) if refused else (),

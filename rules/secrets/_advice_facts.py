@@ -54,6 +54,7 @@ def facts(
         "in_ns": () if ref.kind == "ClusterSecretStore" else ("-n", namespace),
         "in_log": f'"{name}"',
         "sync": Shell(sync),
+        "then": Shell(sync.removeprefix("# then ")),
         "again": Shell(_again(ref, namespace, sync)),
         "expired": bool(_EXPIRED.search(text)),
         "account": account,

@@ -292,6 +292,17 @@ def _users(app: App) -> dict[tuple[str, str], tuple[Resource, ...]]:
     return {place: tuple(users) for place, users in found.items()}
 
 
+def without(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
+    """Workloads of the application that read this Secret as optional: they run without it, and nothing shows it."""
+    return tuple(
+        resource
+        for resource in app.resources
+        if resource.namespace == namespace
+        and resource.mentions('"optional"')
+        and any(read.kind == "Secret" and read.name == secret and not read.needed for read in reads(resource.any))
+    )
+
+
 def waiting(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     """Workloads that are not healthy and need this Secret, where nothing shows it: their pods cannot start."""
     there = any(n.id.namespace == namespace and n.id.name == secret for n in app.nodes_of("Secret", ""))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from argolint import App, Edit, Finding, Fix, Location
 from argolint.edits import consequences as operations
+from argolint.messages import telling
 
 from ._sync_error_texts import clean
 
@@ -24,8 +25,7 @@ def own_webhook(app: App) -> Iterator[Finding]:
     if found is None:
         return
     yield Finding(
-        message=f'Application {app.name} cannot be synced because the admission webhook "{found["webhook"]}" of External Secrets cannot be called'
-        f"{_reason(found['why'])}.",
+        message=f"Syncs of application {app.name} fail because the webhook of External Secrets cannot be called{_reason(found['why'])}.",
         at=Location(app.ref),
         evidence=(f"operation {operation.phase}: {clean(found.group())}",),
         fixes=tuple(_webhook_fixes(found["why"])),
@@ -49,10 +49,10 @@ def _conversion(app: App, texts: Iterable[str]) -> Iterator[Finding]:
         "# Where the operator is v0.16.0 or later and the CRD still asks after that:",
         f"""kubectl patch crd {crd} --type=merge -p '{{"spec":{{"conversion":{{"strategy":"None","webhook":null}}}}}}'""",
     )
-    title = "Run the operator, its webhook and its CRDs of one version: the CRD asks a conversion webhook that is not theirs"
+    title = "Run the operator, its webhook and its CRDs of one version"
     caveat = "v1alpha1 must be out of storedVersions before v0.16.0, v1beta1 before v0.17.0; deleting a CRD deletes all its objects"
     yield Finding(
-        message=f"Application {app.name} cannot be synced because the CRD {crd} asks a conversion webhook that does not convert{_reason(found['why'])}.",
+        message=f"Syncs of application {app.name} fail because CRD {crd} asks a conversion webhook that does not convert it.",
         at=Location(app.ref),
         evidence=(clean(found.group()),),
         fixes=(Fix(title, "operator", f"CustomResourceDefinition {crd}", Edit("command", "\n".join(steps)), caveat),),
@@ -73,7 +73,7 @@ def _webhook_fixes(why: str) -> Iterator[Fix]:
             f"{_WEBHOOKS} {path}   # /validate-external-secrets-io-v1-...: v0.16.0 and later; ...-v1beta1-...: v0.15 and older",
             "kubectl get deployments -A -l app.kubernetes.io/name=external-secrets-webhook -o wide   # the image that must serve that path",
         )
-        title = "Run the webhook, its configuration and the CRDs of one version: sync External Secrets as a whole"
+        title = "Sync External Secrets as a whole, so that all are of one version"
         caveat = (
             "the webhook answers, but does not know the path; its rights, its network and the manifest are not at fault"
         )
@@ -107,5 +107,5 @@ def _webhook_fixes(why: str) -> Iterator[Fix]:
 
 
 def _reason(text: str) -> str:
-    reason = clean(text.lstrip(": "))
-    return f" ({reason if len(reason) <= 160 else f'…{reason[-159:]}'})" if reason else ""
+    reason = telling(clean(text.lstrip(": ")))
+    return f" ({reason})" if reason else ""

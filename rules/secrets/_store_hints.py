@@ -26,23 +26,30 @@ _ARN = re.compile(r"arn:[\w-]{1,20}:(?:secretsmanager|ssm):(?P<region>[\w-]{1,40
 
 @dataclass(frozen=True)
 class Hint:
-    """`says` is a sentence of its own for the message, `fix` what ends it, `explains` the drift that comes of it."""
+    """`says` completes "... fails because", `seen` is what speaks for it, `fix` what ends it, `explains` the drift that comes of it."""
 
     says: str
     fix: Fix
     explains: tuple[Symptom, ...] = ()
+    seen: str = ""
 
 
 def hints(
-    store: stores.Store, version: OperatorVersion, cause: str, topic: str, key: str, asked: str = ""
+    store: stores.Store,
+    version: OperatorVersion,
+    cause: str,
+    topic: str,
+    key: str,
+    asked: str = "",
+    served: frozenset[str] = frozenset(),
 ) -> Iterator[Hint]:
     """What speaks for another root than the text names; nothing for a store that no application shows.
 
-    `asked` is the `version` that the failing entry names; `topic` is the entry of advice.yaml that the text has: where it names a fault of its own, the cloud is not asked.
+    `served` is what the cluster serves, where it is known. `asked` is the `version` that the failing entry names; `topic` is the entry of advice.yaml that the text has: where it names a fault of its own, the cloud is not asked.
     """
     if store.resource is None or cause not in ("auth", "access-denied", "not-found", "property-missing", "network"):
         return
-    lost = tuple(_dropped(store, version))
+    lost = tuple(_dropped(store, version, served))
     yield from lost
     if cause in ("auth", "network") and topic in ("", "azure-cloud", "azure-application") and not lost:
         yield from _cloud(store)
@@ -54,7 +61,13 @@ def hints(
         yield from _region(store, key)
 
 
-def _dropped(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]:
+def _newest(version: OperatorVersion, served: frozenset[str]) -> str:
+    """The API version to write a store in: what the cluster serves, else what the operator's version brings (v1 since v0.16.0)."""
+    known = [f"{es.GROUP}/{each}" for each in ("v1", "v1beta1")]
+    return next((each for each in known if each in served), known[version.at_least("v0.16.0") is not True])
+
+
+def _dropped(store: stores.Store, version: OperatorVersion, served: frozenset[str]) -> Iterator[Hint]:
     """Fields that Git has and the cluster's API does not: the API server takes the store and forgets them."""
     resource = store.resource
     wanted = str((resource.desired or {}).get("apiVersion") or "") if resource else ""
@@ -65,11 +78,11 @@ def _dropped(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]:
         path, entry = known
         old = wanted.endswith("/v1alpha1") and not entry.get("v1alpha1")
         young = version.at_least(entry["since"]) is False
-        what = f"`{path.rpartition('.')[2]}` of {_of(store)} never arrives in the cluster"
+        field = path.rpartition(".")[2]
         drift = (Symptom.change(resource.id, change.pointer),) if resource else ()
         if young:
             yield Hint(
-                f"{what}, because the operator is {version} and the field came with {entry['since']}",
+                f"{_of(store)} loses `{field}`, which came with {entry['since']}",
                 Fix(
                     f"Upgrade External Secrets to {entry['since']} or later, with its CRDs",
                     "operator",
@@ -77,21 +90,25 @@ def _dropped(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]:
                     Edit("text", f"The CRD of an older version drops spec.provider.{path}; {_afterwards(old)}."),
                 ),
                 drift,
+                f"the operator is {version}; its API drops spec.provider.{path}",
             )
         elif old:
-            to = f"{es.GROUP}/v1" if version.at_least("v0.16.0") is True else f"{es.GROUP}/v1beta1"
+            to = _newest(version, served)
             yield Hint(
-                f"{what}, because {wanted} has no such field",
+                f"{_of(store)} loses `{field}`, which {wanted} does not have",
                 Fix(
                     f"Write {_of(store)} as {to}, which has the field",
                     "manifest",
                     _of(store),
                     Edit("json-patch", set_field(resource.desired if resource else None, "/apiVersion", to)),
-                    f"{es.GROUP}/v1 is served by v0.16.0 and later; force a sync of what reads the store afterwards",
+                    "force a sync of what reads the store afterwards"
+                    if to in served
+                    else f"{es.GROUP}/v1 is served by v0.16.0 and later; force a sync of what reads the store afterwards",
                     resource=resource.id if resource else None,
                     effects=("needs-force-sync",),
                 ),
                 drift,
+                f"Git has spec.provider.{path}, the live store does not",
             )
 
 
@@ -121,16 +138,20 @@ def _ignored(store: stores.Store, version: OperatorVersion, cause: str) -> Itera
             continue
         if version.at_least(entry["until"]) is True:
             continue
-        this = f"this one is {version}" if version.known or version.below else "its version is not known here"
+        this = (
+            f"the operator is {version}"
+            if version.known or version.below
+            else "the operator's version is not known here"
+        )
         yield Hint(
-            f"{_of(store)} sets `{entry['field'].rpartition('.')[2]}`, which operators before {entry['until']} ignore"
-            f" {entry['what']} ({this})",
+            f"{_of(store)} sets `{entry['field'].rpartition('.')[2]}`, which operators before {entry['until']} ignore",
             Fix(
                 f"Upgrade External Secrets to {entry['until']} or later",
                 "operator",
                 "values of the External Secrets chart",
                 Edit("text", f"Or {entry['instead']}."),
             ),
+            seen=f"it is ignored {entry['what']}; {this}",
         )
 
 
@@ -143,7 +164,7 @@ def _cloud(store: stores.Store) -> Iterator[Hint]:
         if host.endswith(f".{suffix}") and environment not in (cloud, "AzureStackCloud"):
             edit = Edit("json-patch", set_field(store.manifest, "/spec/provider/azurekv/environmentType", cloud))
             yield Hint(
-                f"the vault of {_of(store)} is in {cloud}, and its environmentType is {environment}",
+                f"the vault of {_of(store)} is in {cloud}, its environmentType is {environment}",
                 Fix(
                     f"Set environmentType to {cloud}",
                     "manifest",
@@ -174,7 +195,7 @@ def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
     dynamic = re.match(table["vault_dynamic"], below_mount) and not re.search(table["vault_kv"], mount)
     if version == "v2" and dynamic:
         yield Hint(
-            f'"{key}" looks like an engine that makes credentials, and {_of(store)} reads KV version 2, which puts data/ into the path',
+            f'"{key}" looks like credentials that Vault makes, and {_of(store)} reads KV version 2',
             Fix(
                 "Read it with the generator VaultDynamicSecret, or with a store of version v1",
                 "manifest",
@@ -186,6 +207,7 @@ def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
                 ),
                 "each refresh of a generator makes new credentials: a refreshInterval below their lease",
             ),
+            seen="KV version 2 puts data/ into the path",
         )
     elif version == "v2" and (key.startswith("data/") or path.endswith("/data")):
         where = "the key begins" if key.startswith("data/") else "spec.provider.vault.path ends"
@@ -207,13 +229,14 @@ def _version(store: stores.Store, asked: str) -> Iterator[Hint]:
     for entry in load(__package__, "store_fields.yaml")["versions"]:
         if provider in entry["provider"] and not re.fullmatch(entry["valid"], asked):
             yield Hint(
-                f'its entry asks for the version "{asked}", and the provider knows {entry["knows"]}',
+                f'its entry asks for version "{asked}", which {_of(store)} cannot read',
                 Fix(
                     "Leave `version` out, which reads the current one",
                     "manifest",
                     "remoteRef.version of the ExternalSecret",
                     Edit("text", f"The provider of {_of(store)} knows {entry['knows']}."),
                 ),
+                seen=f"the provider knows {entry['knows']}",
             )
 
 
@@ -222,7 +245,7 @@ def _region(store: stores.Store, key: str) -> Iterator[Hint]:
     found, region = _ARN.match(key), str(dig(store.manifest, "spec", "provider", "aws", "region") or "")
     if found and region and found["region"] != region:
         yield Hint(
-            f"the key belongs to the region {found['region']}, and {_of(store)} asks {region}",
+            f"its key is of region {found['region']}, and {_of(store)} asks {region}",
             Fix(
                 f"Read it with a store of the region {found['region']}",
                 "manifest",

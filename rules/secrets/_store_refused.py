@@ -46,12 +46,12 @@ def topic(store: stores.Store, why: str) -> str:
     return "credential-own-namespace" if store.namespace and tuple(placed_references(store)) else "unknown-store"
 
 
-def meaning(which: str) -> str:
+def meaning(which: str, told: str) -> str:
     """What an entry of advice.yaml means for the sentence of a finding."""
     return {
-        "credential-namespace": "a ClusterSecretStore must say the namespace of each Secret and ServiceAccount that it names",
-        "credential-own-namespace": "a SecretStore may not say the namespace of what it names",
-    }.get(which, "its provider settings are not valid")
+        "credential-namespace": "a ClusterSecretStore needs the namespace of all that it names",
+        "credential-own-namespace": "a SecretStore may not give the namespace of what it names",
+    }.get(which, f'"{told}"')
 
 
 def placed_references(store: stores.Store) -> Iterator[tuple[str, str]]:

@@ -84,7 +84,7 @@ def _by_events(app: App, resource: Resource, stage: str, named: str) -> Diagnosi
             return found
         if found is None and not named and classify(event.message) is None:
             text = clean(event.message)
-            return Diagnosis("unknown", f'the operator says "{text}"', text)
+            return Diagnosis("unknown", "the operator reports an error", text)
     return None
 
 
@@ -94,7 +94,7 @@ def _by_default(app: App, resource: Resource, message: str, named: str) -> Diagn
         return Diagnosis("conflict", says_of("conflict"), message)
     if named:
         return Diagnosis(named, plainly(named), message, certain=False)
-    return Diagnosis("unknown", f'the operator says only "{message}"', message, certain=False)
+    return Diagnosis("unknown", "the operator reports no cause", message, certain=False)
 
 
 def _outdated(resource: Resource, found: Diagnosis) -> bool:

@@ -69,12 +69,12 @@ def _refusal(resource: Resource, store: stores.Store, found: Diagnosis | None) -
     ref, text = store.ref, found.text if found else ""
     if store.controller:
         seen = f'{_where(ref)} has spec.controller "{store.controller}" and no status'
-        says = f'{_where(ref)} asks for the operator class "{store.controller}", which no running operator serves'
+        says = f'no running operator serves the class "{store.controller}" of {_where(ref)}'
         detail = {**_detail(ref), "controller": store.controller}
         return Diagnosis("unmanaged-store", says, "", detail, evidence=(seen,))
     admitted = store.admits(resource.namespace)
     if admitted is False:
-        says = f'ClusterSecretStore "{ref.name}" does not admit the namespace "{resource.namespace}" (spec.conditions)'
+        says = f'ClusterSecretStore "{ref.name}" does not admit the namespace "{resource.namespace}"'
         return Diagnosis("namespace-denied", says, text, {**_detail(ref), "namespace": resource.namespace})
     if store.is_ready is False and not (admitted and found is not None and found.cause == "namespace-denied"):
         seen = f"{_where(ref)}: {clean(str(es.ready(store.live).get('message') or 'Ready=False'))}"
@@ -113,7 +113,7 @@ def by_credential(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
         named = named_secret(store, missing)
         if named is not None:
             where = named.namespace or resource.namespace
-            says = f'{_where(ref)} authenticates with Secret "{missing}", which is missing in namespace {where}'
+            says = f'Secret "{missing}" of {_where(ref)} is missing in namespace {where}'
             detail = {**found.detail, **_detail(ref), "secret": missing, "namespace": where}
             return replace(found, cause="store-credential", says=says, detail=detail, topic="")
     return found
@@ -123,15 +123,12 @@ def formerly(says: str, now: str) -> str:
     """What a text says of a store, in the past tense; `now` completes "by now it ..."."""
     for present, past in (("there is no", "there was no"), ("is not ready", "was not ready"), ("does not", "did not")):
         says = says.replace(present, past)
-    return f"{says} at the last attempt (by now it {now})"
+    return f"{says} (by now it {now})"
 
 
 def kind_omitted(ref: es.StoreRef, text: str = "") -> Diagnosis:
     """A reference without a kind to the name of a ClusterSecretStore."""
-    says = (
-        f'secretStoreRef names "{ref.name}" without a kind, so a SecretStore of that name is looked for, and "{ref.name}" is a '
-        "ClusterSecretStore"
-    )
+    says = f'its secretStoreRef lacks kind: ClusterSecretStore, which "{ref.name}" is'
     return Diagnosis("store-kind-omitted", says, text, _detail(ref))
 
 
@@ -145,12 +142,10 @@ def predict(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
         if ref.kind_omitted and store.app is None and stores.twin(app, fleet, ref, resource.namespace) is not None:
             return kind_omitted(ref)
         if store.live is not None and store.admits(resource.namespace) is False:
-            says = (
-                f'ClusterSecretStore "{ref.name}" does not admit the namespace "{resource.namespace}" (spec.conditions)'
-            )
+            says = f'ClusterSecretStore "{ref.name}" does not admit the namespace "{resource.namespace}"'
             return Diagnosis("namespace-denied", says, "", _detail(ref))
         if store.app is None and fleet.of_kind(app.cluster, es.GROUP, ref.kind) and not _read_here(app, ref):
-            says = f'no application of this cluster holds a {ref.kind} "{ref.name}", while they hold others of its kind'
+            says = f'no application of this cluster holds its {ref.kind} "{ref.name}"'
             return Diagnosis("store-not-found", says, "", _detail(ref), certain=False)
     return None
 
@@ -202,7 +197,7 @@ def by_owner(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Di
         sure = found.certain and (new or bool(served) or found.detail.get("owner_group") == es.GROUP)
         detail = {**found.detail, "owner": name}
         return replace(found, cause="owned-by-external-secret", says=says, detail=detail, certain=sure)
-    says = f'the target Secret still belongs to the Kubernetes External Secrets object "{name}"'
+    says = f'the target Secret still belongs to kubernetes-client.io ExternalSecret "{name}"'
     return replace(found, says=says, detail={**found.detail, "owner": name, "owner_group": es.KES_GROUP})
 
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 from functools import cache, lru_cache
 
 from argolint import App, Event, Resource
+from argolint.messages import telling
 from argolint.redaction import HIDDEN, agrees, without_secrets
 from argolint.values import parse_time, plain
 from argolint.values.knowledge import load
@@ -30,7 +31,7 @@ _FORMER = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """`says` completes "... is not Ready because"; `detail` holds what the text named (store, kind, secret, owner, property).
+    """`says` completes "... fails because"; `detail` holds what the text named (store, kind, secret, owner, property).
 
     `field` and `index` point at the entry of spec.data or spec.dataFrom that failed; `text` is the error as it was reported.
     `told` is the part of `text` that means the cause. `passing`: what it failed for ended or changed within the last minutes, and the operator has not tried again since.
@@ -97,15 +98,34 @@ def classify(text: str, stage: str = "") -> Diagnosis | None:
     )
 
 
-def excerpt(text: str, told: tuple[int, int], size: int = 160) -> str:
-    """What fits of an error text: its end, which says what happened where Go wraps errors, or from where the cause is named."""
-    if len(text) <= size:
-        return text
-    start, end = told
-    if end == 0 or end > len(text) - size:
-        return f"…{text[1 - size :]}"
-    first = max(0, start - 20)
-    return f"{'…' if first else ''}{text[first : first + size - 2]}…"
+_LONGEST = 25
+_QUOTED = 10
+_LEAST = 4
+
+
+def sentence(
+    subject: str, because: str, so: str, quote: str = "", told: tuple[int, int] = (0, 0), room: int = 0
+) -> str:
+    """The message of a finding: who fails, why, and what follows; a server's text is quoted as far as words are left for it.
+
+    `told` is where the text names the cause, `room` is for words that are added later.
+    """
+    left = min(_QUOTED, _LONGEST - room - sum(len(part.split()) for part in (subject, "fails because so", because, so)))
+    shown = _quoted(quote, told, left) if quote and left >= _LEAST else ""
+    return f"{subject} fails because {because}{f' ({shown})' if shown else ''}{f', so {so}' if so else ''}."
+
+
+_OF_A_REQUEST = re.compile(r"(?i)\b(?:trace|correlation|request|activity)[ -]?id\b|\btimestamp\b")
+
+
+def _quoted(text: str, told: tuple[int, int], words: int) -> str:
+    """Its last clauses, where Go says what happened; from where the cause is named, where identifiers of a request come last."""
+    shown = telling(text, words)
+    named = text[told[0] : told[1]]
+    if not named or named in shown or not _OF_A_REQUEST.search(shown):
+        return shown
+    first = text[told[0] :].split()
+    return " ".join(first[:words]) + ("…" if len(first) > words else "")
 
 
 def of_condition(message: str) -> tuple[str, str]:
@@ -135,7 +155,7 @@ def plainly(cause: str) -> str:
         "owned-by-external-secret": "the target Secret already belongs to another ExternalSecret",
         "owned-by-other-controller": "the target Secret already belongs to another controller",
         "store-not-found": "its store was not found",
-        "unmanaged-store": "its store belongs to a controller class that this operator does not serve",
+        "unmanaged-store": "no running operator serves the controller class of its store",
     }.get(cause, cause)
 
 

@@ -11,7 +11,7 @@ nothing: it leaves the list with its end, and the finding is only an information
 
 Example:
 
-    ClusterExternalSecret pull fails in 1 of 3 namespaces (payments: external secret already exists in namespace): they get no Secret "pull", and Argo CD shows Progressing forever.
+    ClusterExternalSecret pull makes no Secret "pull" in 1 of 3 namespaces: "external secret already exists in namespace".
 
 Sources: external-secrets pkg/controllers/clusterexternalsecret; issue 3029; Argo CD
 resource_customizations/external-secrets.io/ClusterExternalSecret/health.lua.
@@ -21,7 +21,8 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, ResourceId, Rule
 from argolint.edits import set_field
-from argolint.values import dig, enumerated, items, sh
+from argolint.messages import telling
+from argolint.values import dig, items, sh
 
 from . import _external_secret as es
 from ._sync_error_texts import clean
@@ -30,7 +31,6 @@ TAKEN = "already exists in namespace"
 UNSAID = ("could not create or update ExternalSecret", "controller reference", "controller owner reference")
 """The operator says no more (before v0.9) or what the API server answered: an object of that name is the first suspect (issue 1337)."""
 ENDING = "because it is being terminated"
-SHOWN = 3
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -57,19 +57,23 @@ def _finding(app: App, fleet: Fleet, resource: Resource, failed: list[Json]) -> 
     secret = str(dig(resource.live, "spec", "externalSecretSpec", "target", "name") or name)
     spaces = tuple(dict.fromkeys(str(f.get("namespace")) for f in failed))
     every = {*spaces, *(str(each) for each in items(resource.live, "status", "provisionedNamespaces"))}
-    reasons = "; ".join(f"{f.get('namespace')}: {clean(str(f.get('reason') or 'no reason'))}" for f in failed[:SHOWN])
-    more = f" and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
     count = f"{len(spaces)} of {len(every)} namespaces" if len(every) > 1 else "its only namespace"
-    where = f"in {count} ({reasons}{more})" if failed else f"({_message(resource)})"
+    where = f"in {count}" if failed else "in its namespaces"
     foreign = _foreign(app, fleet, name, spaces)
-    who = "they" if failed else "its namespaces"
+    waits = resource.health.status == "Progressing"
+    said = telling(clean(str(failed[0].get("reason") or "no reason is given")) if failed else _message(resource), 8)
+    why = f'an ExternalSecret "{name}" of another owner is there' if foreign else f'"{said}"'
     ending = bool(failed) and all(ENDING in str(f.get("reason")) for f in failed)
-    progressing = ", and Argo CD shows Progressing forever" if resource.health.status == "Progressing" else ""
     return Finding(
-        message=f'{resource.id} fails {where}: {who} get no Secret "{secret}"{progressing}.{_taken(name, foreign)}',
+        message=f'{resource.id} makes no Secret "{secret}" {where}: {why}.',
         at=Location(app.ref, resource.id),
         severity="info" if ending else None,
-        evidence=tuple(f"failedNamespaces: {f.get('namespace')}: {clean(str(f.get('reason') or ''))}" for f in failed),
+        evidence=(
+            *(f"failedNamespaces: {f.get('namespace')}: {clean(str(f.get('reason') or ''))}" for f in failed),
+            *(f"condition: {_message(resource)}" for _ in range(not failed)),
+            *_taken(name, foreign),
+            *(("Argo CD's health check knows no failure of this kind and stays Progressing",) if waits else ()),
+        ),
         related=tuple(Related(owner, key, "", "owner") for owner, key in foreign.values()),
         fixes=() if ending else tuple(_fixes(resource, name, failed, tuple(foreign))),
         explains=es.consequences(app, resource.id),
@@ -86,11 +90,9 @@ def _foreign(app: App, fleet: Fleet, name: str, spaces: tuple[str, ...]) -> dict
     return found
 
 
-def _taken(name: str, foreign: Mapping[str, tuple[AppRef, ResourceId]]) -> str:
-    if not foreign:
-        return ""
-    where = enumerated([f"application {owner} in namespace {namespace}" for namespace, (owner, _) in foreign.items()])
-    return f' An ExternalSecret "{name}" that it does not own is there already, of {where}.'
+def _taken(name: str, foreign: Mapping[str, tuple[AppRef, ResourceId]]) -> Iterator[str]:
+    for namespace, (owner, _) in foreign.items():
+        yield f"ExternalSecret {namespace}/{name} is of application {owner}"
 
 
 def _message(resource: Resource) -> str:
@@ -122,7 +124,7 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
         read = "-o jsonpath='{.metadata.ownerReferences}{\"\\n\"}'"
         lines = [f"kubectl -n {sh(ns)} get {es.FULL_NAME} {sh(name)} {read}" for ns in open_]
         yield Fix(
-            f'See whether an ExternalSecret "{name}" exists there that it does not own, and rename or delete that one',
+            f'Look for an ExternalSecret "{name}" there that it does not own',
             "live",
             ", ".join(f"namespace {ns}" for ns in open_),
             Edit(

@@ -11,7 +11,7 @@ How to fix: upgrade to the version that mends it; until then write what the oper
 
 Example:
 
-    ExternalSecret shop/db shows drift in refreshInterval (15m in Git, 15m0s live): the operator writes its own spelling of refreshInterval back (v0.20.0 to v1.1.0).
+    ExternalSecret shop/db drifts in refreshInterval: the operator writes its own spelling of refreshInterval back (v0.20.0 to v1.1.0).
 
 Sources: external-secrets issues 1031, 1312, 5390 (mended by 5670), 4663 (6334), 5920 (5921), 2583, 2693, 6053, 4934,
 4935 (5082), 5471 (5472), 3379 (4928), 4724, 4833 (4878); 956, 3410 and 4814
@@ -109,9 +109,13 @@ def _converted(app: App, fleet: Fleet, resource: Resource, bug: Object, version:
 def _interval_finding(app: App, resource: Resource, bug: Object, version: OperatorVersion, change: Change) -> Finding:
     edit = Edit("json-patch", set_field(resource.desired, "/spec/refreshInterval", change.live))
     return Finding(
-        message=f"{resource.id} shows drift in refreshInterval ({change.desired} in Git, {change.live} live): {bug['says']}.",
+        message=f"{resource.id} drifts in refreshInterval: {bug['says']}.",
         at=Location(app.ref, resource.id, change.pointer),
-        evidence=(f"the operator is {version}", f"external-secrets issue {bug['issue']}"),
+        evidence=(
+            f"{change.desired} in Git, {change.live} live",
+            f"the operator is {version}",
+            f"external-secrets issue {bug['issue']}",
+        ),
         fixes=(
             Fix("Write the operator's spelling in Git", "manifest", str(resource.id), edit, safe=True),
             _upgrade(bug, version),
@@ -133,7 +137,7 @@ def _foreign_vault(
         found = foreign_vault(store, text) if store.provider == bug["provider"] else None
         if found is not None:
             yield _comment(
-                app, resource, bug, version, f'searched the vault "{found[0]}" and not its store\'s "{found[1]}"'
+                app, resource, bug, version, f'searched the vault "{found[0]}", not its store\'s "{found[1]}"'
             )
 
 
@@ -168,7 +172,7 @@ def _error_text(app: App, fleet: Fleet, resource: Resource, bug: Object, version
     messages = [e.message for e in warnings(app, resource)] if ready.get("status") == "False" else []
     texts = (*messages[:1], *([str(ready.get("message") or "")] if ready.get("status") == "False" else ()), *failed)
     if any(re.search(bug["match"], clean(text)) for text in texts):
-        yield _comment(app, resource, bug, version, "fails as it does by a bug of the operator")
+        yield _comment(app, resource, bug, version, "fails by a bug of its operator")
 
 
 def _comment(app: App, resource: Resource, bug: Object, version: OperatorVersion, what: str) -> Finding:

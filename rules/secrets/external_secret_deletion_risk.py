@@ -11,7 +11,7 @@ exist" from other errors ignore the policy anyway.
 
 Example:
 
-    ExternalSecret shop/db has deletionPolicy Delete: a key that is deleted or mistyped at the provider removes the Secret "db".
+    A key of ExternalSecret shop/db that the provider loses deletes Secret "db".
 
 Sources: external-secrets docs/guides/ownership-deletion-policy.md, docs/introduction/stability-support.md.
 """
@@ -30,13 +30,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if policy not in ("Delete", "Merge") or es.generated_only(found.manifest):
             continue
         target, place = es.target_text(found.manifest), found.pointer("/spec/target/deletionPolicy")
-        lost = f"the {target}" if policy == "Delete" else f"its data from the {target}"
+        lost = f"deletes {target}" if policy == "Delete" else f"takes its data from {target}"
         users = es.users_of(app, resource.namespace, es.target_name(found.manifest))
         need = f", which {users[0].id} needs" if users else ""
         edit = Edit("json-patch", found.set("/spec/target/deletionPolicy", "Retain"))
         yield Finding(
-            message=f"{resource.id} has deletionPolicy {policy}: a key that is deleted or mistyped at the provider removes {lost}{need}.",
+            message=f"A key of {resource.id} that the provider loses {lost}{need}.",
             at=Location(app.ref, resource.id, place),
+            evidence=(f"deletionPolicy {policy}; a mistyped key counts as lost",),
             fixes=(
                 Fix("Retain the Secret, so that a lost key is an error", "manifest", str(resource.id), edit, safe=True),
             ),

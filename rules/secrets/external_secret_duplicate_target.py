@@ -13,7 +13,7 @@ ExternalSecret makes, the first must use `creationPolicy: Orphan`.
 
 Example:
 
-    ExternalSecret shop/db-readonly and ExternalSecret shop/db both write the Secret "db": only one can own it.
+    ExternalSecret shop/db-readonly and ExternalSecret shop/db both write Secret "db": only one can own it, and the other fails.
 
 Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller_secret.go; issue 4225;
 externalsecret_controller.go (deleteOrphanedSecrets); kubernetes-external-secrets lib/poller.js.
@@ -119,7 +119,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     mine = second.data
     deletes = mine["policy"] == "Owner" and not mine["failed"] and not any(f.data["owns"] for f in others)
     yield Finding(
-        message=f'{ident} and {names} both write the Secret "{secret}": {_why([second.data, *(f.data for f in others)])}.',
+        message=f'{ident} and {names} both write Secret "{secret}": {_why([second.data, *(f.data for f in others)])}.',
         at=Location(second.app, ident, second.data["place"]),
         evidence=tuple(
             f"{_called(f.data)}: creationPolicy {f.data['policy']}"
@@ -189,20 +189,18 @@ def _clash(one: Any, other: Any) -> bool:
 def _why(all_data: Sequence[Any]) -> str:
     policies = [d["policy"] for d in all_data]
     if OLD in policies:
-        return "Kubernetes External Secrets takes it back within 10 s, and External Secrets then finds another owner"
+        return "each takes it back from the other"
     if policies.count("Owner") > 1:
         return "only one can own it, and the other fails"
     if "Owner" in policies:
-        return "since v0.11 nothing is merged into a Secret that another ExternalSecret owns"
+        return "since v0.11 a Secret that another one owns is not merged into"
     return "each refresh overwrites the other's values"
 
 
 def _called(data: Any) -> str:
     ident = ResourceId(**data["id"])
     return (
-        f"the Kubernetes External Secrets object {ident.namespace}/{ident.name}"
-        if data["policy"] == OLD
-        else str(ident)
+        f"kubernetes-client.io ExternalSecret {ident.namespace}/{ident.name}" if data["policy"] == OLD else str(ident)
     )
 
 

@@ -13,7 +13,7 @@ Secret when the ExternalSecret is created again. Either of them alone keeps the 
 
 Example:
 
-    ExternalSecret shop/session-key draws a new value from Password "session" every 24h and at each label change: whatever knows the old value breaks.
+    ExternalSecret shop/session-key draws a new value from Password "session" at each refresh, so whatever knows the old one breaks.
 
 Sources: external-secrets docs/api/generator, docs/api/externalsecret.md; issues 3979 and 4756.
 """
@@ -68,10 +68,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 continue
             place = "/spec/refreshInterval" if periodic else f"{pointer}/name"
             every = f"every {es.spec_of(manifest).get('refreshInterval') or '1h'} and " if timed else ""
+            when = "at each refresh" if timed else "at each label change"
             yield Finding(
-                message=f'{found.resource.id} draws a new value from {kind} "{name}" {every}at each label change: whatever knows the '
-                "old value breaks.",
+                message=f'{found.resource.id} draws a new value from {kind} "{name}" {when}, so whatever knows the old one breaks.',
                 at=Location(app.ref, found.resource.id, found.pointer(place)),
+                evidence=(f"it draws {every}at each change of its labels and annotations",),
                 fixes=(_once(found),),
             )
             break

@@ -13,7 +13,7 @@ its rights on Secrets.
 
 Example:
 
-    ExternalSecret shop/db has no status 9 min after its creation: no External Secrets Operator serves it, so the Secret "db" is not made.
+    No External Secrets Operator serves ExternalSecret shop/db, so Secret "db" is not made.
 
 Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller.go (objects that are skipped are only logged),
 deploy/charts/external-secrets/values.yaml; Argo CD resource_customizations/external-secrets.io (no Ready condition: Progressing).
@@ -71,11 +71,12 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         secret = es.target_name(resource.live) if resource.kind == "ExternalSecret" else ""
         users = es.waiting(app, resource.namespace, secret)
         yield Finding(
-            message=f"{resource.id} has no status {age} after its creation: {foreign or _reason(answered)}, so {_loss(resource)}{es.wait_text(users)}.",
+            message=f"{_who(resource, foreign, answered)}, so {_loss(resource, users)}.",
             at=Location(app.ref, resource.id),
             confidence="proven" if foreign or not answered else "likely",
             evidence=(
-                "no status.conditions",
+                f"no status.conditions {age} after its creation",
+                *(f"{user.id} needs the Secret and is {user.health.status}" for user in users[1:] and users),
                 "other External Secrets objects of the application have a status"
                 if answered
                 else "no External Secrets object of the application has a status",
@@ -101,19 +102,24 @@ def _foreign(app: App, fleet: Fleet, resource: Resource) -> str:
     for ref in es.store_refs(resource.live):
         store = stores.find(app, fleet, ref, resource.namespace)
         if store.controller:
-            return f'its {ref.kind} "{ref.name}" asks for the operator class "{store.controller}", which does not run'
+            return f'its {ref.kind} "{ref.name}" is of class "{store.controller}"'
     return ""
 
 
-def _reason(answered: bool) -> str:
+def _who(resource: Resource, foreign: str, answered: bool) -> str:
+    if foreign:
+        return f"No operator serves {resource.id}, since {foreign}"
     if answered:
-        return "the External Secrets Operator serves others of this application, but not this one"
-    return "no External Secrets Operator serves it"
+        return f"The External Secrets Operator serves others here, but not {resource.id}"
+    return f"No External Secrets Operator serves {resource.id}"
 
 
-def _loss(resource: Resource) -> str:
+def _loss(resource: Resource, users: tuple[Resource, ...]) -> str:
+    if users:
+        who = f"{users[0].id} waits" if len(users) == 1 else f"{len(users)} workloads wait"
+        return f"{who} for {es.target_text(resource.live)}"
     if resource.kind == "ExternalSecret":
-        return f"the {es.target_text(resource.live)} is not made"
+        return f"{es.target_text(resource.live)} is not made"
     if resource.kind in es.STORES:
         return "no ExternalSecret can use it"
     return "nothing is written"

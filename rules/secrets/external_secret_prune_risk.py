@@ -13,7 +13,7 @@ How to fix: give the template empty metadata, or leave the label out of it; then
 
 Example:
 
-    ExternalSecret shop/db makes the Secret "db" without an owner and copies the label app.kubernetes.io/instance to it: Argo CD takes it for an extra object and prunes it.
+    Secret "db" of ExternalSecret shop/db bears Argo CD's label app.kubernetes.io/instance without an owner, so Argo CD prunes it.
 
 Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller_template.go; issues 68 and 1885; Argo CD controller/state.go.
 """
@@ -76,12 +76,15 @@ def _tracked(app: App, fleet: Fleet, resource: Resource, labels: Mapping[str, st
 
 def _finding(app: App, fleet: Fleet, resource: Resource, policy: str, extra: Resource | None) -> Finding:
     templated = _template(resource.any) is not None
-    how = "its template gives it" if templated else "copies"
+    how = "its template gives it" if templated else f"{resource.id} copies to it"
     return Finding(
-        message=f'{resource.id} makes the Secret "{es.target_name(resource.any)}" without an owner (creationPolicy {policy}) and {how} the label '
-        f"{fleet.label_key}{'' if templated else ' to it'}: Argo CD takes it for an extra object and {'prunes it' if app.prune else 'any sync with pruning deletes it'}.",
+        message=f'Secret "{es.target_name(resource.any)}" of {resource.id} bears Argo CD\'s label {fleet.label_key} without an owner, '
+        f"so {'Argo CD prunes it' if app.prune else 'any sync with pruning deletes it'}.",
         at=Location(app.ref, resource.id, _place(fleet) if templated else "/spec/target"),
-        evidence=("the Secret is already shown as to be pruned",) if extra else (),
+        evidence=(
+            f"creationPolicy {policy} makes no owner reference; {how} the label",
+            *(("the Secret is already shown as to be pruned",) if extra else ()),
+        ),
         fixes=(
             _label_left_out(fleet, resource) if templated else _nothing_copied(resource),
             Fix(

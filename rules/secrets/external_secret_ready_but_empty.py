@@ -13,7 +13,7 @@ matches nothing needs another expression. A template reads a key with "-" or "."
 
 Example:
 
-    ExternalSecret shop/db is Ready=True, but its Secret "db" was deleted because the provider lost the key (deletionPolicy Delete).
+    ExternalSecret shop/db is Ready, but its Secret "db" was deleted because the provider lost the key.
 
 Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller.go (SecretMissing, SecretDeleted, retained),
 docs/guides/ownership-deletion-policy.md; issues 2583 and 2693 (v0.9.3 and v0.9.4 report success without a Secret).
@@ -31,6 +31,7 @@ from . import _external_secret as es
 from ._sync_error_passing import just_edited
 from ._template import Misread, of_target, template_fixes
 
+_LONGEST = 25
 LOST = re.compile(r"secret does not exist at provider using .{0,300}?key=(?P<key>[^)]+)\)?$")
 SETTLED = timedelta(minutes=2)
 """The resource tree may lag behind a sync this long."""
@@ -80,17 +81,26 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _found(
-    app: App, resource: Resource, what: str, pointer: str, fixes: tuple[Fix, ...], confidence: bool = True
+    app: App,
+    resource: Resource,
+    what: str,
+    pointer: str,
+    fixes: tuple[Fix, ...],
+    confidence: bool = True,
+    seen: tuple[str, ...] = (),
 ) -> Finding:
     users = es.users_of(app, resource.namespace, es.target_name(resource.live))
     need = f", and {users[0].id} needs it" if users else ""
+    more = f"{users[0].id} needs the Secret" if users else ""
+    if len(f"{resource.id} is Ready, but {what}{need}".split()) > _LONGEST:
+        need, seen = "", (*seen, *filter(None, (more,)))
     condition = es.ready(resource.live)
     return Finding(
-        message=f"{resource.id} is Ready=True, but {what}{need}.",
+        message=f"{resource.id} is Ready, but {what}{need}.",
         at=Location(app.ref, resource.id, pointer),
         severity="error" if users else None,
         confidence="proven" if confidence else "likely",
-        evidence=(f"condition {condition.get('reason')}: {condition.get('message')}",),
+        evidence=(f"condition {condition.get('reason')}: {condition.get('message')}", *seen),
         fixes=fixes,
     )
 
@@ -134,7 +144,7 @@ def _deleted(app: App, resource: Resource) -> Finding:
             "takes effect at the next loss",
         ),
     )
-    what = f'its Secret "{es.target_name(resource.live)}" was deleted because the provider lost {keys} (deletionPolicy Delete)'
+    what = f'its Secret "{es.target_name(resource.live)}" was deleted because the provider lost {keys}'
     return _found(app, resource, what, "/spec/target/deletionPolicy", fixes)
 
 
@@ -188,8 +198,16 @@ def _finds_nothing(resource: Resource) -> bool:
 def _lost(app: App, resource: Resource) -> Finding:
     secret = es.target_name(resource.live)
     if _finds_nothing(resource):
-        what = f'there is no Secret "{secret}": its expression finds no key, which operators before v0.11 report as success'
-        return _found(app, resource, what, _first_source(resource), (_right_key(resource),), confidence=False)
+        what = f'makes no Secret "{secret}", since its expression finds no key at the provider'
+        return _found(
+            app,
+            resource,
+            what,
+            _first_source(resource),
+            (_right_key(resource),),
+            confidence=False,
+            seen=("operators before v0.11 report that as success",),
+        )
     if misread := of_target(resource.live):
         return _unreadable(app, resource, misread)
     fixes = (
@@ -205,22 +223,20 @@ def _lost(app: App, resource: Resource) -> Finding:
             "v0.9.3 and v0.9.4 report success without a Secret: upgrade to v0.9.5 or later",
         ),
     )
-    what = f'no Secret "{secret}" of its own is in the resource tree: it was deleted, or belongs to another owner'
+    what = f'its Secret "{secret}" was deleted, or belongs to another owner'
     return _found(app, resource, what, "/spec/target/name", fixes, confidence=False)
 
 
 def _unreadable(app: App, resource: Resource, misread: tuple[Misread, ...]) -> Finding:
     """A template that Go cannot read: operators such as v0.9.3 to v0.9.13 report success all the same (issues 3028, 3150, 3210)."""
     first = misread[0]
-    what = (
-        f'there is no Secret "{es.target_name(resource.live)}": its template cannot be read, since {first.because}'
-        f" ({first.written}), and this operator reports success all the same"
-    )
-    return _found(app, resource, what, first.pointer, template_fixes(resource, misread), confidence=False)
+    what = f'makes no Secret "{es.target_name(resource.live)}", since Go cannot read {first.written} in its template'
+    seen = (first.because, "operators such as v0.9.3 to v0.9.13 report success all the same")
+    return _found(app, resource, what, first.pointer, template_fixes(resource, misread), confidence=False, seen=seen)
 
 
 def _empty(app: App, resource: Resource) -> Finding:
-    what = f"its {es.target_text(resource.live)} holds no key: the provider gave none (deletionPolicy Merge hides that)"
+    what = f"its {es.target_text(resource.live)} holds no key: the provider gave none (deletionPolicy Merge hides it)"
     return _found(app, resource, what, _first_source(resource), (_right_key(resource),))
 
 
@@ -270,8 +286,10 @@ def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
                 "the sync then fails as long as the key is missing",
             ),
         )
-        what = f"its {es.target_text(resource.live)} lacks {subject}, which the provider does not hold (deletionPolicy {policy} hides that)"
-        yield _found(app, resource, what, next(iter(missing.values())), fixes)
+        what = f"its {es.target_text(resource.live)} lacks {subject}, which the provider does not hold"
+        yield _found(
+            app, resource, what, next(iter(missing.values())), fixes, seen=(f"deletionPolicy {policy} hides it",)
+        )
 
 
 def _lacking(app: App, resource: Resource) -> dict[str, str]:

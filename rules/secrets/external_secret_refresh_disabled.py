@@ -73,6 +73,7 @@ RULE = Rule(
     id="external-secret-refresh-disabled",
     family="secrets",
     severity="info",
+    intent=True,
     doc=__doc__,
     check=check,
     reads=es.holds_external_secrets,

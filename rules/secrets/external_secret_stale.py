@@ -12,7 +12,7 @@ fleets and need v2.2.0. Then force a sync. A shorter interval changes nothing: t
 
 Example:
 
-    ExternalSecret shop/db was last synced 3 days ago although it is to refresh every 1h: its Secret "db" no longer follows the provider.
+    ExternalSecret shop/db has not refreshed for 3 days, so its Secret "db" no longer follows the provider.
 
 Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller.go (shouldRefresh, refreshTime), issue 6053.
 """
@@ -67,10 +67,12 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         broken = version.at_least("v2.0.1") and version.at_least("v2.2.0") is False
         log = "kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets --since=15m"
         yield Finding(
-            message=f"{resource.id} was last synced {age_text(age)} ago although it is to refresh every {wanted}: its "
-            f"{es.target_text(live)} no longer follows the provider.",
+            message=f"{resource.id} has not refreshed for {age_text(age)}, so its {es.target_text(live)} no longer follows the provider.",
             at=Location(app.ref, resource.id, "/spec/refreshInterval"),
-            evidence=(f"status.refreshTime {last:%Y-%m-%dT%H:%M:%SZ}, Ready=True", f"the operator is {version}"),
+            evidence=(
+                f"status.refreshTime {last:%Y-%m-%dT%H:%M:%SZ}, Ready=True; refreshInterval {wanted}",
+                f"the operator is {version}",
+            ),
             fixes=(
                 *(
                     (

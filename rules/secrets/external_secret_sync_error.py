@@ -29,7 +29,7 @@ nothing with `refreshInterval: 0` or `CreatedOnce` after the first success. Comm
 
 Example:
 
-    ExternalSecret shop/db is Ready=False because there is no SecretStore "vault": the Secret "db" has not been written.
+    ExternalSecret shop/db fails because there is no SecretStore "vault", so Secret "db" is not written.
 
 Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller.go,
 pkg/controllers/secretstore/client_manager.go, docs/api/externalsecret.md, docs/introduction/faq.md; issues 162 and 3878 (the
@@ -54,7 +54,7 @@ from ._sync_error_general import general, store_of
 from ._sync_error_passing import raced
 from ._sync_error_pointers import key_of, pointer_of, remote_of
 from ._sync_error_surroundings import predict
-from ._sync_error_texts import Diagnosis, excerpt
+from ._sync_error_texts import Diagnosis, sentence
 from ._template import Misread, of_target, template_fixes
 
 CAUSES = (
@@ -142,19 +142,40 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
     store = store_of(app, fleet, resource, found)
     asked = str(get(resource.live, f"{remote_of(resource, found)}/version", None) or "")
     given = (
-        () if found.passing else tuple(hints(store, version, found.cause, found.topic, key_of(resource, found), asked))
+        ()
+        if found.passing
+        else tuple(
+            hints(
+                store,
+                version,
+                found.cause,
+                found.topic,
+                key_of(resource, found),
+                asked,
+                fleet.api_versions(app.cluster),
+            )
+        )
     )
     written = dig(resource.live, "status", "refreshTime")
-    users = () if written else es.waiting(app, resource.namespace, es.target_name(resource.live))
-    more = "".join(f" Here {hint.says}." for hint in given)
+    secret = es.target_name(resource.live)
+    users = () if written else es.waiting(app, resource.namespace, secret)
+    optional = () if written or users or not secret else es.without(app, resource.namespace, secret)
     return Finding(
-        message=f"{resource.id} is Ready=False because {_because(resource, found, store)}: {_so(resource, found)}{es.wait_text(users)}{_again(found)}.{more}",
+        message=sentence(
+            str(resource.id),
+            given[0].says if given else _because(resource, found, store),
+            _so(resource, found, users, optional),
+            "" if given else _quote(found),
+            found.told if found.cause == "auth" else (0, 0),
+        ),
         at=Location(app.ref, resource.id, pointer),
         cause=found.cause,
         severity="info" if found.passing else None,
         confidence="proven" if found.certain else "likely",
         evidence=(
             *found.evidence,
+            *_seen(resource, found, given, users),
+            *(f"{user.id} reads the Secret as optional" for user in optional),
             *(load_of_store(app, fleet, resource.any, resource.namespace) if found.cause == "throttled" else ()),
         ),
         fixes=in_template(app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, given))),
@@ -175,7 +196,7 @@ def _drift(app: App, store: stores.Store, given: tuple[Hint, ...]) -> Iterator[S
 
 def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Finding:
     return Finding(
-        message=f"{resource.id} cannot become Ready because {found.says}: the {es.target_text(resource.desired)} will not be made.",
+        message=f"{resource.id} will fail because {found.says}, so {es.target_text(resource.desired)} will not be made.",
         at=Location(app.ref, resource.id, pointer_of(resource, found)),
         cause=found.cause,
         severity=None if found.certain else "warning",
@@ -195,12 +216,11 @@ def _new_misread(resource: Resource) -> tuple[Misread, ...]:
 def _unreadable(app: App, resource: Resource, misread: tuple[Misread, ...]) -> Finding:
     first = misread[0]
     return Finding(
-        message=f"{resource.id} cannot become Ready because its template cannot be read: {first.because} ({first.written}),"
-        f" so that the {es.target_text(resource.desired)} will not be made.",
+        message=f"{resource.id} will fail because Go cannot read {first.written} in its template, so {es.target_text(resource.desired)} will not be made.",
         at=Location(app.ref, resource.id, first.pointer),
         cause="template",
         confidence="likely",
-        evidence=("the manifest in Git; it is not live yet",),
+        evidence=("the manifest in Git; it is not live yet", first.because),
         fixes=template_fixes(resource, misread),
     )
 
@@ -208,9 +228,9 @@ def _unreadable(app: App, resource: Resource, misread: tuple[Misread, ...]) -> F
 def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
     key = key_of(resource, found)
     if (foreign := foreign_vault(store, found.text)) is not None:
-        return f'"{key}" was searched in the vault "{foreign[0]}", which is not that of its store ("{foreign[1]}")'
+        return f'"{key}" was searched in the vault "{foreign[0]}", not in "{foreign[1]}"'
     if found.cause == "conflict" and raced(resource):
-        return "a second write of the Secret crossed the first one after the sync had succeeded"
+        return "a second write of the Secret crossed the first one"
     if found.topic and found.cause in ("access-denied", "not-found", "property-missing"):
         return _KEY.sub(lambda _: f'"{key}"', found.says) if key else found.says
     if found.cause == "not-found" and key:
@@ -218,26 +238,46 @@ def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
     if found.cause == "property-missing" and key and found.detail.get("property"):
         return f'"{key}" at the provider has no property "{found.detail["property"]}"'
     if found.cause == "access-denied" and key:
-        return f'the credentials of its store may not read "{key}"'
-    place = found.told if found.cause in ("auth", "network") else (0, 0)  # the others are the head of a chain of errors
-    if found.cause in ("template", "generator", "store-credential", "admission", "invalid-keys", "auth", "network"):
-        return f"{found.says} ({excerpt(found.text, place)})" if found.text else found.says
+        return f'its store may not read "{key}"'
     return found.says
 
 
-def _so(resource: Resource, found: Diagnosis) -> str:
-    what = f"the {es.target_text(resource.live)}"
-    last = parse_time(dig(resource.live, "status", "refreshTime"))
-    if last is None:
-        return f"{what} has not been written"
+_GENERAL = ("", "network-serving", "admission-invalid")
+_QUOTED = ("template", "generator", "store-credential", "admission", "invalid-keys", "auth", "network", "unknown")
+
+
+def _quote(found: Diagnosis) -> str:
+    """The text, where the cause alone leaves open what to do."""
+    return found.text if found.cause in _QUOTED and found.topic in _GENERAL else ""
+
+
+def _so(resource: Resource, found: Diagnosis, users: tuple[Resource, ...], optional: tuple[Resource, ...]) -> str:
+    """What follows: who waits for the Secret, or what has become of it."""
+    what = es.target_text(resource.live) if es.target_name(resource.live) else "its target"
+    if found.passing:
+        return "the operator will retry"
     if found.cause == "conflict" and raced(resource):
-        due = last + es.interval(resource.live)
-        return f"{what} is right, yet Ready stays False until {due:%Y-%m-%d %H:%M}Z"
-    return f"{what} keeps the value of {last:%Y-%m-%d %H:%M}Z"
+        return f"Ready stays False though {what} is right"
+    if users:
+        return f"{users[0].id} waits for {what}" if len(users) == 1 else f"{len(users)} workloads wait for {what}"
+    if optional:
+        return f"{optional[0].id} runs without {what}"
+    written = dig(resource.live, "status", "refreshTime")
+    return f"{what} keeps its old value" if written else f"{what} is not written"
 
 
-def _again(found: Diagnosis) -> str:
-    return ", and the operator will try again by itself" if found.passing else ""
+def _seen(resource: Resource, found: Diagnosis, given: tuple[Hint, ...], users: tuple[Resource, ...]) -> Iterator[str]:
+    """Times, who waits, and what the store's settings say."""
+    if last := parse_time(dig(resource.live, "status", "refreshTime")):
+        yield f"last written {last:%Y-%m-%d %H:%M}Z"
+        if found.cause == "conflict" and raced(resource):
+            yield f"the next refresh is due {last + es.interval(resource.live):%Y-%m-%d %H:%M}Z"
+    yield from (f"{user.id} needs the Secret and is {user.health.status}" for user in users[1:] and users)
+    if given:
+        yield f"the operator's text means: {found.says}"
+        yield from (hint.seen for hint in given[:1] if hint.seen)
+    for hint in given[1:]:
+        yield f"{hint.says}{f' ({hint.seen})' if hint.seen else ''}"
 
 
 RULE = Rule(

@@ -15,7 +15,7 @@ How to fix: keep one writer. Remove the Secret from Git (the operator creates it
 
 Example:
 
-    Secret shop/smtp is in Git and the target of ExternalSecret shop/smtp (creationPolicy Owner): Argo CD and the operator overwrite each other.
+    Secret shop/smtp is in Git and the target of ExternalSecret shop/smtp, so Argo CD and the operator overwrite each other.
 
 Sources: external-secrets docs/guides/ownership-deletion-policy.md; issue 2416 (argocd-secret emptied), 4548.
 """
@@ -112,10 +112,11 @@ def _second_owner(app: App, resource: Resource, secret: ResourceId, maker: str) 
     rename = Edit("json-patch", set_field(resource.any, "/spec/target/name", name))
     merge = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
     return Finding(
-        message=f"{resource.id} replaces the data of {secret} (creationPolicy {es.creation_policy(resource.any)}), which {maker} owns too: "
-        "its two makers overwrite each other.",
+        message=f"{resource.id} replaces the data of {secret}, which {maker} owns too, so its two makers overwrite each other.",
         at=Location(app.ref, resource.id, "/spec/target/name"),
-        evidence=(f"{maker} is a parent of the Secret in the resource tree",),
+        evidence=(
+            f"creationPolicy {es.creation_policy(resource.any)}; {maker} is a parent of the Secret in the resource tree",
+        ),
         fixes=(
             Fix(
                 f'Let the ExternalSecret write the Secret "{name}"',
@@ -209,9 +210,10 @@ def _shared_keys(app: App, owner: AppRef, resource: Resource, secret: Resource, 
     names = ", ".join(f'"{key}"' for key in keys)
     edit = [{"op": "remove", "path": join_pointer(_field(secret, key), key)} for key in keys]
     return Finding(
-        message=f"{secret.id} holds {names} in Git and gets {'it' if len(keys) == 1 else 'them'} from {resource.id}{mine} too "
-        f"(creationPolicy {es.creation_policy(resource.any)}): Argo CD and the operator overwrite each other.",
+        message=f"{secret.id} gets {names if len(keys) < 3 else f'{len(keys)} keys'} from Git and from {resource.id}{mine}, "
+        "so Argo CD and the operator overwrite each other.",
         at=Location(owner, secret.id, join_pointer("data", keys[0]) if len(keys) == 1 else "/data"),
+        evidence=(f"creationPolicy {es.creation_policy(resource.any)}; both write {names}",),
         related=(Related(app.ref, resource.id, "/spec/target/name", "cause"),),
         fixes=(
             Fix(
@@ -260,10 +262,10 @@ def _shared_metadata(
     empty = {"engineVersion": "v2", "metadata": {"labels": {}, "annotations": {}}}
     edit = Edit("json-patch", set_field(resource.any, "/spec/target/template", empty))
     return Finding(
-        message=f"{secret.id} is in Git, and {resource.id}{mine} copies its own labels and annotations onto it ({names}): "
-        "Argo CD and the operator overwrite each other.",
+        message=f"{resource.id}{mine} copies its own metadata onto {secret.id} of Git, "
+        "so Argo CD and the operator overwrite each other.",
         at=Location(owner, secret.id, pointers[0] if len(pointers) == 1 else "/metadata"),
-        evidence=(f"creationPolicy {es.creation_policy(resource.any)} without target.template",),
+        evidence=(f"creationPolicy {es.creation_policy(resource.any)} without target.template", f"copied: {names}"),
         related=(Related(app.ref, resource.id, "/spec/target", "cause"),),
         fixes=(
             Fix(
@@ -288,9 +290,12 @@ def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource) -> F
     merge = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
     where = f"ExternalSecret {resource.namespace}/{resource.name}"
     return Finding(
-        message=f"{secret.id} is in Git and the target of {resource.id}{mine} (creationPolicy {policy}): Argo CD and the operator overwrite each other.",
+        message=f"{secret.id} is in Git and the target of {resource.id}{mine}, so Argo CD and the operator overwrite each other.",
         at=Location(owner, secret.id, "/data"),
-        evidence=("the live Secret has an owner reference to the ExternalSecret",) if taken else (),
+        evidence=(
+            f"creationPolicy {policy}",
+            *(("the live Secret has an owner reference to the ExternalSecret",) if taken else ()),
+        ),
         related=(Related(app.ref, resource.id, "/spec/target/name", "cause"),),
         fixes=(
             Fix(

@@ -22,15 +22,14 @@ Sources: Argo CD gitops-engine/pkg/sync/sync_context.go, docs/user-guide/sync-wa
 
 from collections.abc import Iterator, Sequence
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceId, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceKey, Rule, Want
 from argolint.edits import annotate
-from argolint.relations.order import runs_before
+from argolint.relations.blocked import Blocked, Member, blocked
+from argolint.sequence.order import PHASES, place_of
 from argolint.values import dig, items
-from argolint.values.kubernetes import HOOK, SYNC_WAVE, api_of
+from argolint.values.kubernetes import HOOK, SYNC_WAVE
 
 from . import _external_secret as es
-
-BLOCKING = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "Pod")
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -43,29 +42,27 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each pair in the wrong order."""
     if not any(es.external_secrets(app)):
         return
-    workloads = [
-        (r, es.secrets_used_by(r.desired))
-        for r in app.resources
-        if r.kind in BLOCKING and r.desired and dig(r.desired, "spec", "replicas") != 0
-    ]
-    hooks = {hook: es.secrets_used_by(manifest) for hook, manifest in _early_hooks(app)}
+    waiting: dict[ResourceKey, list[Blocked]] = {}
+    for pair in app.derive(blocked, fleet):
+        if pair.how == "made" and pair.later.id.kind == "ExternalSecret":
+            waiting.setdefault(pair.later.id.key, []).append(pair)
     for resource in es.external_secrets(app):
         if resource.desired is None:
             continue
+        place = place_of(resource.desired)
         for source, what in _sources(app, resource):
-            if source.wave > resource.wave:
+            if place_of(source.desired, source.sync_wave) > place:
                 yield _finding(app, source, resource, "which reads it", what)
-        if not _makes_secret(resource):
-            continue
+        pairs = waiting.get(resource.key, ())
         secret = es.target_name(resource.desired)
-        waiting = [hook for hook, used in hooks.items() if hook.namespace == resource.namespace and secret in used]
-        if waiting:
-            yield _before_the_sync(app, resource, waiting, secret)
-        for workload, used in workloads:
-            if workload.namespace == resource.namespace and secret in used and resource.wave > workload.wave:
+        hooks = [pair.waiting for pair in pairs if pair.waiting.hook]
+        if hooks:
+            yield _before_the_sync(app, resource, hooks, secret)
+        for pair in pairs:
+            if pair.waiting.resource is not None and not pair.waiting.hook:
                 need = f'which cannot start without its Secret "{secret}"'
                 least = max((source.wave for source, _ in _sources(app, resource)), default=None)
-                yield _finding(app, resource, workload, need, "the ExternalSecret", least)
+                yield _finding(app, resource, pair.waiting.resource, need, "the ExternalSecret", least)
 
 
 def _makes_secret(resource: Resource) -> bool:
@@ -73,27 +70,18 @@ def _makes_secret(resource: Resource) -> bool:
     return resource.desired is not None and es.creation_policy(resource.desired) in ("Owner", "Orphan")
 
 
-def _early_hooks(app: App) -> Iterator[tuple[ResourceId, Object]]:
-    """Hooks that must complete before the first object of the sync is applied, as left on the cluster or rendered."""
-    for r in app.resources:
-        if r.hook and r.kind in BLOCKING and runs_before(r.live):
-            yield r.id, r.live or {}
-    for manifest in app.evidence.get(Want("manifests")) or ():
-        if manifest.get("kind") in BLOCKING and runs_before(manifest):
-            group, version = api_of(manifest)
-            namespace = str(dig(manifest, "metadata", "namespace") or app.destination_namespace)
-            name = str(dig(manifest, "metadata", "name") or dig(manifest, "metadata", "generateName") or "")
-            yield ResourceId(group, str(manifest["kind"]), namespace, name, version, app.cluster), manifest
-
-
-def _before_the_sync(app: App, late: Resource, hooks: Sequence[ResourceId], secret: str) -> Finding:
-    first, more = hooks[0], f" (and {len(hooks) - 1} more)" if len(hooks) > 1 else ""
+def _before_the_sync(app: App, late: Resource, hooks: Sequence[Member], secret: str) -> Finding:
+    first, phase, more = (
+        hooks[0].id,
+        PHASES[hooks[0].place.phase],
+        f" (and {len(hooks) - 1} more)" if len(hooks) > 1 else "",
+    )
     annotations = f'{HOOK}: Sync\n    {SYNC_WAVE}: "{late.wave + 1}"'
     place = f"/metadata/annotations/{HOOK.replace('/', '~1')}"
     return Finding(
-        message=f'{late.id} comes after the PreSync hook {first}{more}, which cannot start without its Secret "{secret}": a first sync never ends.',
+        message=f'{late.id} comes after the {phase} hook {first}{more}, which cannot start without its Secret "{secret}": a first sync never ends.',
         at=Location(app.ref, late.id),
-        related=tuple(Related(app.ref, hook, place, "dependent") for hook in hooks),
+        related=tuple(Related(app.ref, hook, place, "dependent") for hook in (h.id for h in hooks)),
         fixes=(
             Fix(
                 "Run the hook within the sync, after the ExternalSecret",
@@ -131,7 +119,7 @@ def _finding(app: App, late: Resource, early: Resource, need: str, what: str, le
         wave = max(wave, least)
     edit = Edit("json-patch", annotate(late.desired, {SYNC_WAVE: str(wave)}))
     return Finding(
-        message=f"{late.id} (wave {late.wave}) comes after {early.id} (wave {early.wave}), {need}: a first sync never ends.",
+        message=f"{late.id} ({place_of(late.desired)}) comes after {early.id} ({place_of(early.desired)}), {need}: a first sync never ends.",
         at=Location(app.ref, late.id, f"/metadata/annotations/{SYNC_WAVE.replace('/', '~1')}"),
         fixes=(Fix(f"Put {what} into an earlier wave", "manifest", str(late.id), edit, safe=True),),
     )

@@ -118,14 +118,16 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
     )
     served = fleet.api_versions(app.cluster)
     old = bool(served) and f"{es.GROUP}/v1" not in served
+    older = old and f"{es.GROUP}/v1beta1" in served
+    manifests = [{**m, "apiVersion": f"{es.GROUP}/v1beta1"} for m in made.manifests] if older else made.manifests
     caveat = "if a store of the same provider, region and role is there, name it and leave this SecretStore out"
     new_name = Fix(
         "Add the External Secrets manifest under another target name, move the workloads, remove the old one",
         "manifest",
         str(resource.id),
-        Edit("yaml", "\n".join(steps) + "\n" + dump(made.manifests)),
+        Edit("yaml", "\n".join(steps) + "\n" + dump(manifests)),
         f"{caveat}; this cluster does not serve {es.GROUP}/v1 yet: it needs External Secrets v0.16.0 or later"
-        if old
+        if old and not older
         else caveat,
     )
     commands = (

@@ -10,7 +10,7 @@ rights to write at the provider. Force-sync retries.
 
 Example:
 
-    PushSecret shop/token is not synced because there is no SecretStore "write": nothing is pushed to the provider.
+    PushSecret shop/token pushes nothing because there is no SecretStore "write".
 
 Sources: external-secrets pkg/controllers/pushsecret/pushsecret_controller.go, docs/api/pushsecret.md.
 """
@@ -23,6 +23,7 @@ from datetime import timedelta
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.edits import set_field
 from argolint.edits.advice import advice
+from argolint.messages import telling
 from argolint.values import dig, items, sh
 
 from . import _external_secret as es
@@ -33,7 +34,6 @@ from ._sync_error_texts import Diagnosis, classify, clean, warnings
 
 PLURALS = {"PushSecret": "pushsecrets", "ClusterPushSecret": "clusterpushsecrets"}
 GENERIC = ("one or more namespaces failed", "could not get source secret", "set secret failed")
-SHOWN = 240
 PATIENCE = timedelta(minutes=5)
 _STORE = re.compile(r"(?:to target secretstore|secrets client for store) (?:\w+/)?([^\s:/]+):")
 _FOREIGN = re.compile(r"not managed by external[- ]secrets", re.IGNORECASE)
@@ -42,6 +42,16 @@ _CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .{0,300}n
 _CREATED_IN_PARTS = re.compile(r"failed to create .{0,300}(?:RequiredFieldMissing|[Ff]ield is required|required field)")
 _WHOLE = re.compile(r"pushing the whole secret is not")
 _NO_KEY = re.compile(r"secret key (\S+) does not exist")
+_DELETED = re.compile(r"deleted but recoverable|(?:scheduled|marked) for deletion|pending deletion", re.IGNORECASE)
+_REFUSED = re.compile(r"\b(?:status(?: code)?:? 400|400 Bad Request|InvalidArgument|ValidationException)\b")
+_MEANINGS = (
+    (_DELETED, "a deleted secret at the provider still has that name"),
+    (_FOREIGN, "something else made that key at the provider"),
+    (_CANNOT_ASK, "its provider cannot tell whether a key exists"),
+    (_READ_ONLY, "its provider cannot be written to"),
+    (_CREATED_IN_PARTS, "a new entry at its provider needs several fields at once"),
+    (_WHOLE, "its provider takes no whole Secret"),
+)
 
 
 def _failing(app: App) -> Iterator[Resource]:
@@ -67,9 +77,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         events = warnings(app, resource) if message in GENERIC else ()
         text = clean(events[0].message) if events else message
         come = _has_come(app, resource) if _no_source(resource, text) else _store_has_come(app, fleet, resource, text)
-        again = ", and the operator will try again by itself" if come else ""
+        again = ", and the operator will retry" if come else ""
         yield Finding(
-            message=f"{resource.id} is not synced because {_because(resource, text, come)}: {_so(text)}{again}.",
+            message=f"{resource.id} {_so(text)} because {_because(resource, text, come)}{again}.",
             at=Location(app.ref, resource.id, _pointer(resource, text)),
             severity="info" if come else None,
             evidence=(f"condition {condition.get('reason')}: {text}",),
@@ -115,8 +125,8 @@ def _store_has_come(app: App, fleet: Fleet, resource: Resource, text: str) -> bo
 
 def _so(text: str) -> str:
     if text.startswith("Failed to Delete Secrets"):
-        return "what it no longer pushes stays at the provider"
-    return "nothing is pushed to the provider"
+        return "does not delete what it no longer pushes"
+    return "pushes nothing"
 
 
 def _because(resource: Resource, text: str, come: bool) -> str:
@@ -127,11 +137,23 @@ def _because(resource: Resource, text: str, come: bool) -> str:
         return f'its source Secret "{name}" is missing' if kind == "Secret" else f"its {kind} {name} gives no value"
     if es.ready(resource.live).get("message") == "one or more namespaces failed":
         failed = items(resource.live, "status", "failedNamespaces")
-        return "; ".join(f"{f.get('namespace')}: {clean(str(f.get('reason')))}" for f in failed) or text
+        if failed:
+            first, *more = failed
+            why = telling(clean(str(dig(first, "reason") or "")))
+            others = f", and in {len(more)} more" if more else ""
+            return f'namespace {dig(first, "namespace")} fails ("{why}"){others}'
+        return "one or more of its namespaces fail"
     found = classify(text)
     if found is not None and found.detail.get("store"):
         return formerly(found.says, "is ready") if come else found.says
-    return text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
+    if missing := _NO_KEY.search(text):
+        return f'Secret "{_source(resource)}" has no key "{missing.group(1)}"'
+    for pattern, meaning in _MEANINGS:
+        if pattern.search(text):
+            return meaning
+    if found is not None and found.cause == "template":
+        return found.says
+    return f'the operator says "{telling(text, 12)}"'
 
 
 def _source(resource: Resource) -> str:
@@ -269,7 +291,9 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
             "data:\n- match:\n    secretKey: <a key of the Secret>\n    remoteRef:\n      remoteKey: <name at the provider>",
         )
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
-    return advice(__package__, "push", known)
+    if _DELETED.search(text):
+        return advice(__package__, "push-deleted", known)
+    return advice(__package__, "push-refused" if _REFUSED.search(text) else "push", known)
 
 
 def _template(resource: Resource, text: str, found: Diagnosis, retry: str) -> tuple[Fix, ...]:

@@ -13,7 +13,7 @@ bears the annotation `sealedsecrets.bitnami.com/managed: "true"`.
 
 Example:
 
-    SealedSecret shop/tls has no status 10 min after its creation and there is no Secret "tls": no sealed-secrets controller unseals it.
+    SealedSecret shop/tls makes no Secret "tls": no sealed-secrets controller unseals it.
 
 Sources: sealed-secrets README (scopes), pkg/apis/sealedsecrets/v1alpha1/sealedsecret_expansion.go, issues 378 and 739; Argo CD resource_customizations/bitnami.com/SealedSecret/health.lua, issue 5991.
 """
@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule
+from argolint.messages import telling
 from argolint.values import age_text, annotations_of, condition, dig, parse_time, sh
 
 from . import _external_secret as es
@@ -89,13 +90,14 @@ def _silent(app: App, resource: Resource, age: str) -> Finding:
         safe=True,
     )
     what = {
-        True: f'although the Secret "{name}" is there: the controller runs without --update-status',
-        False: f'and there is no Secret "{name}": no sealed-secrets controller unseals it',
-        None: f'and its Secret "{name}" has no owner: nothing here tells whether a controller unsealed it',
+        True: f'stays Progressing though Secret "{name}" is there: its controller runs without --update-status',
+        False: f'makes no Secret "{name}": no sealed-secrets controller unseals it',
+        None: "has no status, and its Secret has no owner that would tell whether a controller unsealed it",
     }[there]
     return Finding(
-        message=f"{resource.id} has no status {age} after its creation {what}.",
+        message=f"{resource.id} {what}.",
         at=Location(app.ref, resource.id),
+        evidence=(f"no status {age} after its creation",),
         fixes=(tell, run) if there else (run, tell),
         explains=es.consequences(app, resource.id),
         follows=_absent(app) if there is False else (),
@@ -115,7 +117,7 @@ def _foreign(app: App, resource: Resource) -> Finding:
     why = (
         f'its Secret "{name}" belongs to {maker}: that one decides the data'
         if maker
-        else f'a Secret "{name}" that it does not manage is there already: that one keeps its old data'
+        else f'a Secret "{name}" that it does not manage keeps its old data'
     )
     return Finding(
         message=f"{resource.id} is not unsealed, since {why}.",
@@ -166,9 +168,12 @@ def _outlived(app: App, resource: Resource, message: str, synced: Object) -> Fin
     if failed is None or made is None or made <= failed:
         return None
     return Finding(
-        message=f'{resource.id} still shows an error of {failed:%Y-%m-%d %H:%M}Z ({message}), though its Secret "{resource.name}" was made after it.',
+        message=f'{resource.id} still shows an old error, though its Secret "{resource.name}" was made after it.',
         at=Location(app.ref, resource.id),
-        evidence=(f"Secret {resource.namespace}/{resource.name} made at {made:%Y-%m-%d %H:%M}Z",),
+        evidence=(
+            f"condition Synced=False of {failed:%Y-%m-%d %H:%M}Z: {message}",
+            f"Secret {resource.namespace}/{resource.name} made at {made:%Y-%m-%d %H:%M}Z",
+        ),
         fixes=(
             Fix(
                 "Restart the controller, so that it unseals again and writes the status",
@@ -184,16 +189,19 @@ def _outlived(app: App, resource: Resource, message: str, synced: Object) -> Fin
 def _refused(app: App, resource: Resource, message: str) -> Finding:
     name, there = _secret(app, resource)
     loss = {
-        True: f'the Secret "{name}" keeps old data',
+        True: f'Secret "{name}" keeps old data',
         False: f'there is no Secret "{name}"',
-        None: f'the Secret "{name}" stays as it was',
+        None: f'Secret "{name}" stays as it was',
     }[there]
     moved = _moved(resource)
     seal = f"kubectl -n {sh(resource.namespace)} create secret generic {sh(name)} --dry-run=client -o yaml --from-file=KEY=FILE | kubeseal -o yaml"
     return Finding(
-        message=f"{resource.id} cannot be unsealed ({message}): {loss}.{moved}",
+        message=f"{resource.id} cannot be unsealed: {moved or telling(message, 8)}, so {loss}.",
         at=Location(app.ref, resource.id, "/spec/encryptedData"),
-        evidence=(f"condition Synced=False: {message}",),
+        evidence=(
+            f"condition Synced=False: {message}",
+            *(("a seal fits the name and namespace that kubeseal wrote into spec.template.metadata",) if moved else ()),
+        ),
         fixes=(
             Fix(
                 "Seal the values again with this cluster's certificate, for this name and namespace",
@@ -223,7 +231,7 @@ def _moved(resource: Resource) -> str:
     wide = own.get(f"{SCOPE}/namespace-wide") == "true"
     if namespace == resource.namespace and (wide or name == resource.name):
         return ""
-    return f" It was sealed for {namespace}/{name} (spec.template.metadata), and a seal fits the {'namespace' if wide else 'name and namespace'} that it was made for."
+    return f"it was sealed for {f'namespace {namespace}' if wide else f'{namespace}/{name}'}"
 
 
 def _wider(resource: Resource) -> Fix:

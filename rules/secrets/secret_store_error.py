@@ -14,7 +14,7 @@ their store. A store that is Ready proves little: validation of AWS only resolve
 
 Example:
 
-    SecretStore shop/vault is not Ready because the provider cannot be reached (dial tcp: lookup vault: no such host): 3 ExternalSecrets depend on it.
+    SecretStore shop/vault fails because its provider cannot be reached (lookup vault: no such host), so 3 ExternalSecrets cannot refresh.
 
 Sources: external-secrets pkg/controllers/secretstore/common.go and client_manager.go, docs/provider; issue 4340.
 """
@@ -48,7 +48,7 @@ from argolint import (
 )
 from argolint.edits import consequences as operations
 from argolint.edits.advice import advice
-from argolint.redaction import excerpt as shown
+from argolint.messages import telling
 from argolint.values import enumerated, mapping
 
 from . import _external_secret as es
@@ -58,7 +58,7 @@ from ._operator_version import version_of, wants_crd
 from ._provider import placed, unplaced
 from ._store_hints import hints
 from ._store_refused import meaning, refusal, topic, without_namespaces
-from ._sync_error_texts import Diagnosis, classify, clean, excerpt, warnings
+from ._sync_error_texts import Diagnosis, classify, clean, sentence, warnings
 
 CAUSE_OF = {
     "store-credential": "credential",
@@ -72,6 +72,7 @@ CREDENTIAL = re.compile(
 )
 MISSING = re.compile(r'(?:secrets?|configmaps?|serviceaccounts?) "([^"]+)" not found', re.IGNORECASE)
 NAMESPACE = re.compile(r'from namespace "([^"]+)"')
+_OWN = re.compile(r"\bthe (\w+(?: \w+)?) of (?:its|the) store\b")
 PATIENCE = timedelta(minutes=5)
 ADVICE_OF = {
     "credential": "store-credential",
@@ -81,6 +82,8 @@ ADVICE_OF = {
     "invalid-provider": "unknown-store",
 }
 SHOWN = 5
+_DEPENDENTS = 5
+"""Words that `join` adds: how many ExternalSecrets cannot refresh."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +125,18 @@ def join(key: str, facts: Sequence[Fact], options: Options) -> Iterator[Finding]
         for f in facts
         if "dependent" in f.data
     )
-    count = {0: "no ExternalSecret that Argo CD manages depends", 1: "1 ExternalSecret depends"}
-    depends = count.get(len(dependents), f"{len(dependents)} ExternalSecrets depend")
+    count = len(dependents)
+    depends = f", so {count} ExternalSecret{'s' if count > 1 else ''} cannot refresh" if count else ""
+    alone = () if count else ("no ExternalSecret that Argo CD manages depends on it",)
     for fact in facts:
         if "finding" in fact.data:
             found = _revive(fact.data["finding"])
-            yield replace(found, message=f"{found.message}: {depends} on it.", related=dependents[:SHOWN])
+            yield replace(
+                found,
+                message=f"{found.message}{depends}.",
+                evidence=(*found.evidence, *alone),
+                related=dependents[:SHOWN],
+            )
 
 
 def _key(resource: ResourceId) -> str:
@@ -148,7 +157,7 @@ def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Fi
     if store.controller and waited:
         edit = Edit("json-patch", [{"op": "remove", "path": "/spec/controller"}])
         return Finding(
-            message=f'{resource.id} asks for the operator class "{store.controller}", which no running operator serves',
+            message=f'{resource.id} is of class "{store.controller}", which no running operator serves',
             at=Location(app.ref, resource.id, "/spec/controller"),
             cause="unmanaged",
             evidence=(f"no status {_minutes(app, resource)} min after its creation",),
@@ -173,12 +182,11 @@ def _refused(app: App, fleet: Fleet, resource: Resource, why: str) -> Finding:
     which = topic(store, why)
     bare = without_namespaces(store) if which == "credential-own-namespace" else None
     wrong = [each.pointer for each in unplaced(store)] if which == "credential-namespace" else []
-    named = f" ({enumerated(wrong, limit=4)})" if wrong else ""
     return Finding(
-        message=f'{resource.id} is not admitted by the webhook of External Secrets because {meaning(which)}{named} ("{shown(why)}")',
+        message=f"The webhook of External Secrets refuses {resource.id}: {meaning(which, telling(why))}",
         at=Location(app.ref, resource.id, wrong[0] if wrong else "/spec/provider"),
         cause="invalid-provider",
-        evidence=(f"the last sync: {why}",),
+        evidence=(f"the last sync: {why}", *((f"without a namespace: {enumerated(wrong, limit=4)}",) if wrong else ())),
         fixes=(bare,) if bare is not None else _fixes(app, fleet, store, classify(why), which, why),
         explains=(*es.consequences(app, resource.id), *operations.consequences(app)),
     )
@@ -201,13 +209,22 @@ def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Find
         cause = "invalid-provider" if events else "unknown"
     topic = found.topic if found is not None else ""
     store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
-    given = tuple(hints(store, version_of(app, fleet), cause, topic, ""))
+    given = tuple(hints(store, version_of(app, fleet), cause, topic, "", served=fleet.api_versions(app.cluster)))
     come = cause == "credential" and _has_come(app, resource, text)
-    again = ", it is there by now, and the operator will try again by itself" if come else ""
-    more = "".join(f", and {hint.says}" for hint in given)
-    says = _of_itself(found.says) if found is not None and topic else _says(cause)
+    known = found is not None and topic not in ("", "network-serving")
+    own = f'{resource.kind} "{resource.name}"'
+    says = (
+        given[0].says.replace(own, "it")
+        if given
+        else _of_itself(found.says)
+        if found is not None and topic
+        else _says(cause)
+    )
+    told = found.told if found is not None and cause == "auth" else (0, 0)
+    so = "it is there by now and the operator will retry" if come else ""
+    quote = "" if given or known else found.text if found is not None else text
     return Finding(
-        message=f"{resource.id} is not Ready because {says} ({excerpt(found.text, found.told, 200) if found is not None else excerpt(text, (0, 0), 200)}){again}{more}",
+        message=sentence(str(resource.id), says, so, quote, told, _DEPENDENTS).rstrip("."),
         at=Location(app.ref, resource.id, _pointer(resource, cause, text)),
         cause=cause,
         severity="info" if come else None,
@@ -215,6 +232,8 @@ def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Find
         evidence=(
             f"condition Ready=False: {message}",
             *((f"Event {events[0].reason}: {text}",) if events else ("none of its Events is left or could be read",)),
+            *(hint.seen for hint in given[:1] if hint.seen),
+            *(f"{hint.says}{f' ({hint.seen})' if hint.seen else ''}" for hint in given[1:]),
         ),
         fixes=()
         if come
@@ -251,16 +270,18 @@ def _has_come(app: App, resource: Resource, text: str) -> bool:
 
 def _says(cause: str) -> str:
     return {
-        "credential": "the credential that it names cannot be read",
+        "credential": "its credential cannot be read",
         "auth": "the provider does not accept its credentials",
-        "network": "the provider cannot be reached",
+        "network": "its provider cannot be reached",
         "invalid-provider": "its provider settings are refused",
     }.get(cause, "its provider could not be used")
 
 
 def _of_itself(says: str) -> str:
     """What a text means for an ExternalSecret, about the store itself."""
-    return says.replace("its store", "this store").replace("the store", "this store")
+    says = says.replace(" from its store", "")
+    of_it = _OWN.sub(r"its \1", says).replace("its store's", "its").replace("the store's", "its")
+    return of_it.replace("its store", "it").replace("the store", "it")
 
 
 def _pointer(resource: Resource, cause: str, text: str) -> str:

@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from argolint.values import parse_version
 from argolint.values.knowledge import load
+from argolint.values.knowledge import names as knowledge_names
 
 Version = tuple[int, ...]
 _FOLDER = "chart_data"
@@ -135,7 +135,7 @@ def named(name: str) -> tuple[Chart, ...]:
 @cache
 def names() -> frozenset[str]:
     """The names of all charts that are known."""
-    return frozenset(file.name.removesuffix(".yaml") for file in files(__package__).joinpath(_FOLDER).iterdir())
+    return frozenset(name.removesuffix(".yaml") for name in knowledge_names(__package__, _FOLDER))
 
 
 def draws(name: str) -> bool:

@@ -13,6 +13,7 @@ def synced_anew(app: App) -> str:
     util/argo/argo.go SetAppOperation), so the command waits for that.
     """
     name = sh(app.ref)
-    return (
-        f"argocd app terminate-op {name} && argocd app wait {name} --operation --timeout 120 && argocd app sync {name}"
-    )
+    ended = f"argocd app terminate-op {name} && argocd app wait {name} --operation --timeout 120"
+    if app.self_heal:  # it starts the next operation by itself, and a sync by hand would meet that one
+        return f"{ended} && argocd app wait {name} --sync --timeout 600"
+    return f"{ended} && argocd app sync {name}"

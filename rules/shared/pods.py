@@ -14,7 +14,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import shortened
 from argolint.redaction import excerpt
 from argolint.relations.makers import maker_of
-from argolint.values import dig, get, items, mapping, maps
+from argolint.values import dig, get, items, mapping, maps, text_at
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.quantities import amount
@@ -172,11 +172,13 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
         return None  # it is on its way out, whatever kept it from running
     events = _of_now(app.events(node.id, node.uid) or (), degraded=degraded)
     newest = next((e for e in events if e.reason == "FailedScheduling"), None)
-    if newest is not None and status_reason(node) in ("", "Pending", "SchedulingGated"):
-        cause, text = scheduling(newest.message, _workload(app, node))
+    said = newest.message if newest is not None else _unscheduled(app, node)
+    if said and status_reason(node) in ("", "Pending", "SchedulingGated"):
+        cause, text = scheduling(said, _workload(app, node))
         return Trouble(cause, "cannot be scheduled", text, node, node.created_at, degraded)
     message = node.health.message if degraded else ""
-    words = (status_reason(node), message, *(f"{e.reason}: {e.message}" for e in events))
+    told = () if events else _states(app, node)
+    words = (status_reason(node), message, *(f"{e.reason}: {e.message}" for e in events), *told)
     texts = [text for text in words if text]
     for text in texts:
         known = _known(text)
@@ -196,6 +198,32 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
             "unknown", "do not start", f"status {status_reason(node)}, and {last}", node, since, failed=False
         )
     return None
+
+
+def _own(app: App, node: Node) -> Object | None:
+    """The status of a pod that the application manages by itself; that of others is not at hand."""
+    found = app.resource(node.id.key) if node.id.kind == "Pod" else None
+    return found.live if found else None
+
+
+def _unscheduled(app: App, node: Node) -> str:
+    """What the scheduler wrote into the pod, where no Event is left."""
+    conditions = maps(_own(app, node), "status", "conditions")
+    scheduled = next(
+        (c for c in conditions if c.get("type") == "PodScheduled" and c.get("reason") == "Unschedulable"), {}
+    )
+    return text_at(scheduled, "message")
+
+
+def _states(app: App, node: Node) -> tuple[str, ...]:
+    """What the kubelet wrote of the containers that wait, where no Event is left."""
+    status = mapping(_own(app, node), "status")
+    waiting = (
+        mapping(each, "state", "waiting")
+        for field in ("initContainerStatuses", "containerStatuses")
+        for each in maps(status, field)
+    )
+    return tuple(f"{text_at(w, 'reason')}: {text_at(w, 'message')}".rstrip(": ") for w in waiting if w)
 
 
 _REASON_AT_END = ("cannot be created", "cannot pull their image")

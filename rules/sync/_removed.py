@@ -14,7 +14,7 @@ from ._failures import Failed, answered_by
 @cache
 def _table() -> Mapping[tuple[str, str], Sequence[Object]]:
     found: dict[tuple[str, str], list[Object]] = {}
-    for product in load(__package__, "removed_apis.yaml"):
+    for product in load("argolint_rules.shared", "removed_apis.yaml"):
         for entry in product["versions"]:
             of = (entry["group"], entry["version"])
             found.setdefault(of, []).append({"product": product["product"], "image": product.get("image", ""), **entry})

@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Rule
-from argolint.values import enumerated, mapping
+from argolint.relations.waits import has_own_check
+from argolint.values import enumerated
 
 _CHECK = """\
 hs = {status = "Progressing", message = ""}
@@ -37,7 +38,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     children = [r for r in app.of_kind("Application", "argoproj.io") if r.claimed]
     waves = sorted({child.wave for child in children})
-    if len(waves) < 2 or _checked(fleet) or any(child.health.status for child in children):
+    if (
+        len(waves) < 2
+        or has_own_check(fleet, "argoproj.io", "Application")
+        or any(child.health.status for child in children)
+    ):
         return
     told = enumerated([str(wave) for wave in waves])
     yield Finding(
@@ -56,13 +61,6 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 caveat="a child that is not Healthy then stops the waves after it",
             ),
         ),
-    )
-
-
-def _checked(fleet: Fleet) -> bool:
-    return any(
-        mapping(fleet.overrides, name).get("healthLua") or mapping(fleet.overrides, name).get("health.lua")
-        for name in ("argoproj.io/Application", "*/*", "argoproj.io/*")
     )
 
 

@@ -62,7 +62,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     elif unreached := answered_by(app, "cluster-unknown"):
         yield _unreached(app, unreached)
     elif state.get("status") == "Failed" and "Unknown" in (app.sync_status, app.health.status):
-        reason = excerpt(str(state.get("message") or "no reason given"))
+        reason = str(state.get("message") or "no reason given")
         blind = [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")]
         if any(_answers(c.message) for c in blind):
             return  # the API server answered: comparison-error says what it could not do

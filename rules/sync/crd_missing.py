@@ -42,6 +42,7 @@ from argolint.comparison import has_sync_option
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.relations import resolved
+from argolint.relations.blocked import derived_kinds
 from argolint.values import sh
 from argolint.values.knowledge import load
 
@@ -63,8 +64,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for (group, kind), refusals in by_kind.items():
         yield _finding(app, fleet, group, kind, refusals)
     coming: dict[tuple[str, str], list[Resource]] = {}
+    derived = {resource.key for resource, _ in derived_kinds(app, fleet)}  # sync-deadlock knows what makes their kind
     for resource in app.resources:
-        if _unserved(app, fleet, resource) and (resource.group, resource.kind) not in by_kind:
+        if (
+            resource.key not in derived
+            and _unserved(app, fleet, resource)
+            and (resource.group, resource.kind) not in by_kind
+        ):
             coming.setdefault((resource.group, resource.kind), []).append(resource)
     for (group, kind), resources in coming.items():
         yield _foreseen(app, group, kind, resources)

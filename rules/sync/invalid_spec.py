@@ -123,6 +123,8 @@ def _permitted(app: App, fleet: Fleet) -> Iterator[Mapping[str, str]]:
     """The other servers that the project permits; `pattern` is what their namespaces must match, when they must match one."""
     for destination in maps(fleet.projects.get(app.ref.project), "spec", "destinations"):
         server, namespace = str(destination.get("server") or ""), str(destination.get("namespace") or "")
+        if namespace.startswith("!"):
+            continue  # it takes a permission back
         if server and "*" not in server and not server.startswith("!") and server != app.cluster:
             yield {
                 "server": server,

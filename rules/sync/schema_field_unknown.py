@@ -3,7 +3,8 @@
 What it finds: a comparison or a sync that fails since a field of the manifest (a slip of the pen, a field of another version)
 or of the live object (newer than what Argo CD knows) is not declared. The field is named, and whose schema lacks it: that of
 Argo CD for built-in kinds under the structured merge, that of the cluster for the API server, that of the CRD for custom ones.
-And a field of a custom resource that each sync sends and the API server does not keep.
+And a field of a custom resource that each sync sends and the API server does not keep, and a slip in a field of a workload that
+a sync is still to bring, such as `resourcez` of a container.
 
 Why it hurts: under server-side apply the whole application cannot be compared, or the object never gets applied.
 
@@ -46,7 +47,7 @@ from argolint.edits import application_place, ignore_less, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
-from argolint.values import below, dig, get, index_of, join_pointer, maps, split_pointer
+from argolint.values import annotations_of, below, dig, get, index_of, join_pointer, maps, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 
@@ -55,6 +56,7 @@ from ._failures import answered_by, resource_of
 from ._levels import Misplaced, misplaced, moves, repair
 from ._objects import left_missing, object_named, only
 from ._options import compare_options
+from ._slips import Slip, coming
 
 _TYPED = re.compile(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
 _TYPED_VERSION = re.compile(r"; (?:[^,()/;]{1,253}/)?([^,()/;]{1,100}), Kind=")
@@ -101,14 +103,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             read = _read(app, condition.message, None)
             claims = (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
             yield _finding(app, read, (*claims, *left_missing(app)))
+    told = False
     for failed in answered_by(app, "schema-field-unknown"):
-        if _paths(failed.message):
+        if told := bool(_paths(failed.message)):
             yield _finding(app, _read(app, failed.message, resource_of(app, failed)), tuple(consequences(app)))
     for resource in app.changed:
         if resource.group in _WORKLOADS:
             yield from _dropped(app, resource)
         elif pruned := _pruned(app, resource):
             yield _not_kept(app, resource, pruned)
+    for resource in () if told else app.resources:
+        if resource.group in _WORKLOADS and resource.status == "OutOfSync" and _is_validated(app, resource):
+            yield from (_coming(app, resource, slip) for slip in coming(resource))
 
 
 _WORKLOADS = ("apps", "batch")
@@ -232,6 +238,33 @@ def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Findi
             *advice(__package__, _topic(field, is_brought=is_brought, meant=meant), _facts(app, field, pointer)),
         ),
         explains=(*claims, *own),
+    )
+
+
+def _is_validated(app: App, resource: Resource) -> bool:
+    own = annotations_of(resource.desired).get("argocd.argoproj.io/sync-options", "")
+    return "Validate=false" not in {*app.sync_options, *map(str.strip, own.split(","))}
+
+
+def _coming(app: App, resource: Resource, slip: Slip) -> Finding:
+    """The API server is strict with what Argo CD applies (kubectl's validation, fieldValidation=Strict)."""
+    to = slip.pointer[: slip.pointer.rindex("/")] + join_pointer(slip.meant)
+    return Finding(
+        message=f"{resource.id} has the field {slip.pointer} in Git, and {slip.within} has none of that name: the next sync fails.",
+        at=Location(app.ref, resource.id, slip.pointer),
+        severity="error",
+        confidence="likely",
+        evidence=(f"{slip.within} has a field {slip.meant}",),
+        fixes=(
+            Fix(
+                f"Rename the field to {slip.meant}",
+                "manifest",
+                str(resource.id),
+                Edit("json-patch", [{"op": "move", "from": slip.pointer, "path": to}]),
+                caveat="the field takes effect then, as it was meant to",
+                resource=resource.id,
+            ),
+        ),
     )
 
 

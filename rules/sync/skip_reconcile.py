@@ -65,4 +65,4 @@ def _resume_cluster(app: App, fleet: Fleet) -> Fix:
     )
 
 
-RULE = Rule(id="skip-reconcile", family="sync", severity="warning", doc=__doc__, check=check)
+RULE = Rule(id="skip-reconcile", family="sync", severity="warning", doc=__doc__, check=check, intent=True)

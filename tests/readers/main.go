@@ -74,15 +74,16 @@ func flat(found []object, depth int) (made []object) {
 	return made
 }
 
-func names(found []object) []string {
-	made := []string{}
+// The Applications, whole.
+func applications(found []object) []object {
+	made := []object{}
 	for _, one := range flat(found, 0) {
 		metadata, _ := one["metadata"].(object)
 		kind, _ := one["kind"].(string)
 		group, _ := one["apiVersion"].(string)
 		name, _ := metadata["name"].(string)
 		if kind == "Application" && strings.HasPrefix(group, "argoproj.io/") && name != "" {
-			made = append(made, name)
+			made = append(made, one)
 		}
 	}
 	return made
@@ -96,9 +97,14 @@ func main() {
 		line, err := lines.ReadBytes('\n')
 		var text string
 		if len(bytes.TrimSpace(line)) > 0 && json.Unmarshal(line, &text) == nil {
-			made, _ := json.Marshal(map[string][]string{
-				"split": names(split(text)), "decoded": names(decoded(text)), "newer": names(newer(text)),
+			made, err := json.Marshal(map[string][]object{
+				"split": applications(split(text)), "decoded": applications(decoded(text)), "newer": applications(newer(text)),
 			})
+			if err != nil { // what is no JSON, which no server takes
+				made, _ = json.Marshal(map[string][]object{
+					"split": applications(split(text)), "decoded": applications(decoded(text)), "newer": {},
+				})
+			}
 			out.Write(append(made, '\n'))
 		}
 		if err != nil {

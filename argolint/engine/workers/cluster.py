@@ -36,6 +36,7 @@ from argolint.engine.workers.spec import Server, Spec, rule_specs, versions
 from argolint.engine.workers.spread import Chunk, Lost, spread
 from argolint.errors import ArgolintError, ConnectError, UsageError
 from argolint.host.addresses import is_loopback
+from argolint.host.installed import for_extra
 from argolint.model.results import AppResult
 from argolint.server.limits import Pacing
 from argolint.server.transport import Transport
@@ -365,7 +366,7 @@ def _no_scheduler(address: str, error: Exception) -> ConnectError:
 
 
 def _not_installed() -> UsageError:
-    return UsageError("--dask needs the package distributed", "pip install 'argolint[dask]'")
+    return UsageError("--dask needs the package distributed", for_extra("dask"))
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:

@@ -19,6 +19,7 @@ from argolint.server.connection import Connection
 from argolint.server.pace import PER_CLUSTER
 from argolint.server.token import check_token
 from argolint.server.transport import Transport
+from argolint.values import knowledge
 from argolint.values.decoding import converted, decoder
 
 TOKEN = "env:ARGOCD_AUTH_TOKEN"  # noqa: S105  # where it is, not what it is
@@ -77,7 +78,7 @@ def versions() -> dict[str, str]:
     """What must be the same wherever applications of one run are looked at: else results differ, or cannot be read."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    found = {"python": ".".join(platform.python_version_tuple()[:2]), "knowledge": knowledge.about().version}
     for name in ("argolint", "msgspec", "distributed", *providers()):
         try:
             found[name] = version(name)

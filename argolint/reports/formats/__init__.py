@@ -20,6 +20,7 @@ from argolint.errors import ArgolintError, UsageError
 from argolint.host.folder import FileError
 from argolint.host.plain_text import harmless
 from argolint.reports.document import (
+    ForecastStep,
     Report,
     ReportedApp,
     ReportedEdit,
@@ -38,6 +39,9 @@ T = TypeVar("T")
 FORMATS: Mapping[str, str] = {
     "text": "for people, in a terminal",
     "concise": "for people, one cause a block",
+    "table": "for people, an application a line",
+    "lines": "one finding a line: severity rule app object: message",
+    "name": "the names of applications with findings",
     "json": "one versioned document, for programs",
     "markdown": "one comment on a pull request",
     "sarif": "SARIF 2.1.0, for code scanning",
@@ -69,6 +73,8 @@ class Style:
     statistics: bool = False
     lines: int = 0
     """How many a first screen may have; 0 where no one reads a screen."""
+    since: str = ""
+    """What is new since the checks before, in a sentence."""
     again: str = ""
     """The command to type for another form of the same report, where it takes no options."""
     metrics: Metrics = field(default_factory=Metrics)
@@ -96,7 +102,7 @@ class Style:
             full,
             group_by,
             statistics,
-            max(SCREEN, size.lines) if sys.stdout.isatty() else 0,
+            max(SCREEN, size.lines) if sys.stdout.isatty() else SCREEN,
         )
 
     def for_file(self) -> Style:
@@ -104,8 +110,8 @@ class Style:
         return replace(self, width=100, color=False, quiet=False, lines=0)
 
 
-SCREEN = 40
-"""Lines of a first screen on most terminals."""
+SCREEN = 45
+"""Lines of a first screen: on most terminals, and in the log of a CI job."""
 
 
 def colored(wish: str) -> bool:
@@ -194,12 +200,24 @@ def put(file: Path | None, text: str, *, commands: bool = False) -> None:
     `commands` are meant for GitHub's runner.
     """
     if file is None:
-        encoded = text.encode(sys.stdout.encoding or "utf-8", "replace").decode(sys.stdout.encoding or "utf-8")
+        encoded = _encoded(text, sys.stdout.encoding or "utf-8")
         write = getattr(sys.stdout, "write_commands", sys.stdout.write) if commands else sys.stdout.write
         write(encoded)
         sys.stdout.flush()
         return
     files.write(file, text.encode("utf-8", "replace"))
+
+
+_ASCII = str.maketrans({"·": "-", "…": "...", "✓": "ok", "→": "->", "—": "-"})
+
+
+def _encoded(text: str, encoding: str) -> str:
+    """The text in what a terminal without a locale can show: our own signs by others, everything else by a question mark."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
+    return text
 
 
 def render(report: Report, name: str, style: Style) -> str:
@@ -218,7 +236,7 @@ def shown(node: T, clean: Callable[[str], str] = plain) -> T:
     if isinstance(node, str):
         return cast(T, clean(node))
     if isinstance(node, msgspec.Struct):
-        within = plain_lines if isinstance(node, ReportedEdit) else clean
+        within = plain_lines if isinstance(node, ReportedEdit | ForecastStep) else clean
         values = {name: getattr(node, name) for name in node.__struct_fields__}
         cleaned = {name: shown(value, within) for name, value in values.items()}
         changed = {name: value for name, value in cleaned.items() if value is not values[name]}

@@ -1,116 +1,197 @@
-"""One cause a block, as a screen shows many findings: what is wrong, where it shows, whom it frees, and the first fix."""
+"""One cause a block, as a screen shows findings: the applications, what is wrong, what follows from it, and the first fix."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 from argolint.reports.causes import affected, causes_of
-from argolint.reports.document import Cause, Report, ReportedApp, ReportedFinding
-from argolint.reports.formats import Style, app_name
-from argolint.reports.formats.fixes import fix_lines
-from argolint.reports.formats.layout import SEVERITY, cut, number, paint, rule_name, wrapped
+from argolint.reports.document import Cause, Report, ReportedApp, ReportedFinding, is_of_several
+from argolint.reports.formats import Style, app_name, line_of, resource_name
+from argolint.reports.formats.fixes import fix_lines, is_masked
+from argolint.reports.formats.frames import frame_lines
+from argolint.reports.formats.layout import SEVERITY, cut, elided, number, paint, rule_name, visible, wrapped
 
 _INDENT = "         "
 _NAMES = 3
 _HEADLINES = ("ownership", "nondeterminism", "secrets")
 """Families that no other tool looks at."""
-_PASTE_LINES = 3
+_SENTENCE = 6
+"""Lines of a message on a screen: one of twenty-five words takes three."""
+_FOLLOWING = 5
+_PASTE_LINES = 12
+
+Group = tuple[Cause, list[ReportedFinding]]
 
 
-def blocks(report: Report, style: Style, room: int = 0) -> Iterator[str]:
-    """A block a cause. Where there is `room` for that many lines only, the first of each family and then the others."""
+def screen(report: Report, style: Style, room: int = 0) -> tuple[list[str], list[Group]]:
+    """A block a cause, and the causes that have one, in the report's order.
+
+    Where there is `room` for that many lines only: the worst cause, the first of each family, and then the others. What room is
+    left over shows the first of them whole.
+    """
     groups = causes_of(report)
     name = named(report)
-    found = [list(_block(cause, group, style, name, screen=room > 0)) for cause, group in groups]
-    kept = _fitting(groups, [len(block) + 1 for block in found], room) if room else range(len(found))
-    for place, block in enumerate(found):
-        if place in kept:
-            yield from block
-            yield ""
+
+    @cache
+    def whole(place: int) -> list[str]:
+        return list(cause_block(*groups[place], style, name, limit=_PASTE_LINES))
+
+    @cache
+    def brief(place: int) -> list[str]:
+        return list(_brief(*groups[place], style, name))
+
+    if not room:
+        return [line for place in range(len(groups)) for line in (*whole(place), "")], groups
+    kept = sorted(_fitting(groups, lambda place: _rows(brief(place), style) + 1, room))
+    spare = room - sum(_rows(brief(place), style) + 1 for place in kept)
+    lines: list[str] = []
+    for place in kept:
+        more = _rows(whole(place), style) - _rows(brief(place), style) if len(kept) == len(groups) else spare + 1
+        if more <= spare:
+            lines += [*whole(place), ""]
+            spare -= more
+        else:
+            lines += [*brief(place), ""]
+    return lines, [groups[place] for place in kept]
+
+
+def _rows(block: Sequence[str], style: Style) -> int:
+    """The rows that a block takes of a terminal: what is to be pasted is longer than one."""
+    return sum(max(1, -(-visible(line) // max(1, style.width))) for line in block)
 
 
 def named(report: Report) -> Callable[[ReportedApp], str]:
-    """How an application is called: without its namespace where all of them have the same."""
+    """How an application is called, as every command takes it: without its namespace where all of them have the same."""
+    if is_of_several(report):
+        return app_name
     namespaces = {a.app.namespace for a in report.applications}
     return app_name if len(namespaces) != 1 else lambda app: app_name(app, namespace=False)
 
 
-def _fitting(groups: Sequence[tuple[Cause, Sequence[ReportedFinding]]], lines: Sequence[int], room: int) -> set[int]:
-    """What a screen shows: of each family its first cause, the headlines and then families of most errors first, then what else fits."""
+_LEAST = 4
+"""Lines of a block with the one below it: where there is less room, no further one is looked at."""
+
+
+_LOOKED = 100
+"""Causes that are tried for what room is left: of ten thousand, the others fit no better."""
+
+
+def _fitting(groups: Sequence[Group], lines: Callable[[int], int], room: int) -> set[int]:
+    """What a screen shows: the worst cause, of each family its first one, the headlines and then families of most errors first,
+    then what else fits."""
     families = Counter(f.family for _, group in groups for f in group if f.severity == "error")
     firsts: dict[str, int] = {}
-    for place, (_, group) in enumerate(groups):
+    for place, (cause, group) in enumerate(groups):
+        if cause.severity == "info":
+            continue
         firsts.setdefault(group[0].family, place)
     ordered = sorted(firsts, key=lambda family: (family not in _HEADLINES, -families[family]))
     kept: set[int] = set()
-    for place in (*(firsts[family] for family in ordered), *range(len(groups))):
-        if place not in kept and (lines[place] <= room or not kept):
+    for place in (
+        *range(min(1, len(groups))),
+        *(firsts[family] for family in ordered),
+        *range(min(len(groups), _LOOKED)),
+    ):
+        if room < _LEAST and kept:
+            break
+        if place not in kept and (lines(place) <= room or not kept):
             kept.add(place)
-            room -= lines[place]
+            room -= lines(place)
     return kept
 
 
-def _block(
-    cause: Cause, findings: Sequence[ReportedFinding], style: Style, name: Callable[[ReportedApp], str], *, screen: bool
+def _brief(
+    cause: Cause, findings: Sequence[ReportedFinding], style: Style, name: Callable[[ReportedApp], str]
 ) -> Iterator[str]:
-    """What fits in few lines: on a screen the sentence is cut, and only an error has its fix here."""
-    head = list(_head(cause, style))
-    yield from cut(head, 2, style) if screen else head
-    yield from cut(list(_where(cause, findings, style, name, 1)), 2, style)
+    """What fits in few lines: the whole sentence, and the title of an error's first fix."""
+    yield from cut(list(_head(cause, findings, style, name)), 2, style)
+    yield from cut(list(_message(cause, findings, style)), _SENTENCE, style)
+    yield from cut(list(_rules(findings, style, 1, brief=True)), 1, style)
     fix = next((fix for f in findings for fix in f.fixes[:1]), None)
     if fix is None or cause.severity != "error":
         return
     brief = replace(style, verbose=False)
-    if not screen:
-        yield from fix_lines(fix, 1, 1, brief, _INDENT, _PASTE_LINES)
+    told = list(fix_lines(fix, 1, 1, brief, _INDENT, 1))
+    checked = paint("✓ ", style, fg="green") if fix.verified else ""
+    title = wrapped(
+        f"{paint('fix: ', style, fg='green')}{checked}{elided(fix.title, style)}", style, _INDENT, _INDENT + "  "
+    )
+    yield from cut(title, 2, style)
+    if fix.caveat:  # what is to be pasted is there where there is room for what it costs
         return
-    told = list(fix_lines(fix, 1, 1, brief, _INDENT, _PASTE_LINES))
-    title = wrapped(f"{paint('fix: ', style, fg='green')}{fix.title}", style, indent=_INDENT, hang=_INDENT + "  ")
-    yield from cut(title, 1, style)
-    if fix.caveat:  # what is to be pasted stands where there is room for what it costs
-        yield from cut(wrapped("caveat: " + fix.caveat, style, indent=_INDENT + "  "), 1, style)
-    elif fix.edit.kind == "command" and "\n" not in str(fix.edit.content).strip():
-        yield told[-1]
+    if fix.edit.kind == "command" and "\n" not in str(fix.edit.content).strip() and not is_masked(fix):
+        yield from (line for line in told[-1:] if len(line) <= style.width)
 
 
 def cause_block(
-    cause: Cause, findings: Sequence[ReportedFinding], style: Style, name: Callable[[ReportedApp], str]
-) -> Iterator[str]:
-    """One cause with all that is known of it: every finding behind it by its message, every fix with -v."""
-    yield from _head(cause, style)
-    yield from _where(cause, findings, style, name)
-    for finding in findings:
-        if finding.message != cause.title:
-            label = paint(rule_name(finding), style, bold=True)
-            yield from wrapped(f"· {label} {name(finding.app)}: {finding.message}", style, _INDENT, _INDENT + "  ")
-    fixes = next((f.fixes for f in findings if f.fixes), ())
-    for place, fix in enumerate(fixes if style.verbose else fixes[:1], 1):
-        yield from fix_lines(fix, place, len(fixes), style, _INDENT)
-
-
-def _head(cause: Cause, style: Style) -> Iterator[str]:
-    label = paint(f"{cause.severity:7}", style, fg=SEVERITY[cause.severity])
-    yield from wrapped(f"{label}  {cause.title}", style, hang=_INDENT)
-
-
-def _where(
     cause: Cause,
     findings: Sequence[ReportedFinding],
     style: Style,
     name: Callable[[ReportedApp], str],
-    rules: int = _NAMES,
+    *,
+    limit: int | None = None,
 ) -> Iterator[str]:
-    """The applications, those that are freed, how many findings, and the rules."""
+    """One cause with all that is known of it: what follows from it by message, its first fix, every one with -v."""
+    yield from _head(cause, findings, style, name)
+    yield from _message(cause, findings, style)
+    yield from _rules(findings, style)
+    first = findings[0]
+    if where := line_of(first):
+        yield from wrapped(f"at {where}", style, indent=_INDENT, hang=_INDENT + "  ")
+    yield from frame_lines(first, style, _INDENT)
+    following = [f for f in findings if f.message != cause.title]
+    for finding in following if limit is None else following[:_FOLLOWING]:
+        label = paint(rule_name(finding), style, bold=True)
+        yield from wrapped(
+            f"· {elided(name(finding.app), style)} {label}: {elided(finding.message, style)}",
+            style,
+            _INDENT,
+            _INDENT + "  ",
+        )
+    if limit is not None and len(following) > _FOLLOWING:
+        yield paint(f"{_INDENT}· and {len(following) - _FOLLOWING} more that follow from it", style, dim=True)
+    fixes = next((f.fixes for f in findings if f.fixes), ())
+    for place, fix in enumerate(fixes if style.verbose else fixes[:1], 1):
+        yield from fix_lines(fix, place, len(fixes), style, _INDENT, limit)
+
+
+def _head(
+    cause: Cause, findings: Sequence[ReportedFinding], style: Style, name: Callable[[ReportedApp], str]
+) -> Iterator[str]:
+    """The applications, and how many of them its repair mends."""
     names = list(dict.fromkeys(name(app) for f in findings for app in affected(f)))
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    told = [f"in {', '.join(names[:_NAMES])}{more}"]
-    if cause.frees:
-        whole = "it" if len(names) == 1 else "both" if len(names) == 2 else "all"
-        told.append(f"frees {whole if cause.frees >= len(names) else f'{cause.frees} of {len(names)}'}")
-    if len(findings) > 1:
-        told.append(number(len(findings), "finding"))
+    told = [paint(", ".join(elided(name, style) for name in names[:_NAMES]), style, bold=True) + more]
+    if repaired := mended(cause, len(names)):
+        told.append(repaired)
+    label = paint(f"{cause.severity:7}", style, fg=SEVERITY[cause.severity])
+    yield from wrapped(f"{label}  {' · '.join(told)}", style, hang=_INDENT)
+
+
+def mended(cause: Cause, apps: int) -> str:
+    """How many of its applications a cause's repair mends: those that have nothing else as bad; empty for none."""
+    if not cause.frees:
+        return ""
+    whole = "it" if apps == 1 else "both" if apps == 2 else "all"
+    return f"fixes {whole if cause.frees >= apps else f'{cause.frees} of {apps}'}"
+
+
+def _message(cause: Cause, findings: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
+    own = next((f for f in findings if f.message == cause.title), None)
+    unsure = f" ({own.confidence})" if own is not None and own.confidence != "proven" else ""
+    yield from wrapped(elided(cause.title, style) + unsure, style, indent=_INDENT)
+
+
+def _rules(
+    findings: Sequence[ReportedFinding], style: Style, rules: int = _NAMES, *, brief: bool = False
+) -> Iterator[str]:
+    """The rules, how many findings there are, and the object of the only one with its field."""
     ids = list(dict.fromkeys(rule_name(f) for f in findings))
-    told.append(", ".join(ids[:rules]) + (f" and {len(ids) - rules} more" if len(ids) > rules else ""))
+    first = findings[0]
+    told = [", ".join(ids[:rules]) + (f" and {len(ids) - rules} more" if len(ids) > rules else "")]
+    at = " ".join(filter(None, (resource_name(first.resource) if first.resource else "", first.pointer)))
+    told += [number(len(findings), "finding")] if len(findings) > 1 else [elided(at, style)] if at and not brief else []
     yield from (paint(text, style, dim=True) for text in wrapped(" · ".join(told), style, indent=_INDENT))

@@ -1,4 +1,4 @@
-"""For people, one cause a block: what is wrong, where it shows, whom it frees, and the first fix."""
+"""For people, one cause a block: the applications, what is wrong, what follows from it, and the first fix."""
 
 from __future__ import annotations
 

@@ -47,13 +47,19 @@ def told_proof(fix: ReportedFix) -> str:
 
 
 def _patch(operations: list[dict[str, Any]]) -> str:
-    """What the operations write, under its keys, where YAML can say that; else the operations themselves, as patches take them."""
+    """What the operations write and remove, under its keys, where YAML can say that; else the operations themselves, as patches take them."""
     merged: Any = {}
     for operation in operations:
         tokens = split_pointer(str(operation.get("path") or ""))
-        if operation.get("op") not in ("add", "replace") or not tokens or not _put(merged, tokens, operation):
+        removed = operation.get("op") == "remove"
+        written = {"path": operation.get("path"), "value": _REMOVED} if removed else operation
+        if operation.get("op") not in ("add", "replace", "remove") or not tokens or not _put(merged, tokens, written):
             return _yaml([dict(operation) for operation in operations])
-    return _yaml(merged)
+    return _yaml(merged).replace(f" {_REMOVED}", "  # remove this key")
+
+
+_REMOVED = "\ue000"
+"""In place of a value: the key goes. A character that no manifest has."""
 
 
 def _put(tree: dict[str, Any], tokens: tuple[str, ...], operation: dict[str, Any]) -> bool:

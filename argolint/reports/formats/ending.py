@@ -3,32 +3,56 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from argolint.reports.causes import affected, causes_of, identity, roots
-from argolint.reports.document import Counts, Report, ReportedFinding, counted, is_of_several, of_server
-from argolint.reports.formats import Style
-from argolint.reports.formats.layout import cut, number, paint, rule_name, visible, wrapped
+from argolint.reports.causes import affected, identity, roots, worst_first
+from argolint.reports.document import (
+    Counts,
+    Report,
+    ReportedApp,
+    ReportedFinding,
+    counted,
+    is_of_several,
+    of_server,
+)
+from argolint.reports.formats import Style, app_name
+from argolint.reports.formats.blocks import Group, named
+from argolint.reports.formats.layout import cut, elided, number, paint, rule_name, visible, wrapped
+from argolint.values import sh
 
 _STARTS = 3
 _WORTH_A_SUMMARY = 6
 """Findings; fewer need no guide."""
+_MOST_SERVERS = 12
 
 
-def ending(report: Report, style: Style) -> Iterator[str]:
-    """The summary, and last the line with all counts."""
+def ending(report: Report, style: Style, on_screen: Sequence[Group]) -> Iterator[str]:
+    """The summary, and last the line with all counts. `on_screen` are the causes that stand above it."""
     shown = [f for f in report.findings if f.suppressed is None]
     if len(shown) >= _WORTH_A_SUMMARY and report.causes and not report.gate:
-        yield from wrapped(_fine(report, shown), style)
+        yield from wrapped(_fine(report, shown, on_screen), style)
         yield from wrapped(f"families    {_families(shown)}", style, hang=" " * 12)
-        for place, cause in enumerate(report.causes[:_STARTS]):
+        name = named(report)
+        for place, (_, group) in enumerate(on_screen[:_STARTS]):
             lead = f"{paint('start here', style, bold=True)}  " if place == 0 else " " * 12
-            frees = f"frees {number(cause.frees, 'application')}: " if cause.frees else ""
-            yield from cut(wrapped(f"{frees}{cause.title}", style, lead, " " * 12), 1, style)
-        first = next((group[0] for _, group in causes_of(report)), shown[0])
+            yield from cut(wrapped(_start(group, name, style), style, lead, " " * 12), 1, style)
+        first = on_screen[0][1][0] if on_screen else worst_first(report)[0]
         yield from _next(first, style)
+    if any(fix.verified is not True for _, group in on_screen for f in group for fix in f.fixes[:1]):
+        yield from wrapped(paint(UNTRIED, style, dim=True), style)
     yield from _servers(report, style)
+    if style.since:
+        yield from cut(wrapped(style.since, style), 1, style)
     yield from wrapped(one_line(report, style), style)
+
+
+UNTRIED = "✓ verified: replayed in memory, the finding was gone. Other fixes are not tried."
+"""Said once, in place of a doubt next to each fix."""
+
+
+def _start(group: Sequence[ReportedFinding], name: Callable[[ReportedApp], str], style: Style) -> str:
+    """A cause as its block calls it: the rule and the application."""
+    return f"{rule_name(group[0])} in {elided(name(group[0].app), style)}"
 
 
 def _servers(report: Report, style: Style) -> Iterator[str]:
@@ -39,9 +63,12 @@ def _servers(report: Report, style: Style) -> Iterator[str]:
     apps = {str(s.name): number(s.apps, "application") for s in report.servers}
     rows |= {str(f.server): "not read" for f in report.failures if f.server and f.server not in rows}
     width = max(map(visible, rows))
-    for name, told in sorted(rows.items()):
+    most = _MOST_SERVERS if style.lines else len(rows)
+    for name, told in sorted(rows.items())[:most]:
         pad = " " * (width - visible(name))
         yield f"{paint(name, style, bold=True)}{pad}  " + (f"{apps[name]}: {told}" if name in apps else told)
+    if len(rows) > most:
+        yield f"and {len(rows) - most} more servers, with --full"
 
 
 def one_line(report: Report, style: Style) -> str:
@@ -88,39 +115,47 @@ def statistics(findings: Sequence[ReportedFinding], style: Style) -> Iterator[st
         yield f"{rule:{width}}  {errors:6}  {warnings:8}  {infos:4}  {apps:12}"
 
 
-def _fine(report: Report, findings: Sequence[ReportedFinding]) -> str:
-    ill = {app for f in findings if f.severity != "info" for app in affected(f)}
-    fine = max(0, report.summary.apps - len(ill))
+def _fine(report: Report, findings: Sequence[ReportedFinding], on_screen: Sequence[Group]) -> str:
     errors = [f for f in findings if f.severity == "error"]
     root = roots(report.findings)
     causes = len({root[identity(f)] for f in errors})
     behind = f"; {number(causes, 'cause')} behind {number(len(errors), 'error')}" if errors else ""
-    return f"{fine:,} of {number(report.summary.apps, 'application')} are fine{behind}"
+    every = len({root[identity(f)] for f in findings})
+    part = f"; {len(on_screen)} of {number(every, 'cause')} shown" if 0 < len(on_screen) < every else ""
+    return f"{fine(report):,} of {number(report.summary.apps, 'application')} are fine{behind}{part}"
+
+
+def fine(report: Report) -> int:
+    """How many applications have no error and no warning, and are named by none as affected."""
+    ill = {app for f in report.findings if f.suppressed is None and f.severity != "info" for app in affected(f)}
+    return max(0, report.summary.apps - len(ill))
 
 
 def _families(findings: Sequence[ReportedFinding]) -> str:
-    counts: dict[str, tuple[int, int]] = {}
+    """Each family with how many findings of its worst severity it has."""
+    counts: dict[str, dict[str, int]] = {}
     for finding in findings:
-        errors, others = counts.get(finding.family, (0, 0))
-        bad = finding.severity == "error"
-        counts[finding.family] = (errors + bad, others + (not bad))
-    ordered = sorted(counts.items(), key=lambda entry: (-entry[1][0], -entry[1][1], entry[0]))
-    return ", ".join(
-        f"{family} {number(errors, 'error') if errors else number(others, 'remark')}"
-        for family, (errors, others) in ordered
-    )
+        own = counts.setdefault(finding.family, {"error": 0, "warning": 0, "info": 0})
+        own[finding.severity] += 1
+    ordered = sorted(counts.items(), key=lambda entry: (*(-n for n in entry[1].values()), entry[0]))
+    told = []
+    for family, (error, warning, info) in ((family, own.values()) for family, own in ordered):
+        most = number(error, "error") if error else number(warning, "warning") if warning else f"{info} info"
+        told.append(f"{family} {most}")
+    return ", ".join(told)
 
 
 def _next(first: ReportedFinding, style: Style) -> Iterator[str]:
     """What to go on with; no command is wrapped."""
     again = f"{style.again} " if style.again else "add "
     steps = [
+        (f"argolint why {sh(app_name(first.app))}", "from Git to the cluster, and what is wrong"),
+        (f"argolint explain {rule_name(first)}", "why, what to do"),
         (f"{again}-o concise", "every cause"),
         (f"{again}--full", "every finding"),
-        (f"argolint explain {rule_name(first)}", "why, what to do"),
     ]
     if style.again:
-        steps.append(("argolint check", "your own Argo CD"))
+        steps = [*steps[1:], ("argolint check", "your own Argo CD")]
     width = max(len(command) for command, _ in steps)
     room = style.width - width - 14
     for place, (command, what) in enumerate(steps):

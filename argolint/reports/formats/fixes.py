@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from argolint.redaction import HIDDEN
 from argolint.reports.document import ReportedFix
 from argolint.reports.formats import Style
 from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
-from argolint.reports.formats.layout import paint, wrapped
+from argolint.reports.formats.layout import elided, paint, wrapped
 
 
 def fix_lines(
@@ -17,23 +18,43 @@ def fix_lines(
     which = f"fix {number}: " if style.verbose and of > 1 else "fix: "
     checked = paint(f" ✓ {told_proof(fix)}", style, fg="green") if fix.verified else ""
     where = f" [{fix.where}]" if fix.where else ""
+    title = fix.title if limit is None else elided(fix.title + where, style)
     yield from wrapped(
-        paint(which, style, fg="green") + fix.title + where + checked, style, indent=indent, hang=indent + "  "
+        paint(which, style, fg="green") + title + (where if limit is None else "") + checked,
+        style,
+        indent=indent,
+        hang=indent + "  ",
     )
-    if fix.before:
-        yield f"{indent}  first:"
-        yield from (f"{indent}    {line}" for line in steps_before(fix))
     if fix.effects:
-        yield from wrapped("note: " + told_effects(fix), style, indent=indent + "  ", hang=indent + "    ")
+        yield from wrapped("effects: " + told_effects(fix), style, indent=indent + "  ", hang=indent + "    ")
     if fix.caveat:
         yield from wrapped("caveat: " + fix.caveat, style, indent=indent + "  ", hang=indent + "    ")
-    if fix.unverified and style.verbose and fix.verified is None:
-        yield from wrapped("not verified: " + fix.unverified, style, indent=indent + "  ", hang=indent + "    ")
+    if style.verbose and (untried := why_untried(fix)):
+        yield from wrapped(f"not tried: {untried}", style, indent=indent + "  ", hang=indent + "    ")
+    if is_masked(fix):
+        yield from wrapped(f"by hand: {MASKED}", style, indent=indent + "  ", hang=indent + "    ")
+        return
     paste = [line for text in as_text(fix.edit).splitlines() for line in _pasted(text, fix, style, indent + "    ")]
     if limit is None or len(paste) <= limit + 1:
+        if fix.before:
+            yield f"{indent}  first:"
+            yield from (f"{indent}    {line}" for line in steps_before(fix))
         yield from paste
     else:
         yield paint(f"{indent}    … {len(paste)} lines with --full or -o json", style, dim=True)
+
+
+MASKED = "its command holds a value that is hidden here, so there is none to paste"
+
+
+def is_masked(fix: ReportedFix) -> bool:
+    """True for a command of which a part is hidden: pasted, it would write the mask."""
+    return fix.edit.kind == "command" and HIDDEN in str(fix.edit.content)
+
+
+def why_untried(fix: ReportedFix) -> str:
+    """What is not known of a fix that was not replayed; empty where the kind of the fix says it: a command, or advice."""
+    return fix.unverified if fix.verified is None and fix.edit.kind not in ("command", "text") else ""
 
 
 def _pasted(line: str, fix: ReportedFix, style: Style, indent: str) -> list[str]:

@@ -11,19 +11,33 @@ import base64
 import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
 from argolint.model import SEVERITIES
 from argolint.model.fingerprint import Identity
-from argolint.reports.causes import identity
-from argolint.reports.document import Point, Report, ReportedFailure, ReportedFinding, ReportedFix, docs_link
+from argolint.reports.causes import identity, with_causes, worst_first, worth
+from argolint.reports.document import (
+    ADDRESS,
+    Point,
+    Report,
+    ReportedFailure,
+    ReportedFinding,
+    ReportedFix,
+    docs_link,
+    page,
+)
 from argolint.reports.formats import Style, app_name, link_of, resource_name
-from argolint.reports.formats.edits import as_text
+from argolint.reports.formats.edits import as_text, steps_before, told_effects
+from argolint.reports.formats.ending import fine
+from argolint.reports.formats.fixes import MASKED, is_masked, why_untried
+from argolint.reports.formats.frames import frame_lines
 from argolint.reports.formats.prometheus import server_of
+from argolint.reports.formats.table import Row, rows_of
 from argolint.reports.ownership.findings import held
 from argolint.reports.ownership.graph import drawn, parts
 from argolint.reports.ownership.svg import svg
@@ -32,9 +46,10 @@ MAX_FINDINGS = 20_000
 """More make a file that browsers and proxies refuse; the rest is counted."""
 _CHUNK = 500  # as in report.js
 _STATIC = 200
-_ROOTS = 20
+_ROOTS = 10
 _PICTURES = 20
 _GONE = 100
+_APPS = 500
 _ORDER: dict[str, int] = {severity: -rank for rank, severity in enumerate(SEVERITIES)}
 _SHAPES = {"error": "▲", "warning": "◆", "info": "●"}
 
@@ -45,8 +60,11 @@ def render(report: Report, style: Style) -> str:
     from markupsafe import Markup
 
     css, js = _asset("report.css"), _asset("report.js")
-    ordered = sorted(report.findings, key=lambda f: (f.suppressed is not None, _ORDER[f.severity]))
+    report = with_causes(report)
+    ordered = (*worst_first(report), *(f for f in report.findings if f.suppressed is not None))
     kept = ordered[:MAX_FINDINGS]
+    rows = rows_of(report)
+    ill = [row for row in rows if row.findings]
     active = [f for f in report.findings if f.suppressed is None]
     new = _new(report)
     environment = Environment(
@@ -72,11 +90,19 @@ def render(report: Report, style: Style) -> str:
         top=[_static(f) for f in kept[:_STATIC] if f.suppressed is None],
         by_rule=_by_rule(active),
         by_project=_by_project(active),
+        fine=fine(report),
+        ill=[_application(row) for row in ill[:_APPS]],
+        more_ill=len(ill) - len(ill[:_APPS]),
+        healthy=[app_name(row.app) for row in rows if not row.findings][:_APPS],
+        servers=[
+            {"name": s.name or "", "url": s.url, "version": s.version, "page": server_page(s.url)}
+            for s in report.servers
+        ],
         gate=report.gate or None,
         gone=[_static(f) for f in (report.gate.gone if report.gate else ())[:_GONE]],
         roots=list(_roots(report)),
         trend=report.trend,
-        trend_lines=list(_lines(report.trend)),
+        chart=_chart(report.trend),
         pictures=[Markup(svg([drawn(part, 40)], alone=False)) for part in parts(held(report.findings))[:_PICTURES]],  # noqa: S704
         index=_packed([_row(f, new=identity(f) in new) for f in kept]),
         chunks=[
@@ -164,7 +190,8 @@ def _detail(f: ReportedFinding) -> dict[str, Any]:
         ],
         "fixes": [_fix(fix) for fix in f.fixes],
         "docs": f.docs,
-        "argocd": f"{f.app.server}/applications/{f.app.namespace}/{f.app.name}",
+        "argocd": node_page(f),
+        "excerpt": list(frame_lines(f, Style(), "")),
         "source": " ".join(
             filter(None, (f.source.repo, f.source.revision, f.source.chart, f.source.path, f.source.file))
         )
@@ -178,10 +205,12 @@ def _fix(fix: ReportedFix) -> dict[str, Any]:
     return {
         "title": fix.title,
         "where": fix.where,
-        "text": as_text(fix.edit),
+        "text": "" if is_masked(fix) else as_text(fix.edit),
+        "before": [] if is_masked(fix) else steps_before(fix),
         "caveat": fix.caveat,
+        "effects": told_effects(fix),
         "verified": fix.verified is True,
-        "unverified": fix.unverified if fix.verified is None else "",
+        "unverified": MASKED if is_masked(fix) else why_untried(fix),
     }
 
 
@@ -198,7 +227,18 @@ def _static(f: ReportedFinding) -> dict[str, Any]:
         "evidence": f.evidence,
         "fixes": [_fix(fix) for fix in f.fixes],
         "docs": docs_link(f),
+        "argocd": node_page(f),
+        "excerpt": list(frame_lines(f, Style(), "")),
     }
+
+
+def node_page(f: ReportedFinding) -> str:
+    """The object, else the application, in Argo CD's UI; empty where the server's address is no plain URL."""
+    address, at = page(f.app), f.resource
+    if not address or at is None:
+        return address
+    node = "/".join((at.group, at.kind, at.namespace, at.name, "0"))
+    return f"{address}?node={quote(node, safe='')}"
 
 
 def _failure(f: ReportedFailure) -> dict[str, str]:
@@ -224,23 +264,64 @@ def _by_project(active: Sequence[ReportedFinding]) -> list[tuple[str, Counter[st
 
 
 def _roots(report: Report) -> Iterator[dict[str, Any]]:
-    """The causes that most hangs on, where the report knows what caused what; linked where they are findings themselves."""
+    """The first causes that are behind more than one finding, or are none themselves; linked where they are findings."""
     known = {identity(f): f for f in report.findings}
     alone = {f.fingerprint: f for f in report.findings}
     found = [(c, known.get((c.server, c.fingerprint)) if c.server else alone.get(c.fingerprint)) for c in report.causes]
     causes = [(cause, own) for cause, own in found if cause.findings > 1 or own is None]
-    for cause, own in sorted(causes, key=lambda c: (_ORDER[c[0].severity], -c[0].findings))[:_ROOTS]:
+    for cause, own in sorted(causes, key=lambda one: worth(one[0]))[:_ROOTS]:
         link = link_of(own) if own is not None else ""
         about = {name: getattr(cause, name) for name in ("title", "severity", "findings", "apps")}
         yield {**about, "link": link}
 
 
-def _lines(trend: Sequence[Point]) -> Iterator[dict[str, str]]:
-    """A line for each severity, in a box of 640 by 90."""
-    top = max((max(p.findings.error, p.findings.warning, p.findings.info) for p in trend), default=0) or 1
-    step = 620 / max(1, len(trend) - 1)
-    for severity in reversed(SEVERITIES):
-        places: Iterable[str] = (
-            f"{10 + i * step:.1f},{84 - 78 * getattr(p.findings, severity) / top:.1f}" for i, p in enumerate(trend)
-        )
-        yield {"severity": severity, "points": " ".join(places)}
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 550, 10, 130
+"""The edges of the chart, in a box of 640 by 160."""
+
+
+def _chart(trend: Sequence[Point]) -> dict[str, Any]:
+    """Axes with numbers and dates, and a line for each severity with its last number."""
+    top = _rounded(max((max(p.findings.error, p.findings.warning, p.findings.info) for p in trend), default=0))
+    step = (_RIGHT - _LEFT) / max(1, len(trend) - 1)
+
+    def height(n: float) -> float:
+        return _BOTTOM - (_BOTTOM - _TOP) * n / top
+
+    ticks = [{"y": f"{height(n):.1f}", "n": f"{n:g}"} for n in (0, top / 2, top)]
+    lines = []
+    placed = -99.0
+    series = {severity: [int(getattr(p.findings, severity)) for p in trend] or [0] for severity in SEVERITIES}
+    for severity, counts in sorted(series.items(), key=lambda one: -one[1][-1]):
+        points = " ".join(f"{_LEFT + i * step:.1f},{height(n):.1f}" for i, n in enumerate(counts))
+        placed = max(height(counts[-1]), placed + 13)  # labels of equal numbers one below the other
+        lines.append({"severity": severity, "points": points, "y": f"{placed:.1f}", "last": counts[-1]})
+    one_day = len({point.at[:10] for point in trend}) == 1
+    days = [
+        {"x": f"{_LEFT + i * step:.1f}", "day": trend[i].at[:16].replace("T", " ") if one_day else trend[i].at[:10]}
+        for i in (sorted({0, len(trend) - 1}) if trend else ())
+    ]
+    return {"ticks": ticks, "lines": lines, "days": days, "left": _LEFT, "right": _RIGHT, "bottom": _BOTTOM}
+
+
+def _rounded(most: int) -> int:
+    """The next even number of one digit and noughts, 2 at least."""
+    unit = int(10 ** max(0, len(str(most)) - 1))
+    return max(2, next(n * unit for n in (1, 2, 4, 6, 8, 10) if n * unit >= most))
+
+
+def _application(row: Row) -> dict[str, Any]:
+    return {
+        "name": app_name(row.app),
+        "query": f"app:{row.app.namespace}/{row.app.name}",
+        "sync": row.sync,
+        "health": row.health,
+        "error": row.count("error"),
+        "warning": row.count("warning"),
+        "info": row.count("info"),
+        "page": page(row.app),
+    }
+
+
+def server_page(url: str) -> str:
+    """The list of applications in Argo CD's UI; empty where the address is no plain URL."""
+    return f"{url}/applications" if ADDRESS.fullmatch(url) else ""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 import click
 
-from argolint.reports.document import ReportedFinding
-from argolint.reports.formats import Style
+from argolint.model import DESTINATION
+from argolint.reports.document import Report, ReportedFinding
+from argolint.reports.formats import Style, subject_of
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _TOKENS = re.compile(r"\s+|\S+")
@@ -66,6 +68,23 @@ def cut(lines: list[str], limit: int, style: Style) -> list[str]:
     return [*lines[: limit - 1], last.rstrip(" ,;:.·") + " …" + ("\x1b[0m" if "\x1b" in last else "")]
 
 
+def elided(text: str, style: Style) -> str:
+    """The text as a screen shows it: of a word that no line holds, its two ends. Elsewhere (no `lines`) it is whole."""
+    if not style.lines:
+        return text
+    most = max(_NARROWEST, style.width) - 20
+    if visible(text) <= most:
+        return text
+    return _TOKENS.sub(lambda found: _ends(found[0], most), text)
+
+
+def _ends(word: str, most: int) -> str:
+    if visible(word) <= most or word.isspace():
+        return word
+    half = (most - 1) // (2 if word.isascii() else 4)
+    return f"{word[:half]}…{word[-half:]}"
+
+
 def rule_name(finding: ReportedFinding) -> str:
     """`rule/cause`, as `argolint explain` takes it."""
     return finding.rule + (f"/{finding.cause}" if finding.cause else "")
@@ -74,3 +93,15 @@ def rule_name(finding: ReportedFinding) -> str:
 def number(n: int, noun: str) -> str:
     """`1 application`, `12 applications`."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def unanswered(report: Report) -> Iterator[tuple[str, str]]:
+    """Each cluster that does not answer, with the applications that could not be judged to the end; and what to do."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for failure in report.failures:
+        if failure.stage == DESTINATION:
+            alike.setdefault((failure.error, failure.hint), []).append(subject_of(failure))
+    for (error, hint), names in alike.items():
+        who = number(len(names), "application")
+        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        yield f"{error[:1].upper()}{error[1:]}, so {who} could not be judged to the end: {shown}", hint

@@ -10,7 +10,10 @@ import html
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
+from argolint.model import DESTINATION
+from argolint.reports.causes import causes_of, with_causes
 from argolint.reports.document import (
     Gate,
     GateApp,
@@ -26,6 +29,9 @@ from argolint.reports.document import (
 )
 from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name, subject_of
 from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
+from argolint.reports.formats.fixes import MASKED, is_masked
+from argolint.reports.formats.hunks import hunk
+from argolint.reports.formats.layout import unanswered
 from argolint.reports.formats.links import of_line
 from argolint.reports.ownership.diagrams import MERMAID_NODES, mermaid
 from argolint.reports.ownership.findings import held
@@ -46,36 +52,51 @@ _MARK = {"error": "🔴", "warning": "🟠", "info": "🔵"}
 
 
 def render(report: Report, style: Style) -> str:
-    """The comment. Findings have at least two thirds of the room, diffs have the rest."""
-    findings = [f for f in report.findings if f.suppressed is None]
-    findings.sort(key=lambda f: list(_MARK).index(f.severity))
+    """The comment. Findings have at least two thirds of the room, diffs have the rest; where there are few, it is short."""
+    if report.forecast:
+        from argolint.reports.formats import forecast_markdown
+
+        return forecast_markdown.render(report, style)
+    report = with_causes(report)
+    groups = [group for _, group in causes_of(report)]
+    findings = [f for group in groups for f in group]
     gate = report.gate or None
     head = "\n".join(_head(report, findings, gate))
     room = LIMIT - _RESERVE - _size(head)
     diffs = [_app(app) for app in gate.apps] if gate else []
     reserved = min(room // 3, sum(map(_size, diffs)))
-    whole, short = [_finding(f) for f in findings], [_short(f) for f in findings]
+    whole, short = [_cause(group, gate) for group in groups], ["".join(map(_short, group)) for group in groups]
     spare = max(room - reserved - sum(map(_size, short)), (room - reserved) // 3)
     told = _longer(whole, short, spare)
     room -= sum(map(_size, told))
     lines, unlisted = _fit(short[len(told) :], room - reserved)
     room -= sum(map(_size, lines))
+    if groups:  # who has findings to read has them first, and little else
+        room = min(
+            room, max(_DIFFS, _EACH * max(2, len(groups)) - _size(head) - sum(map(_size, told)) - _size(_ACCEPT))
+        )
     shown, hidden = _fit(diffs, room)
+    listed = sum(len(group) for group in groups[len(told) : len(told) + len(lines)])
+    left_out = sum(len(group) for group in groups[len(groups) - unlisted :]) if unlisted else 0
     cuts = [
-        *([f"{len(lines)} findings are listed in one line each."] if lines else []),
-        *([f"{unlisted} findings are left out."] if unlisted else []),
+        *([f"{listed} findings are listed in one line each."] if listed else []),
+        *([f"{left_out} findings are left out."] if left_out else []),
         *([f"The changes of {hidden} applications are left out."] if hidden else []),
     ]
     if cuts:
-        cuts = [
-            f"\n✂️ This comment is limited to {LIMIT:,} characters. {' '.join(cuts)} The JSON report holds everything.\n"
-        ]
+        cuts = [f"\n✂️ This comment is kept short. {' '.join(cuts)} The JSON report holds everything.\n"]
     heading = ["\n### What changes\n\n"] if shown else []
     pictures = _drawn(findings, room - sum(map(_size, shown)))
     accept = [_ACCEPT] if findings else []
     return "".join((head, "\n", *told, *lines, *pictures, *heading, *shown, *cuts, *accept, "\n", _foot(report)))
 
 
+_EACH = 3_000
+"""Bytes of a comment for each cause, two at least: what is longer is not read."""
+_DIFFS = 700
+"""Bytes of diffs, whatever else there is."""
+_BLOCK = 1_900
+"""Bytes of one cause: what is not needed to act goes first."""
 _PICTURES = 5
 """Conflicts of their own that a comment draws."""
 
@@ -139,14 +160,13 @@ def _size(text: str) -> int:
 
 def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None) -> Iterable[str]:
     counts = Counter[str](f.severity for f in findings)
-    told = ", ".join(f"{counts[s]} {s}{'s' if counts[s] > 1 and s != 'info' else ''}" for s in _MARK if counts[s])
     new = "new " if gate else ""
+    told = [
+        f"{counts[s]} {new if n == 0 else ''}{s}{'s' if counts[s] > 1 and s != 'info' else ''}"
+        for n, s in enumerate(s for s in _MARK if counts[s])
+    ]
     yield MARKER
-    yield (
-        f"## argolint: {told} {new}".rstrip()
-        if findings
-        else f"## argolint: nothing {new}found ✅".replace("new found", "new")
-    )
+    yield f"## argolint: {', '.join(told)}" if findings else f"## argolint: nothing {'new' if gate else 'found'} ✅"
     yield ""
     if gate:
         yield f"**Fails** because {text(_cut(gate.fails))}." if gate.fails else "**Passes.**"
@@ -156,10 +176,12 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
         yield (
             f"{code(gate.base)} → {code(gate.head)} changes {_count(touched, 'application')}: "
             f"{_count(gate.new, 'new finding')}, {gate.fixed} fixed, {gate.unchanged} unchanged. "
-            "What stands on the base already is not listed."
+            f"Findings already on {code(gate.base)} are not shown."
         )
     else:
         yield f"{_count(report.summary.apps, 'application')} looked at."
+    for line in (gate.deletes or ()) if gate else ():
+        yield f"- 🗑️ {text(line)}"
     gone = gate.gone if gate else ()
     for finding in gone[:_NAMED]:
         where = f"{resource_name(finding.resource)} in " if finding.resource else ""
@@ -167,17 +189,19 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
     if gone[_NAMED:]:
         yield f"- and {len(gone) - _NAMED} more"
     if report.remarks:
-        yield from ("", *(f"- note: {text(remark)}" for remark in report.remarks))
+        yield from ("", *(f"- {text(remark)}" for remark in report.remarks))
     if gate and gate.unlisted:
         yield from ("", *(f"- left out: {text(line)}" for line in gate.unlisted))
     if not report.complete:
+        failures = [f for f in report.failures if f.stage != DESTINATION]
         yield from (
             "",
             "⚠️ **Incomplete**, some things could not be looked at:",
-            *map(_failure, report.failures[:_NAMED]),
+            *(_cut(f"- {text(said[:_VALUE])}") + f" → {text(hint[:_VALUE])}" for said, hint in unanswered(report)),
+            *map(_failure, failures[:_NAMED]),
         )
-        if report.failures[_NAMED:]:
-            yield f"- and {len(report.failures) - _NAMED} more"
+        if failures[_NAMED:]:
+            yield f"- and {len(failures) - _NAMED} more"
     yield ""
 
 
@@ -196,24 +220,69 @@ def _subject(app: ReportedApp, finding: ReportedFinding) -> str:
     return " · ".join(f"<code>{html.escape(name)}</code>" for name in names)
 
 
-def _finding(finding: ReportedFinding) -> str:
-    opened = " open" if finding.severity == "error" else ""
-    cause = f" ({_in_html(finding.cause)})" if finding.cause else ""
+def _cause(group: Sequence[ReportedFinding], gate: Gate | None) -> str:
+    """One cause: the changed field, the sentence, its first fix; folded under it what follows, other fixes and evidence, as far as there is room."""
+    first = group[0]
+    opened = " open" if any(f.severity == "error" for f in group) else ""
+    cause = f" ({_in_html(first.cause)})" if first.cause else ""
     lines = [
-        f"<details{opened}><summary>{_MARK[finding.severity]} <b>{_in_html(finding.rule)}</b>{cause} · "
-        f"{_subject(finding.app, finding)}</summary>",
+        f"<details{opened}><summary>{_MARK[first.severity]} <b>{_in_html(first.rule)}</b>{cause} · "
+        f"{_subject(first.app, first)}</summary>",
         "",
-        text(finding.message),
+        *_changed(first, gate),
+        text(first.message),
         "",
-        *_where(finding),
-        *_evidence(finding),
-        *(line for fix in finding.fixes for line in _fix(fix)),
-        " · ".join((_about(finding), *_in_argocd(finding.app), finding.confidence)),
-        "",
-        "</details>",
-        "",
+        *_where(first),
     ]
-    return "\n".join(lines) + "\n"
+    fixes = next((f.fixes for f in group if f.fixes), ())
+    lines += [line for fix in fixes[:1] for line in _fix(fix)]
+    about = " · ".join((_about(first), *_in_argocd(first.app), first.confidence))
+    end = [about, "", "</details>", ""]
+    more = [
+        _folded("What follows from it", [_short(f).rstrip() for f in group[1:_NAMED]] + _more(group[_NAMED:])),
+        _folded(
+            f"{len(fixes) - 1} more {'fix' if len(fixes) == 2 else 'fixes'}",
+            [line for fix in fixes[1:] for line in _fix(fix)],
+        ),
+        list(_evidence(first)),
+    ]
+    left = 0
+    for part in more:
+        if part and _size("\n".join((*lines, *part, *end))) <= _BLOCK:
+            lines += part
+        elif part:
+            left += 1
+    if left:
+        lines += ["<sub>More fixes or evidence are in the JSON report.</sub>", ""]
+    return "\n".join((*lines, *end)) + "\n"
+
+
+def _more(others: Sequence[ReportedFinding]) -> list[str]:
+    return [f"- and {len(others)} more"] if others else []
+
+
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>", ""] if lines else []
+
+
+def _changed(finding: ReportedFinding, gate: Gate | None) -> Iterable[str]:
+    """What the change does to the field of the finding, else to its object; the line in Git where it judges none."""
+    for app in gate.apps if gate else ():
+        for change in app.changes if app.app == finding.app else ():
+            if change.resource == finding.resource and change.fields:
+                near = [f for f in change.fields if _related(f.pointer, finding.pointer)]
+                yield from block("diff", list(hunk((near or change.fields)[:_FIELDS])))
+                return
+    source = finding.source
+    if source is not None and source.excerpt and source.excerpt_from and source.line:
+        yield from block("yaml", [*source.excerpt])
+
+
+_FIELDS = 5
+
+
+def _related(one: str, other: str) -> bool:
+    return one == other or (bool(one and other) and (one.startswith(f"{other}/") or other.startswith(f"{one}/")))
 
 
 def _where(finding: ReportedFinding) -> Iterable[str]:
@@ -259,21 +328,71 @@ def _short(finding: ReportedFinding) -> str:
 
 
 def _fix(fix: ReportedFix) -> Iterable[str]:
+    """What to do, what it costs, and what to paste. Advice is text and no block: a block scrolls sideways."""
     proof = f" ({told_proof(fix)})" if fix.verified else ""
-    yield f"**Fix{proof}:** {text(fix.title)} in {code(fix.where)}"
+    yield f"**Fix{proof}:** {text(fix.title)}" + (f" in {code(fix.where)}" if fix.where else "")
     yield ""
-    if fix.before:
-        yield "First:"
-        yield ""
-        yield from _block("sh", steps_before(fix))
-    language = {"json-patch": "yaml", "yaml": "yaml", "command": "sh", "text": "text"}[fix.edit.kind]
-    yield from _block(language, as_text(fix.edit).splitlines())
     if but := "; ".join(filter(None, (told_effects(fix), fix.caveat))):
         yield f"*But:* {text(but)}"
         yield ""
+    if is_masked(fix):
+        yield text(f"By hand: {MASKED}.")
+        yield ""
+        return
+    if fix.before:
+        yield "First:"
+        yield ""
+        yield from block("sh", steps_before(fix))
+    lines = as_text(fix.edit).splitlines()
+    if fix.edit.kind == "text":
+        yield from _prose(lines)
+        return
+    steps, rest = _steps(lines)
+    yield from steps
+    if rest:
+        yield from block({"json-patch": "yaml", "yaml": "yaml", "command": "sh"}[fix.edit.kind], rest)
 
 
-def _block(language: str, lines: Sequence[str]) -> Iterable[str]:
+def _steps(lines: Sequence[str]) -> tuple[list[str], Sequence[str]]:
+    """The numbered steps in the comment above an edit, as a list, and what is below; no steps where the comment has none."""
+    above = list(takewhile(lambda line: line.startswith("#"), lines))
+    if not any(_STEP.match(line[1:]) for line in above):
+        return [], lines
+    made: list[str] = []
+    for line in above[:_BLOCK_LINES]:
+        body = line[1:].strip()
+        if found := _STEP.match(line[1:]):
+            made.append(f"{found[1]}. {text(_cut(line[1 + found.end() :], _LONG))}")
+        elif body.startswith("$ "):
+            made += ["", f"   {code(_cut(body[2:], _LONG))}", ""]
+        elif body.startswith("- "):
+            made.append(f"   - {text(_cut(body[2:], _LONG))}")
+        elif body:
+            made.append(f"   {text(_cut(body, _LONG))}")
+    return [*made, ""], lines[len(above) :]
+
+
+_STEP = re.compile(r"\s*(\d{1,2})[.)]\s+(?=\S)")
+
+
+def _prose(lines: Sequence[str]) -> Iterable[str]:
+    """Advice: numbered steps as a list, other lines as paragraphs, and what is indented or holds a template as a block."""
+    steps = [line for line in lines if line.strip()]
+    if any("{{" in line or line.startswith("  ") for line in steps):
+        yield from block("text", lines)
+        return
+    for line in steps[:_BLOCK_LINES]:
+        found = _STEP.match(line)
+        yield f"{found[1]}. {text(_cut(line[found.end() :], _LONG))}" if found else text(_cut(line, _LONG))
+        if not found:
+            yield ""
+    yield ""
+
+
+_LONG = 600
+
+
+def block(language: str, lines: Sequence[str]) -> Iterable[str]:
     """A fence longer than any run of backticks inside; a cut says so."""
     shown = [_cut(line, _VALUE) for line in lines[:_BLOCK_LINES]]
     if lines[_BLOCK_LINES:]:
@@ -295,7 +414,7 @@ def _app(app: GateApp) -> str:
     if app.notes:
         lines.append("")
     if app.changes:
-        lines += _block("diff", list(_diff(app.changes)))
+        lines += block("diff", list(_diff(app.changes)))
     return "\n".join((*lines, "</details>", "", ""))
 
 
@@ -310,19 +429,11 @@ def _diff(changes: Sequence[GateChange]) -> Iterable[str]:
         own = [field for field in change.fields if len(alike[field]) < _SAME]
         if own or change.what != "changed":
             yield f"{sign}{resource_name(change.resource)}{' @@' if change.what == 'changed' else ''}"
-        for field in own:
-            yield from _field(field)
+        yield from (_cut(line, _VALUE) for line in hunk(own))
     for field, names in alike.items():
         if len(names) >= _SAME:
             yield f"@@ alike in {len(names)} objects @@"
-            yield from _field(field)
-
-
-def _field(field: GateField) -> Iterable[str]:
-    yield f"  {field.pointer}"
-    for sign, value in (("-", field.base), ("+", field.head)):
-        if value is not None:
-            yield _cut(f"{sign} {value}", _VALUE)
+            yield from (_cut(line, _VALUE) for line in hunk((field,)))
 
 
 def _foot(report: Report) -> str:

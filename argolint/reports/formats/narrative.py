@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from argolint.reports.chain import FieldState, Link, Origin, Why, Wrote
 from argolint.reports.document import ReportedFinding
-from argolint.reports.formats import Style, app_name, resource_name, shown
+from argolint.reports.formats import Style, app_name, line_of, resource_name, shown
 from argolint.reports.formats.fixes import fix_lines
+from argolint.reports.formats.frames import source_lines
 from argolint.reports.formats.layout import paint, wrapped
 
+_OBJECTS = 4  # of a step that are named
 _WIDTH = 10  # of the words in front: `desired`, `because`, `involved`
 
 
@@ -25,7 +27,9 @@ def render(why: Why, style: Style) -> str:
     for number, links in enumerate(_by_reason(why.chain), 1):
         lines += ["", *_links(links, number, style)]
     if not why.chain:
-        lines += ["", "Nothing is wrong with it."]
+        lines += ["", "Argo CD shows nothing wrong with it." if why.also else "Nothing is wrong with it."]
+    if why.steps:
+        lines += ["", paint("Order of a sync", style, bold=True), *_steps(why, style)]
     if why.also:
         lines += ["", paint("Also found", style, bold=True)]
         lines += [line for finding in why.also for line in _finding("", finding, style)]
@@ -35,6 +39,20 @@ def render(why: Why, style: Style) -> str:
 def _said(word: str, text: str, style: Style) -> Iterator[str]:
     label = f"  {word:{_WIDTH}}"
     yield from wrapped(f"{label}{text}", style, hang=" " * len(label))
+
+
+def _steps(why: Why, style: Style) -> Iterator[str]:
+    names = [f"{'' if step.phase == 'Sync' else f'{step.phase} '}wave {step.wave}" for step in why.steps]
+    width = max(map(len, names))
+    for name, step in zip(names, why.steps, strict=True):
+        objects = step.objects if style.verbose else step.objects[:_OBJECTS]
+        more = [f"{len(step.objects) - len(objects)} more"] if len(step.objects) > len(objects) else []
+        hooks = f" ({step.hooks} {'hook' if step.hooks == 1 else 'hooks'})" if step.hooks else ""
+        label = f"  {name:{width}}  "
+        text = f"{label}{', '.join([*map(resource_name, objects), *more])}{hooks}"
+        yield from wrapped(text, style, hang=" " * len(label))
+        for line in step.waits:
+            yield from wrapped(f"{' ' * len(label)}> {line}", style, hang=" " * (len(label) + 2))
 
 
 def _origin(origin: Origin, style: Style) -> Iterator[str]:
@@ -77,7 +95,11 @@ def _links(links: list[Link], number: int, style: Style) -> Iterator[str]:
 
 def _field(field: FieldState, style: Style) -> Iterator[str]:
     yield from _said("field", field.pointer, style)
-    yield from _said("  Git", field.desired if field.desired is not None else "not known", style)
+    at = field.source
+    where = f"  at {at.file}:{at.line}" if at is not None and at.file else ""
+    yield from _said("  Git", (field.desired if field.desired is not None else "not known") + where, style)
+    if at is not None:
+        yield from source_lines(at, style, " " * (_WIDTH + 2))
     by = ", ".join(_written(w) for w in field.writers)
     live = field.live if field.live is not None else "not known"
     yield from _said("  live", live + (f"  written by {by}" if by else ""), style)
@@ -93,6 +115,8 @@ def _finding(word: str, finding: ReportedFinding, style: Style) -> Iterator[str]
     rule = finding.rule + (f"/{finding.cause}" if finding.cause else "")
     unsure = "" if finding.confidence == "proven" else f" ({finding.confidence})"
     yield from _said(word, f"{rule}: {finding.message}{unsure}", style)
+    if where := line_of(finding):
+        yield from _said("", f"at {where}", style)
     if style.verbose:
         for line in finding.evidence:
             yield from _said("", f"· {line}", style)

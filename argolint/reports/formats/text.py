@@ -1,50 +1,74 @@
 """For people in a terminal: what is wrong, worst first, with the first thing to paste; the summary comes last, where one lands.
 
-A report of up to some thirty findings is shown whole, by application. A longer one is shown by cause (`concise`), unless --full or
---group-by ask for another form.
+A screen shows causes, as many as it holds, each with what follows from it (`blocks`). --full, -v and --group-by show every finding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
-import msgspec
-
-from argolint.reports.causes import WORST_FIRST, causes, causes_of
+from argolint.model import DESTINATION
+from argolint.reports.causes import causes_of, with_causes, worst_first
 from argolint.reports.document import Gate, Report, ReportedFailure, ReportedFinding, counted, page
-from argolint.reports.formats import Style, app_name, line_of, resource_name, subject_of
-from argolint.reports.formats.blocks import blocks, cause_block, named
+from argolint.reports.formats import Style, app_name, forecast_text, line_of, resource_name, subject_of
+from argolint.reports.formats.blocks import Group, cause_block, named, screen
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
 from argolint.reports.formats.fixes import fix_lines
-from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, wrapped
-
-CONCISE_ABOVE = 30
-"""Findings; what is more is shown by cause."""
+from argolint.reports.formats.frames import frame_lines
+from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, unanswered, wrapped
 
 
 def render(report: Report, style: Style) -> str:
     """The findings (one line with -q), what could not be looked at, and the summary."""
+    if report.forecast:
+        return forecast_text.render(report, style)
     return text(report, style, concise=False)
 
 
 def text(report: Report, style: Style, *, concise: bool) -> str:
-    """The report; by cause where that is wanted, or where there is much to show."""
+    """The report by cause, as many as a screen holds; every finding with --full or -v, in the order of their causes."""
     if style.quiet:
         return " · ".join([*([_gate_line(report.gate)] if report.gate else []), one_line(report, style)]) + "\n"
-    report = report if report.causes else msgspec.structs.replace(report, causes=causes(report.findings, {}))
-    shown = [f for f in report.findings if f.suppressed is None]
-    many = len(shown) > CONCISE_ABOVE and not (style.full or style.verbose or style.group_by)
-    tail = list(_tail(report, style))
-    end = list(ending(report, style))
+    report = with_causes(report)
+    style = replace(style, lines=0) if concise or style.full or style.verbose or style.group_by else style
+    head = [*_deletes(report, style), *_unanswered(report, style), *_stale(report, style)]
+    tail = _short(list(_tail(report, style)), style)
+    groups: list[Group] = []
     if style.statistics:
+        shown = worst_first(report)
         lines = [*statistics(shown, style), ""] if shown else []
-    elif concise or many:
-        room = style.lines - len(tail) - len(end) if style.lines and not (concise or style.group_by) else 0
-        lines = [*blocks(report, style, room)]
+    elif style.full or style.verbose or style.group_by:
+        lines = [line for section in _sections(report, style) for line in (*section, "")]
+        groups = causes_of(report)
     else:
-        lines = [line for section in _sections(report, shown, style) for line in (*section, "")]
-    return "\n".join((*_stale(report, style), *lines, *tail, *end)) + "\n"
+        every = causes_of(report)
+        longest = max(len(list(ending(report, style, part))) for part in (every, every[:1], every[:3]))
+        taken = len(head) + len(tail) + longest
+        lines, groups = screen(report, style, max(_LEAST, style.lines - taken) if style.lines else 0)
+    return "\n".join((*head, *lines, *tail, *ending(report, style, groups))) + "\n"
+
+
+_LEAST = 8
+"""Lines that causes have on a screen, whatever else is to be said."""
+_TAIL = 12
+
+
+def _short(lines: list[str], style: Style) -> list[str]:
+    """What a screen has room for of things that are no findings."""
+    if not style.lines or len(lines) <= _TAIL:
+        return lines
+    return [*lines[: _TAIL - 2], f"… {len(lines) - _TAIL + 2} more lines with --full", ""]
+
+
+def _unanswered(report: Report, style: Style) -> Iterator[str]:
+    """Clusters that are down: much of what follows may come of that."""
+    for said, hint in (found := list(unanswered(report))):
+        yield from wrapped(f"{paint('not looked at', style, fg='magenta')}  {said}", style, hang="  ")
+        yield from wrapped(f"→ {hint}", style, indent="  ", hang="    ")
+    if found:
+        yield ""
 
 
 def _stale(report: Report, style: Style) -> Iterator[str]:
@@ -55,14 +79,22 @@ def _stale(report: Report, style: Style) -> Iterator[str]:
         yield ""
 
 
+def _deletes(report: Report, style: Style) -> Iterator[str]:
+    """What a change deletes comes before what it breaks."""
+    for line in (report.gate.deletes or ()) if report.gate else ():
+        yield from wrapped(f"{paint('deletes', style, fg='red')}  {line}", style, hang="         ")
+    if report.gate and report.gate.deletes:
+        yield ""
+
+
 def _tail(report: Report, style: Style) -> Iterator[str]:
-    """What could not be looked at, remarks, and what the gate says next to its findings."""
+    """What could not be looked at, what the run has to say, and what the gate says next to its findings."""
     alike: dict[tuple[str, str, str | None], list[ReportedFailure]] = {}
-    for failure in report.failures:
+    for failure in (f for f in report.failures if f.stage != DESTINATION):
         alike.setdefault((failure.stage, _nameless(failure), failure.rule), []).append(failure)
     for failures in alike.values():
         yield from _failure(failures, style)
-    if report.failures:
+    if alike:
         yield ""
     for remark in report.remarks:
         yield from wrapped(remark, style)
@@ -76,7 +108,8 @@ def _nameless(failure: ReportedFailure) -> str:
     return failure.error.replace(f"/{quote(name)}", "/*").replace(f"/{name}", "/*") if name else failure.error
 
 
-def _sections(report: Report, findings: Sequence[ReportedFinding], style: Style) -> Iterator[Iterable[str]]:
+def _sections(report: Report, style: Style) -> Iterator[Iterable[str]]:
+    findings = worst_first(report)
     if style.group_by == "cause":
         for cause, group in causes_of(report):
             yield cause_block(cause, group, style, named(report))
@@ -98,17 +131,11 @@ _GROUPS: dict[str, Callable[[ReportedFinding], str]] = {
 def _by(
     findings: Sequence[ReportedFinding], key: Callable[[ReportedFinding], str]
 ) -> list[tuple[str, list[ReportedFinding]]]:
-    """Groups with the most severe findings first, then by how many, then by name."""
+    """Groups in the order in which the worst of each comes."""
     groups: dict[str, list[ReportedFinding]] = {}
     for finding in findings:
         groups.setdefault(key(finding), []).append(finding)
-    for group in groups.values():
-        group.sort(key=lambda f: WORST_FIRST.index(f.severity))
-    worst = {name: group[0].severity for name, group in groups.items()}
-    return sorted(
-        groups.items(),
-        key=lambda g: (WORST_FIRST.index(worst[g[0]]), -sum(f.severity == worst[g[0]] for f in g[1]), g[0]),
-    )
+    return list(groups.items())
 
 
 def _heading(name: str, findings: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
@@ -149,6 +176,7 @@ def _finding(f: ReportedFinding, style: Style, app: str = "") -> Iterator[str]:
     yield from wrapped(f.message + unsure, style, indent="           ")
     if where := line_of(f):
         yield from wrapped(f"at {where}", style, indent="           ", hang="             ")
+    yield from frame_lines(f, style, "           ")
     if style.verbose:
         for line in f.evidence:
             yield from wrapped("· " + line, style, indent="           ", hang="             ")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from argolint.application.app import App
@@ -19,6 +19,7 @@ from argolint.errors import UsageError
 from argolint.model import AppRef, ResourceKey
 from argolint.redaction import in_name, without_secrets
 from argolint.reports.ownership.graph import Claim, Held
+from argolint.values.short_kinds import kinds
 
 
 def contested(fleet: Fleet) -> tuple[Held, ...]:
@@ -27,29 +28,47 @@ def contested(fleet: Fleet) -> tuple[Held, ...]:
     for app in fleet.apps:
         for warning in shared_warnings(app):
             keys |= set(_meant(app, warning.kind, warning.name))
-    return tuple(_held(fleet, key) for key in sorted(keys))
+    return tuple(held_by(fleet, key) for key in sorted(keys))
 
 
-def matching(fleet: Fleet, wanted: str) -> tuple[Held, ...]:
-    """The objects that `KIND`, `KIND/NAME` or `KIND/NAMESPACE/NAME` names, with globs; the kind in any case.
+@dataclass(frozen=True)
+class Wanted:
+    """The objects that someone asks for: `KIND`, `KIND/NAME` or `KIND/NAMESPACE/NAME`, with globs."""
 
-    Empty when no Application lists one. UsageError for what names no object.
-    """
-    kind, *rest = wanted.split("/")
+    kinds: frozenset[str]
+    namespace: str = "*"
+    name: str = "*"
+
+    @property
+    def is_one(self) -> bool:
+        """True for a name without a glob, of a kind without one."""
+        return not set("*?[") & set("".join((self.name, *self.kinds)))
+
+    def takes(self, kind: str, namespace: str, name: str) -> bool:
+        return (
+            any(fnmatchcase(kind.lower(), own) for own in self.kinds)
+            and fnmatchcase(name, self.name)
+            and fnmatchcase(namespace, self.namespace)
+        )
+
+
+def parse_wanted(text: str) -> Wanted:
+    """The kind in any case, by its short name or plural as well. UsageError for what names no object."""
+    kind, *rest = text.split("/")
     if not kind or len(rest) > 2:
-        raise UsageError(f"{wanted!r} names no object", "KIND, KIND/NAME or KIND/NAMESPACE/NAME; * stands for any text")
-    name = rest[-1] if rest else "*"
-    namespace = rest[0] if len(rest) == 2 else "*"
+        raise UsageError(f"{text!r} names no object", "KIND, KIND/NAME or KIND/NAMESPACE/NAME; * stands for any text")
+    return Wanted(kinds(kind), rest[0] if len(rest) == 2 else "*", rest[-1] if rest else "*")
+
+
+def matching(fleet: Fleet, wanted: Wanted) -> tuple[Held, ...]:
+    """The objects that are asked for; empty when no Application lists one."""
     found = {
         ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)
         for app in fleet.apps
         for row in app.rows
-        if not row.hook
-        and fnmatchcase(row.kind.lower(), kind.lower())
-        and fnmatchcase(row.name, name)
-        and fnmatchcase(row.namespace, namespace)
+        if not row.hook and wanted.takes(row.kind, row.namespace, row.name)
     }
-    return tuple(_held(fleet, key) for key in sorted(found))
+    return tuple(held_by(fleet, key) for key in sorted(found))
 
 
 def joined(parts: Iterable[tuple[Fleet, Iterable[Held]]], common: Mapping[tuple[str, str], str]) -> tuple[Held, ...]:
@@ -58,17 +77,23 @@ def joined(parts: Iterable[tuple[Fleet, Iterable[Held]]], common: Mapping[tuple[
     `common` is the name of a cluster that several of them deploy to, by the Argo CD's name and the cluster's address there.
     """
     found: dict[ResourceKey, list[Claim]] = defaultdict(list)
+    via: dict[ResourceKey, tuple[ResourceKey, ...]] = {}
     for fleet, held in parts:
         for one in held:
             cluster = common.get((fleet.name, one.key.cluster)) or f"{one.key.cluster} of {fleet.name}"
             claims = (replace(claim, app=f"{fleet.name}/{claim.app}") for claim in one.claims)
             found[one.key._replace(cluster=cluster)] += claims
-    return tuple(Held(key, tuple(sorted(claims))) for key, claims in sorted(found.items()))
+            via[one.key._replace(cluster=cluster)] = one.via
+    return tuple(Held(key, tuple(sorted(claims)), via[key]) for key, claims in sorted(found.items()))
 
 
 def printed(held: Iterable[Held]) -> tuple[Held, ...]:
     """The objects as they may be printed: an address of a cluster may hold a login."""
-    return tuple(replace(one, key=ResourceKey(*map(in_name, one.key))) for one in held)
+    return tuple(replace(one, key=_printed(one.key), via=tuple(map(_printed, one.via))) for one in held)
+
+
+def _printed(key: ResourceKey) -> ResourceKey:
+    return ResourceKey(*map(in_name, key))
 
 
 def _crossed(fleet: Fleet) -> Iterator[ResourceKey]:
@@ -79,7 +104,8 @@ def _crossed(fleet: Fleet) -> Iterator[ResourceKey]:
                 yield from (ResourceKey(claimant.cluster, *key) for key in crossing.objects)
 
 
-def _held(fleet: Fleet, key: ResourceKey) -> Held:
+def held_by(fleet: Fleet, key: ResourceKey) -> Held:
+    """An object with everyone who claims it."""
     apps = [fleet.by_ref[ref] for ref in fleet.contested.get(key) or fleet.owners(key)]
     warned = {app.ref: named for app in apps if (named := _warned(app, key))}
     owner, phantom = _owner(fleet, key, apps, warned)

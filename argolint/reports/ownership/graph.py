@@ -29,10 +29,14 @@ class Claim:
 
 @dataclass(frozen=True, order=True)
 class Held:
-    """One object and all its claims, sorted; `owner_known` says that one of them is the owner or the phantom."""
+    """One object and all its claims, sorted; `owner_known` says that one of them is the owner or the phantom.
+
+    `via`: who made it, nearest first, up to the object that the Applications list; empty for one that they list themselves.
+    """
 
     key: ResourceKey
     claims: tuple[Claim, ...]
+    via: tuple[ResourceKey, ...] = ()
 
     @property
     def owner_known(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from xml.sax.saxutils import escape
 
 from argolint.reports.ownership.graph import Drawn
@@ -13,6 +13,7 @@ _HEIGHT = 24
 _LETTER = 7.2
 _LETTERS = 60
 _GAP = 120
+_MARGIN = 10
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1b1f24}.box{fill:#f3f5f7;stroke:#57606a}.edge{fill:none;stroke:#57606a;stroke-width:1.5}"
     ".owner{stroke:#116329}.claimant{stroke:#7a5000;stroke-dasharray:6 4}.phantom{stroke:#b42318;stroke-dasharray:2 4}"
@@ -28,10 +29,27 @@ def svg(pictures: Sequence[Drawn], *, alone: bool = True) -> str:
         body, wide, high = _picture(picture)
         bodies.append(f'<g transform="translate(0 {top:g})">{body}</g>')
         top, width = top + high + 20, max(width, wide)
-    head = f'xmlns="http://www.w3.org/2000/svg" role="img" width="{width:g}" height="{top:g}" viewBox="0 0 {width:g} {top:g}"'
+    legend, wide = _legend({role for picture in pictures for _, _, role in picture.edges})
+    bodies.append(f'<g transform="translate(0 {top:g})">{legend}</g>')
+    width, top = max(width, wide) + 2 * _MARGIN, top + _ROW / 2 + 2 * _MARGIN
+    box = f"{-_MARGIN:g} {-_MARGIN:g} {width:g} {top:g}"
+    head = f'xmlns="http://www.w3.org/2000/svg" role="img" width="{width:g}" height="{top:g}" viewBox="{box}"'
     about = "; ".join(_description(picture) for picture in pictures)
     style = f"<style>{_STYLE}</style>" if alone else ""
     return f"<svg {head}><title>{escape(plain(about))}</title>{style}{''.join(bodies)}</svg>\n"
+
+
+_MEANS = {"owner": "owns it", "claimant": "claims it too", "phantom": "named by tracking data, and no Application"}
+
+
+def _legend(roles: Collection[str]) -> tuple[str, float]:
+    """What the lines mean, of those that are there, and its width."""
+    made, x = [], 0.0
+    for role, text in _MEANS.items():
+        if role in roles:
+            made.append(f'<path class="edge {role}" d="M{x:g} 8H{x + 30:g}"/><text x="{x + 38:g}" y="12">{text}</text>')
+            x += 38 + len(text) * _LETTER + 16
+    return "".join(made), x
 
 
 def _description(picture: Drawn) -> str:

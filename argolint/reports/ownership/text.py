@@ -8,11 +8,21 @@ from collections.abc import Mapping, Sequence
 from argolint.reports.ownership.graph import Claim, Held, name_of
 from argolint.values import plain
 
-_ABOUT = {
-    True: "deleting this Application deletes the object, unless it says Delete=false",
-    False: "deleting this Application leaves the object",
-    None: "",
-}
+_DELETES = "deleting this Application deletes the object, unless it says Delete=false"
+_OWNER_LEAVES = "`argocd app delete` deletes the object; deleting the Application in another way leaves it"
+_LEAVES = "deleting this Application leaves the object"
+
+
+def _about(claim: Claim) -> str:
+    """What a deletion of the Application does to the object: without its finalizer it depends on who deletes, since `argocd app delete`
+    sets that."""
+    if claim.role == "phantom":
+        return "named by tracking data, and no Application here"
+    if claim.deletes is None:
+        return ""
+    if claim.deletes:
+        return _DELETES
+    return _OWNER_LEAVES if claim.role == "owner" else _LEAVES
 
 
 def text(held: Sequence[Held]) -> str:
@@ -20,10 +30,10 @@ def text(held: Sequence[Held]) -> str:
     lines: list[str] = []
     for one in held:
         lines.append(plain(f"{name_of(one.key)}  ({one.key.cluster})"))
+        if one.via:
+            lines.append(plain(f"  made by   {' of '.join(map(name_of, one.via))}, which belongs to:"))
         for claim in _ordered(one):
-            about = (
-                _ABOUT[claim.deletes] if claim.role != "phantom" else "named by tracking data, and no Application here"
-            )
+            about = _about(claim)
             project = f" (project {claim.project})" if claim.project else ""
             lines.append(plain(f"  {claim.role:8}  {claim.app}{project}{': ' if about else ''}{about}"))
         if not one.owner_known:
@@ -40,6 +50,7 @@ def as_json(held: Sequence[Held], servers: Mapping[str, str]) -> str:
         "objects": [
             {
                 **one.key._asdict(),
+                **({"made_by": [key._asdict() for key in one.via]} if one.via else {}),
                 "owner": next((c.app for c in one.claims if c.role == "owner"), None),
                 "claims": [
                     {"app": c.app, "project": c.project, "role": c.role, "deletes": c.deletes} for c in _ordered(one)

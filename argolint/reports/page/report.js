@@ -65,6 +65,7 @@
       [...groups.values()].every((group) => group.some((t) => meets(row, t))));
   };
   const ORDER = {
+    worst: (a, b) => a.index - b.index,  // causes first, each before what follows from it
     severity: (a, b) => RANK[a.severity] - RANK[b.severity] || a.index - b.index,
     app: (a, b) => a.namespace.localeCompare(b.namespace) || a.app.localeCompare(b.app) || a.index - b.index,
     rule: (a, b) => a.rule.localeCompare(b.rule) || a.index - b.index,
@@ -77,17 +78,19 @@
     const values = new URLSearchParams(query), sort = values.get('sort');
     let fingerprint = path.startsWith('/f/') ? path.slice(3) : '';
     try { fingerprint = decodeURIComponent(fingerprint); } catch { /* a link that was cut */ }
-    return { fingerprint, q: values.get('q') || '', sort: ORDER[sort] ? sort : 'severity' };
+    return { fingerprint, q: values.get('q') || '', sort: ORDER[sort] ? sort : 'worst' };
   };
   const address = (fingerprint, q = $('query').value, sort = $('sort').value) => {
     const values = new URLSearchParams();
     if (q) values.set('q', q);
-    if (sort !== 'severity') values.set('sort', sort);
+    if (sort !== 'worst') values.set('sort', sort);
     return '#' + (fingerprint ? '/f/' + encodeURIComponent(fingerprint) : '') + (values.size ? '?' + values : '');
   };
   const subject = (row) => row.kind ? row.kind + ' ' + (row.ns ? row.ns + '/' : '') + row.name : '';
   const level = (severity) => make('span', SHAPE[severity] + ' ' + severity, { class: 'level ' + severity });
 
+  const known = new Set();
+  const below = (row) => $('sort').value === 'worst' && row.causedBy && known.has(row.causedBy);
   const draw = () => {
     const list = $('list'), inner = $('rows'), whole = everything || shown.length <= WINDOWED;
     const from = whole ? 0 : Math.max(0, Math.floor(list.scrollTop / ROW) - 10);
@@ -99,6 +102,7 @@
       if (!whole) item.style.top = (from + i) * ROW + 'px';
       const link = make('a', '', { href: address(row.id), 'data-at': from + i });
       if (row.id === current) link.setAttribute('aria-current', 'true');
+      if (below(row)) link.className = 'below';
       const first = make('div');
       first.append(level(row.severity), ' ', make('b', row.rule + (row.cause ? '/' + row.cause : '')), ' ',
         make('span', row.label + ' ' + subject(row) + (row.suppressed ? ' (suppressed)' : '') + (row.new ? ' (new)' : ''), { class: 'app' }));
@@ -126,10 +130,21 @@
   };
   const filter = () => {
     shown = select($('query').value).sort(ORDER[$('sort').value]);
+    known.clear();
+    for (const row of shown) known.add(row.fingerprint);
+    asked();
     $('list').scrollTop = 0;
     $('count').textContent = shown.length.toLocaleString('en') + ' of ' + rows.length.toLocaleString('en') + ' findings';
     draw();
     facets();
+  };
+  // Who follows a link, or searches, wants what it names first: the causes fold, below it.
+  const asked = () => {
+    const some = Boolean($('query').value || current);
+    document.querySelector('main').classList.toggle('asked', some);
+    const causes = document.querySelector('#roots > details');
+    if (causes && some !== asked.before) causes.open = !some;
+    asked.before = some;
   };
   const search = (q) => { $('query').value = q; history.replaceState(null, '', address(current)); filter(); };
 
@@ -150,10 +165,20 @@
   const link = (text, to) => /^https?:\/\//i.test(to) ? make('a', text, { href: to, rel: 'noreferrer noopener' }) : make('span', text);
   const items = (texts) => { const list = make('ul'); list.append(...texts.map((t) => t instanceof Node ? t : make('li', t))); return list; };
   const toFinding = (row) => { const item = make('li'); item.append(make('a', row.rule + ' ' + row.label + ' ' + subject(row), { href: address(row.id) })); return item; };
+  // Its row in the list, and the detail where one looks: not below the fold, at no size.
+  const show = (row) => {
+    const at = shown.indexOf(row), list = $('list');
+    if (at >= 0 && (at * ROW < list.scrollTop || (at + 1) * ROW > list.scrollTop + list.clientHeight)) list.scrollTop = Math.max(0, at * ROW - list.clientHeight / 3);
+  };
+  const reveal = (pane) => {
+    const top = pane.getBoundingClientRect().top;
+    if (top < 0 || top > innerHeight / 2) pane.scrollIntoView({ block: 'start' });
+  };
   const open = async (fingerprint, focus) => {
     const pane = $('detail'), row = rows.find((r) => r.id === fingerprint) || rows.find((r) => r.fingerprint === fingerprint);
     current = row ? row.id : fingerprint;
     $('panes').classList.toggle('open', Boolean(fingerprint));
+    asked();
     if (!fingerprint) { pane.replaceChildren(); draw(); return; }
     const close = make('button', 'Close', { type: 'button', id: 'close' });
     close.onclick = () => { location.hash = address(''); };
@@ -165,6 +190,7 @@
     facts.append(level(row.severity), ' ' + row.confidence + ' \u00b7 ', make('b', row.label), ' \u00b7 project ' + row.project + ' \u00b7 ' + row.argocd);
     pane.replaceChildren(close, head, facts);
     if (row.kind) pane.append(make('p', subject(row) + (more.pointer ? ' ' + more.pointer : '')));
+    if (more.excerpt.length) pane.append(make('pre', more.excerpt.join('\n')));
     if (row.since) pane.append(make('p', 'there since ' + row.since + (more.flaps ? ', came back ' + more.flaps + ' times' : ''), { class: 'dim' }));
     if (row.suppressed) pane.append(make('p', 'suppressed by ' + more.suppressed, { class: 'dim' }));
     pane.append(make('p', row.message));
@@ -174,9 +200,12 @@
       if (fix.verified) title.append(' ', make('span', '\u2713 verified', { class: 'good' }));
       pane.append(title);
       if (fix.where) pane.append(make('p', fix.where, { class: 'dim' }));
-      if (fix.text) pane.append(make('pre', fix.text), copy(fix.text));
+      if (fix.effects) pane.append(make('p', 'Effects: ' + fix.effects));
       if (fix.caveat) pane.append(make('p', 'Caveat: ' + fix.caveat));
-      if (fix.unverified) pane.append(make('p', 'Not verified: ' + fix.unverified, { class: 'dim' }));
+      if (fix.unverified) pane.append(make('p', 'Not tried: ' + fix.unverified, { class: 'dim' }));
+      const first = fix.before.join('\n');
+      if (first) pane.append(make('p', 'First:'), make('pre', first), copy(first));
+      if (fix.text) pane.append(make('pre', fix.text), copy(fix.text));
     }
     if (more.related.length) pane.append(make('h3', 'Related'), items(more.related));
     const behind = row.causedBy ? rows.filter((r) => r.fingerprint === row.causedBy) : [];
@@ -185,11 +214,12 @@
     if (root) pane.append(make('h3', 'Caused by'), items([toFinding(root)]));
     if (follow.length) pane.append(make('h3', 'Causes ' + follow.length + ' more'), items(follow.slice(0, 50).map(toFinding)));
     const links = make('p');
-    links.append(link('About this rule', more.docs), ' \u00b7 ', link('Application in Argo CD', more.argocd));
+    links.append(link('About this rule', more.docs), ' \u00b7 ', link(row.kind ? 'In Argo CD' : 'Application in Argo CD', more.argocd));
     if (more.source) links.append(' \u00b7 ' + more.source);
     pane.append(links);
+    show(row);
     draw();
-    if (focus) { head.focus({ preventScroll: true }); pane.scrollIntoView({ block: 'nearest' }); }
+    if (focus) { head.focus({ preventScroll: true }); reveal(pane); }
   };
   const go = (focus) => {
     const at = place();
@@ -249,7 +279,7 @@
       if (does) { event.preventDefault(); does(); }
     });
     filter();
-    go(false);
+    go(true);
     document.documentElement.dataset.ready = 'yes';
   };
   start().catch((error) => { document.documentElement.classList.remove('js'); $('trouble').textContent = 'The search needs a newer browser: ' + error; });

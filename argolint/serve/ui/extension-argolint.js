@@ -60,10 +60,13 @@
     if (!(minutes >= 0)) return '';
     return 'checked ' + (minutes < 1 ? 'just now' : (minutes < 120 ? count(minutes, 'minute') : minutes < 2880 ? count(Math.round(minutes / 60), 'hour') : count(Math.round(minutes / 1440), 'day')) + ' ago');
   };
-  const total = (data) => ['error', 'warning', 'info'].reduce((sum, severity) => sum + (Number((data.counts || {})[severity]) || 0), 0);
-  const worst = (data) => ['error', 'warning', 'info'].find((severity) => Number((data.counts || {})[severity]) > 0);
-  const byLevel = (data) => ['error', 'warning', 'info'].filter((severity) => (data.counts || {})[severity])
-    .map((severity) => severity === 'info' ? data.counts.info + ' info' : count(data.counts[severity], severity)).join(', ');
+  // One fault is counted once: what follows from it is listed under it.
+  const counts = (data) => data.faults || data.counts || {};
+  const total = (data) => ['error', 'warning', 'info'].reduce((sum, severity) => sum + (Number(counts(data)[severity]) || 0), 0);
+  const worst = (data) => ['error', 'warning', 'info'].find((severity) => Number(counts(data)[severity]) > 0);
+  const byLevel = (data) => ['error', 'warning', 'info'].filter((severity) => counts(data)[severity])
+    .map((severity) => severity === 'info' ? counts(data).info + ' info' : count(counts(data)[severity], severity)).join(', ');
+  const follows = (data, finding) => Boolean(finding.caused_by) && list(data.findings).some((other) => other.fingerprint === finding.caused_by);
   const level = (severity) => h('span', { 'aria-hidden': true, style: { color: COLOR[severity] || 'inherit', marginRight: '5px' } }, SHAPE[severity] || '');
   const subject = (found) => found ? text(found.kind) + ' ' + (found.namespace ? text(found.namespace) + '/' : '') + text(found.name) : '';
   const stranger = (app) => app.name ? text(app.namespace) + '/' + text(app.name) : 'an application of ' + (app.project ? 'project ' + text(app.project) : 'another project');
@@ -82,13 +85,13 @@
       content ? h('pre', { style: { overflowX: 'auto', margin: '5px 0' }, tabIndex: 0 }, content) : null,
       content ? h(Copy, { content }) : null,
       fix.caveat ? h('div', null, 'Caveat: ' + text(fix.caveat)) : null,
-      fix.unverified ? h('div', { style: dim }, 'Not verified: ' + text(fix.unverified)) : null);
+      fix.unverified && /^(json-patch|yaml)$/.test((fix.edit || {}).kind) ? h('div', { style: dim }, 'Not tried: ' + text(fix.unverified)) : null);
   };
   const items = (title, all) => all.length ? h('div', null, h('div', { style: { marginTop: '10px' } }, h('b', null, title)),
     h('ul', { style: { listStyle: 'disc', paddingLeft: '20px', margin: '5px 0' } }, all.map((item, n) => h('li', { key: n }, item)))) : null;
-  const Finding = ({ finding }) => {
+  const Finding = ({ finding, below }) => {
     const related = list(finding.related).map((r) => text(r.role) + ': ' + (r.app ? stranger(r.app) : '') + (r.resource ? ' ' + subject(r.resource) : '') + (r.pointer ? ' ' + text(r.pointer) : ''));
-    return h('details', { style: { padding: '10px 0', borderTop: '1px solid rgba(128, 128, 128, 0.35)', overflowWrap: 'anywhere' } },
+    return h('details', { style: { padding: '10px 0', marginLeft: below ? '24px' : 0, borderTop: '1px solid rgba(128, 128, 128, 0.35)', overflowWrap: 'anywhere' } },
       h('summary', { style: { cursor: 'pointer' } }, level(finding.severity), h('b', null, text(finding.severity) + ' ' + text(finding.rule) + (finding.cause ? '/' + text(finding.cause) : '')),
         ' ', h('span', { style: dim }, subject(finding.resource)), h('div', null, text(finding.message))),
       finding.pointer ? h('div', { style: dim }, text(finding.pointer)) : null,
@@ -110,7 +113,7 @@
       h('p', { style: dim, title: text(data.checked_at) }, age(data.checked_at) + (data.suppressed ? ', ' + data.suppressed + ' suppressed' : '')),
       data.complete ? null : h('p', { role: 'status' }, 'The last check is incomplete: findings may be missing.'),
       items('Not looked at', list(data.failures).map((f) => text(f.stage) + ': ' + text(f.error))),
-      list(data.findings).map((finding, n) => h(Finding, { key: text(finding.fingerprint) + n, finding })),
+      list(data.findings).map((finding, n) => h(Finding, { key: text(finding.fingerprint) + n, finding, below: follows(data, finding) })),
       data.left_out ? h('p', null, count(data.left_out, 'more finding') + ' not shown here, the least severe') : null);
   };
   const Item = ({ app, open }) => {

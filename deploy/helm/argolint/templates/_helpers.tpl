@@ -1,16 +1,34 @@
 {{- define "argolint.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 52 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 52 | trimSuffix "-" }}{{ end }}
+{{- $short := .Values.nameOverride | default .Chart.Name }}
+{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
+{{- else if contains $short .Release.Name }}{{ .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-%s" .Release.Name $short | trunc 52 | trimSuffix "-" }}{{ end }}
 {{- end }}
 
 {{- define "argolint.selector" -}}
-app.kubernetes.io/name: argolint
+app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{- define "argolint.labels" -}}
+{{- define "argolint.own" -}}
 {{ include "argolint.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- /* Labels of an object: the context, and more labels. Ours win, since selectors look for them. */ -}}
+{{- define "argolint.labels" -}}
+{{- $given := list . dict }}{{ if kindIs "slice" . }}{{ $given = . }}{{ end }}
+{{- $own := include "argolint.own" (first $given) | fromYaml }}
+{{- mergeOverwrite dict (first $given).Values.commonLabels (last $given) $own | toYaml }}
+{{- end }}
+
+{{- /* Annotations of an object: the context, and more annotations; nothing when there are none. */ -}}
+{{- define "argolint.annotations" -}}
+{{- $given := list . dict }}{{ if kindIs "slice" . }}{{ $given = . }}{{ end }}
+{{- with mergeOverwrite dict (first $given).Values.commonAnnotations (last $given) }}
+annotations: {{ toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{- define "argolint.image" -}}
@@ -19,19 +37,20 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- define "argolint.serviceAccount" -}}
-{{ .Values.serviceAccount.name | default (include "argolint.name" .) }}
+{{- if .Values.serviceAccount.create }}{{ .Values.serviceAccount.name | default (include "argolint.name" .) }}
+{{- else }}{{ .Values.serviceAccount.name | default "default" }}{{ end }}
 {{- end }}
 
 {{- define "argolint.pod" -}}
 serviceAccountName: {{ include "argolint.serviceAccount" . }}
 automountServiceAccountToken: false
 enableServiceLinks: false
-securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  fsGroup: 65532
-  seccompProfile: {type: RuntimeDefault}
+{{- with .Values.podSecurityContext }}
+securityContext: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{ toYaml . | nindent 2 }}
 {{- end }}
@@ -43,6 +62,9 @@ tolerations: {{ toYaml . | nindent 2 }}
 {{- end }}
 {{- with .Values.affinity }}
 affinity: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.topologySpreadConstraints }}
+topologySpreadConstraints: {{ toYaml . | nindent 2 }}
 {{- end }}
 volumes:
 - name: tmp
@@ -68,10 +90,9 @@ volumes:
 name: argolint
 image: {{ include "argolint.image" . }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
-securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities: {drop: [ALL]}
+{{- with .Values.securityContext }}
+securityContext: {{ toYaml . | nindent 2 }}
+{{- end }}
 resources: {{ toYaml .Values.resources | nindent 2 }}
 env:
 - name: ARGOCD_SERVER

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argolint import AppRef, ResourceId
 from argolint.comparison import TRACKING_ID
+from argolint.model import AppRef, ResourceId
 from argolint.values import sh
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 

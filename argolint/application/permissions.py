@@ -1,0 +1,116 @@
+"""Whether Argo CD accepts an Application's spec: by projects, clusters and repositories that are read already.
+
+The words are Argo CD's own (util/argo/argo.go, ValidatePermissions and ValidateRepo; pkg/apis/application/v1alpha1, IsSourcePermitted
+and IsDestinationPermitted), so that the rules which read its conditions understand them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint.application.app import sources_of
+from argolint.application.fleet import IN_CLUSTER, Fleet
+from argolint.model import Object
+from argolint.values import dig, glob, items, mapping, maps, same_repository, text_at
+
+
+def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Messages of the InvalidSpecErrors that Argo CD will set. `coming` are names of projects that the change adds itself.
+
+    What the account may not see (no project, no cluster) is not judged.
+    """
+    name = text_at(spec, "project") or "default"
+    project = fleet.projects.get(name)
+    if fleet.projects and project is None and name not in coming:
+        yield f"Application referencing project {name} which does not exist"
+    destination = mapping(spec, "destination")
+    wrong = _destination(destination, fleet)
+    if wrong:
+        yield wrong
+    if project is None or is_widened(name, project, fleet):
+        return
+    yield from not_permitted(name, project, spec, fleet)
+
+
+def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Iterator[str]:
+    """What a project's own words forbid of a spec: its sources, and a destination that there is."""
+    for url in _forbidden(project, spec):
+        yield f"application repo {url} is not permitted in project '{name}'"
+    destination = mapping(spec, "destination")
+    if not _destination(destination, fleet) and not _permits_destination(project, spec, fleet):
+        where = text_at(destination, "server") or text_at(destination, "name")
+        yield (
+            f"application destination server '{where}' and namespace '{text_at(destination, 'namespace')}' "
+            f"do not match any of the allowed destinations in project '{name}'"
+        )
+
+
+def is_widened(name: str, project: Object, fleet: Fleet) -> bool:
+    """True when an application runs that the project's own words forbid: global projects (argocd-cm) add to them unseen."""
+    return any(
+        app.ref.project == name
+        and not any(c.get("type") == "InvalidSpecError" for c in maps(app.status, "conditions"))
+        and (any(_forbidden(project, app.spec)) or not _permits_destination(project, app.spec, fleet))
+        for app in fleet.apps
+    )
+
+
+def _forbidden(project: Object, spec: Object) -> Iterator[str]:
+    urls = dict.fromkeys(text_at(source, "repoURL") for source in sources_of(spec))
+    return (url for url in urls if url and not _permits_source(project, url))
+
+
+def _destination(destination: Object, fleet: Fleet) -> str:
+    server, name = text_at(destination, "server").rstrip("/"), text_at(destination, "name")
+    if server and name:
+        return f"application destination can't have both name and server defined: {name} {server}"
+    if not server and not name:
+        return "Destination server missing from app spec"
+    if not fleet.clusters:
+        return ""
+    if name:
+        names = {text_at(cluster, "name") for cluster in fleet.clusters.values()}
+        return "" if name in names or name == "in-cluster" else f"there are no clusters with this name: {name}"
+    if server in fleet.clusters or server == IN_CLUSTER:
+        return ""
+    return f'cluster "{server}" has not been configured'
+
+
+def _permits_source(project: Object, url: str) -> bool:
+    if dig(project, "spec", "sourceRepos") is None:
+        return True  # what the project permits is not shown
+    patterns = [p for p in items(project, "spec", "sourceRepos") if isinstance(p, str)]
+    refused = any(_is_repo(p[1:], url) for p in patterns if p.startswith("!"))
+    return not refused and any(_is_repo(p, url) for p in patterns if not p.startswith("!"))
+
+
+def _is_repo(pattern: str, url: str) -> bool:
+    return pattern == "*" or same_repository(pattern, url) or glob.matches(_bare(pattern), _bare(url))
+
+
+def _bare(url: str) -> str:
+    return re.sub(r"\.git$", "", url.strip().lower().rstrip("/"))
+
+
+def _permits_destination(project: Object, spec: Object, fleet: Fleet) -> bool:
+    if dig(project, "spec", "destinations") is None:
+        return True
+    destination, cluster = mapping(spec, "destination"), fleet.cluster_of(spec)
+    name = text_at(destination, "name") or text_at(fleet.clusters.get(cluster), "name")
+    if name == "in-cluster" and cluster not in fleet.clusters:
+        cluster = IN_CLUSTER
+    namespace = text_at(destination, "namespace")
+    permitted = False
+    for entry in maps(project, "spec", "destinations"):
+        server, named, inside = (text_at(entry, key) for key in ("server", "name", "namespace"))
+        by_cluster = (bool(server) and glob.matches(server.lstrip("!"), cluster)) or (
+            bool(named) and bool(name) and glob.matches(named.lstrip("!"), name)
+        )
+        fits = by_cluster and glob.matches(inside.lstrip("!"), namespace)
+        if any(text.startswith("!") for text in (server, named, inside)):
+            if fits:
+                return False
+        else:
+            permitted = permitted or fits
+    return permitted

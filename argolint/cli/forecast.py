@@ -1,0 +1,198 @@
+"""`argolint forecast`: what has not happened yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
+
+import click
+import msgspec
+
+from argolint.cli import session as common
+from argolint.cli.connecting import read_lists
+from argolint.cli.demo import RECORDING
+from argolint.cli.given import Given
+from argolint.cli.options import (
+    Sectioned,
+    fail_options,
+    options,
+    output_options,
+    rule_options,
+    selection_options,
+    source_options,
+    workers_option,
+)
+from argolint.cli.prepare import Run, prepare
+from argolint.cli.progress import Clock, progress
+from argolint.engine.servers import Read
+from argolint.errors import UsageError
+from argolint.forecast import move, report
+from argolint.forecast.move import Where
+from argolint.model import Failure, Finding
+from argolint.model.stats import Stats
+from argolint.reports.document import Forecast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_demo = click.option("--demo", is_flag=True, help="Look at the embedded recording; no server, no account.")
+common_options = options(
+    source_options, _demo, selection_options, workers_option, rule_options, fail_options, output_options
+)
+
+
+@click.group()
+def command() -> None:
+    """Say what would happen, before it does.
+
+    \b
+    argolint forecast upgrade --argocd 3.6          what breaks, what only looks different, what to do first
+    argolint forecast delete APP                    what a deletion takes along, what stays, what hangs
+    argolint forecast prune APP                     what the next sync with prune deletes
+    argolint forecast move APP --rename NAME        the plan in order, with a check after each step
+
+    Exit codes: 0 nothing at or above --fail-on, 1 something breaks or is deleted, 2 cannot start, 3 something cannot be known.
+    """
+
+
+@command.command("upgrade", cls=Sectioned)
+@click.option("--argocd", metavar="V", help="The Argo CD that comes, such as 3.6 or 3.6.1.")
+@click.option("--external-secrets", metavar="V", help="The External Secrets Operator that comes.")
+@click.option("--kubernetes", metavar="V", help="The Kubernetes that comes, on every cluster or those of --cluster.")
+@click.option("--helm", metavar="V", help="The Helm that renders the charts; Argo CD brings its own.")
+@common_options
+def upgrade_command(
+    argocd: str | None, external_secrets: str | None, kubernetes: str | None, helm: str | None, demo: bool, **given: Any
+) -> int:
+    """What an upgrade breaks, what only looks different afterwards, and what to do first."""
+    wanted = {
+        name: version
+        for name, version in (
+            ("argocd", argocd),
+            ("external-secrets", external_secrets),
+            ("kubernetes", kubernetes),
+            ("helm", helm),
+        )
+        if version
+    }
+    if not wanted:
+        raise UsageError(
+            "no upgrade is named",
+            "pass --argocd, --kubernetes, --helm or --external-secrets with a version; several at once are fine",
+        )
+    return _told(Given(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, given.get("cluster")))
+
+
+Told = tuple[Forecast, Sequence[Finding], Sequence[Failure], Sequence[Any], int]
+"""A forecast, its findings, what could not be read, the applications that were looked at, and how many objects they have."""
+
+
+def _told(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, Run], Told]) -> int:
+    """Read the one Argo CD that the options mean, make the forecast, write it."""
+    if demo:
+        if given.snapshots:
+            raise UsageError("--demo and --snapshot both say what to read", "pass one of them")
+        given = replace(given, snapshots=(str(RECORDING),))
+    run = prepare(given, names)
+    clock = Clock()
+    shown = progress(given)
+    shown.say("listing the applications")
+    with shown:
+        read, failures, remarks = read_lists(replace(given, workers=1))
+        if len(read) != 1:
+            raise UsageError("a forecast looks at one Argo CD, and several were read", "name it: --only NAME")
+        one = read[0]
+        shown.say("looking ahead")
+        forecast, findings, more, apps, resources = made(one, run)
+    t = one.transport
+    stats = Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET)
+    made_report = report.report(
+        forecast,
+        findings,
+        tuple(dict.fromkeys((*failures, *more))),
+        one.fleet,
+        apps=apps,
+        resources=resources,
+        started_at=t.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        stats=stats,
+        remarks=(*remarks, *one.fleet.remarks),
+    )
+    return common.publish(made_report, run)
+
+
+def _upgrade(read: Read, run: Run, wanted: dict[str, str], cluster: str | None) -> Told:
+    from argolint.forecast.wanted import upgrades
+
+    forecast, found = upgrades(read.transport, read.fleet, read.failures, wanted, run.plan, cluster or "")
+    return forecast, found.findings, (*read.failures, *found.failures), found.apps, found.resources
+
+
+_APPS = click.argument("named", nargs=-1, required=True, metavar="APP|APPSET|FILE...")
+
+
+@command.command("delete", cls=Sectioned)
+@_APPS
+@click.option(
+    "--cascade",
+    type=click.Choice(["auto", "foreground", "background", "none"]),
+    default="auto",
+    show_default=True,
+    help="auto: as the finalizers say, so as `kubectl delete` does.",
+)
+@common_options
+def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: Any) -> int:
+    """What the deletion of Applications or ApplicationSets takes along, in which order, what stays, and what hangs.
+
+    A FILE holds manifests: what would happen if they left Git or were deleted.
+    """
+    return _told(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "delete", cascade))
+
+
+@command.command("prune", cls=Sectioned)
+@click.argument("named", nargs=-1, metavar="[APP|FILE]...")
+@common_options
+def prune_command(named: tuple[str, ...], demo: bool, **given: Any) -> int:
+    """What the next sync with prune deletes: of all applications, of those named, or of the manifests in a FILE, had they left Git."""
+    return _told(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "prune", "auto"))
+
+
+def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Told:
+    from argolint.forecast import removal
+
+    meant = removal.meant(read.fleet, named, run.selection.takes, way)
+    fate, failures, apps = removal.fate(read.transport, read.fleet, meant, run.plan, way, cascade)
+    forecast = Forecast(way, about=meant.about, causes=tuple(removal.causes(fate)), steps=tuple(removal.steps(fate)))
+    return forecast, fate.findings, (*read.failures, *failures), apps, len(fate.taken)
+
+
+@command.command("move", cls=Sectioned)
+@click.argument("app")
+@click.option("--rename", metavar="NAME", help="Give it another name.")
+@click.option("--to", metavar="APP", help="Let this Application have its objects.")
+@click.option("--to-set", metavar="APPSET", help="Let this ApplicationSet generate it.")
+@click.option("--to-cluster", metavar="C", help="Deploy it to another cluster (name or URL).")
+@common_options
+def move_command(
+    app: str, rename: str | None, to: str | None, to_set: str | None, to_cluster: str | None, demo: bool, **given: Any
+) -> int:
+    """The plan of a move, step by step with a check after each; refuses where an object would be deleted on the way."""
+    ways: dict[Where, str | None] = {"rename": rename, "to": to, "to-set": to_set, "to-cluster": to_cluster}
+    asked = [(way, target) for way, target in ways.items() if target]
+    if len(asked) != 1:
+        raise UsageError("name one place to move to", "one of --rename, --to, --to-set and --to-cluster")
+    ((way, target),) = asked
+    return _told(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
+
+
+def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Told:
+    from argolint.forecast import removal
+
+    app, failures = removal.one(read.transport, read.fleet, name, run.plan)
+    plan = move.plan(app, read.fleet, way, target)
+    forecast = Forecast(
+        "move",
+        about=(plan.about,),
+        causes=tuple(removal.causes_of(move.EFFECT, plan.findings)),
+        steps=tuple(removal.told_steps(app, plan)),
+    )
+    return forecast, plan.findings, (*read.failures, *failures), (app.ref,), len(app.resources)

@@ -1,0 +1,143 @@
+"""`argolint watch-fix`: is what was fixed gone on the server? It looks again and again, for a bounded time, and writes nothing."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from argolint.cli import session as common
+from argolint.cli.fix_text import subject
+from argolint.cli.given import Given
+from argolint.cli.options import look_options, rule_options, run_options, source_options
+from argolint.cli.prepare import Run, prepare
+from argolint.cli.reading import collect
+from argolint.errors import ConnectError, UsageError
+from argolint.model.fingerprint import Identity
+from argolint.reports import document as report
+from argolint.reports.causes import identity
+from argolint.reports.document import Report, ReportedApp, ReportedFinding
+from argolint.reports.formats import server_name, with_server_names
+from argolint.reports.formats.layout import number
+from argolint.reports.trend import apps_of, looked_at
+from argolint.values import plain
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3600}
+_LEAST_S, _MOST_S = 5, 24 * 3600
+
+
+class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in new versions of click only
+    """`90s`, `10m` or `1h`, in seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = re.fullmatch(r"([0-9]{1,6})([smh])", str(value))
+        if not found:
+            self.fail(f"{value!r} is no time; for example 90s, 10m or 1h", param, ctx)
+        return float(int(found[1]) * _UNITS_S[found[2]])
+
+
+@click.command()
+@click.argument("saved", metavar="REPORT.json", type=click.Path(path_type=Path))
+@click.argument("wanted", nargs=-1, metavar="[RULE|FINGERPRINT]...")
+@click.option(
+    "--within", type=Time(), default="10m", show_default=True, metavar="TIME", help="How long to look: 24h at most."
+)
+@click.option("--every", type=Time(), default="30s", show_default=True, metavar="TIME", help="Time between two looks.")
+@source_options
+@rule_options
+@run_options
+@look_options
+def command(saved: Path, wanted: tuple[str, ...], within: float, every: float, **options: Any) -> int:
+    """Look at the applications of a saved report until its findings are gone, or the time is over.
+
+    The report is the one that the fixes were made from. RULE or FINGERPRINT names some of its findings. Exit codes: 0 all are gone, 1 some are
+    still there when the time is over, 2 cannot start, 3 some could not be looked at.
+    """
+    if within > _MOST_S or every < _LEAST_S:
+        raise UsageError("--within is 24h at most, and --every 5s at least", "--within 30m --every 1m")
+    given = Given(**options)
+    if given.shard:
+        raise UsageError("a fix is looked for in whole reports", "leave out --shard")
+    findings = _chosen(with_server_names(report.read(saved)), wanted, saved)
+    names = sorted({_name(app) for f in findings for app in apps_of(f)})
+    left = {identity(f): f for f in findings}
+    began = time.monotonic()
+    apps = len({f.app for f in findings})
+    click.echo(f"{number(len(left), 'finding')} of {number(apps, 'application')}; {_told(within)} at most", err=True)
+    unseen: set[Identity] = set()
+    given = replace(given, outputs=(), quiet=True)
+    run = prepare(given, names)
+    while True:
+        made = _look(run, given)
+        if made is not None:
+            gone, unseen = _gone(left, made)
+            for mark in gone:
+                finding = left.pop(mark)
+                click.echo(f"gone after {_told(time.monotonic() - began)}: {finding.rule}  {subject(finding)}")
+        if not left or given.snapshots or time.monotonic() - began + every > within:
+            break
+        time.sleep(every)
+    for mark, finding in left.items():
+        state = "could not be looked at" if made is None or mark in unseen else "still there"
+        click.echo(f"{state}: {finding.rule}  {subject(finding)}: {plain(finding.message)}")
+    if not left:
+        return 0
+    return 3 if made is None or unseen & left.keys() else 1
+
+
+def _chosen(made: Report, wanted: Sequence[str], saved: Path) -> list[ReportedFinding]:
+    """The findings to wait for. UsageError where none is named."""
+    active = [f for f in made.findings if f.suppressed is None]
+    for word in wanted:
+        if not any(_is(f, word) for f in active):
+            raise UsageError(
+                f"no finding of {saved} has the rule or fingerprint {word!r}", "`argolint report` shows them"
+            )
+    found = [f for f in active if not wanted or any(_is(f, word) for word in wanted)]
+    if not found:
+        raise UsageError(f"{saved} has no finding to look for", "pass the report that the fixes were made from")
+    return found
+
+
+def _is(finding: ReportedFinding, word: str) -> bool:
+    return word == finding.rule or (len(word) >= 7 and finding.fingerprint.startswith(word))
+
+
+def _name(app: ReportedApp) -> str:
+    """As the command line names it. A class of one letter keeps a name that is gone by now from being an error."""
+    name = f"[{app.name[:1]}]{app.name[1:]}"
+    server = server_name(app)
+    return f"{server}/{app.namespace}/{name}" if server else f"{app.namespace}/{name}"
+
+
+def _look(run: Run, given: Given) -> Report | None:
+    """The report of one look; None where the server could not be reached."""
+    try:
+        part, _ = collect(run, given)
+    except ConnectError as error:
+        click.echo(f"argolint: {error.message}", err=True)
+        return None
+    return with_server_names(common.conclude(part, run))
+
+
+def _gone(left: Mapping[Identity, ReportedFinding], made: Report) -> tuple[list[Identity], set[Identity]]:
+    """Which of the findings are gone, and which the look could not see: those would not be in the report even if they were there."""
+    there = {identity(f) for f in made.findings}
+    servers = {server.url for server in made.servers}
+    unseen = {
+        mark
+        for mark, f in left.items()
+        if mark not in there and not (f.app.server in servers and looked_at(f.rule, apps_of(f), made))
+    }
+    return [mark for mark in left if mark not in there and mark not in unseen], unseen
+
+
+def _told(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"

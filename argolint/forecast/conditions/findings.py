@@ -1,0 +1,50 @@
+"""Findings of rules that rest on how Argo CD tracks objects alone: they are asked again with the settings of the next version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from argolint.application.app import App
+from argolint.application.rule import Rule
+from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.world import Hit, World
+from argolint.plugins import load_rules
+
+
+def _rules(asked: Asked) -> Iterator[Rule]:
+    known = _known()
+    return (known[name] for name in asked["value"] if name in known)
+
+
+@cache
+def _known() -> Mapping[str, Rule]:
+    return load_rules()
+
+
+def _changes(world: World) -> bool:
+    return world.fleet.tracking_method != world.after.tracking_method
+
+
+def _reads(app: App, world: World, asked: Asked) -> bool:
+    if not _changes(world):
+        return False
+    return any(r.reads is not None and r.reads(app, world.fleet, r.default_options) for r in _rules(asked))
+
+
+def _ends(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """Findings of the rules `value` that are there today and would not be with the next version's tracking."""
+    if not _changes(world) or app.deleting:
+        return
+    for rule in _rules(asked):
+        if rule.check is None:
+            continue
+        later = {f.at for f in rule.check(app, world.tracked_later, rule.default_options)}
+        for f in rule.check(app, world.fleet, rule.default_options):
+            if f.at not in later:
+                place = f"{f.at.resource} of {app.ref}" if f.at.resource else str(app.ref)
+                fields = {"object": place, "app": str(app.ref), "value": rule.id, "method": world.after.tracking_method}
+                yield Hit(app.ref, f.at.resource, f.at.pointer, fields, (f"today: {f.message}",))
+
+
+CONDITIONS: Mapping[str, Condition] = {"finding-ends": Condition(of_app=_ends, reads=_reads, needs=("settings",))}

@@ -1,0 +1,208 @@
+"""Conditions on what is common to all applications: ApplicationSets, projects, repositories, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from argolint.application.fleet import Fleet
+from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.world import Hit, World
+from argolint.model import AppRef, Json, Object, Related, ResourceId, Severity
+from argolint.values import dig, get, items, join_pointer, mapping, maps, owner_references, parse_version, text_at
+
+_GENERATORS = 8
+"""How deep matrix and merge generators are followed; Argo CD allows two levels."""
+
+
+def of_set(fleet: Fleet, raw: Object) -> list[AppRef]:
+    """The Applications that an ApplicationSet made, sorted."""
+    name, namespace = text_at(raw, "metadata", "name"), set_namespace(fleet, raw)
+    return [
+        app.ref
+        for app in fleet.apps
+        if app.ref.namespace == namespace
+        and any(o.get("kind") == "ApplicationSet" and o.get("name") == name for o in owner_references(app.raw))
+    ]
+
+
+def set_namespace(fleet: Fleet, raw: Object) -> str:
+    return text_at(raw, "metadata", "namespace") or fleet.control_plane
+
+
+def set_id(fleet: Fleet, raw: Object) -> ResourceId:
+    return ResourceId(
+        "argoproj.io", "ApplicationSet", set_namespace(fleet, raw), text_at(raw, "metadata", "name"), "v1alpha1"
+    )
+
+
+def _speaker(fleet: Fleet, made: list[AppRef], raw: Object) -> AppRef:
+    """Where a finding about a set stands: its first Application, else the set's own name."""
+    project = text_at(raw, "spec", "template", "spec", "project") or "default"
+    own = AppRef(set_namespace(fleet, raw), text_at(raw, "metadata", "name"), project, fleet.server)
+    return made[0] if made else own
+
+
+def _generators(node: Json, pointer: str, depth: int = 0) -> Iterator[tuple[str, Object, int]]:
+    """Every generator of a set with its pointer and how many others it lies in."""
+    for index, generator in enumerate(maps(node, "generators")):
+        place = f"{pointer}/generators/{index}"
+        yield place, generator, depth
+        for kind in ("matrix", "merge"):
+            if kind in generator and depth < _GENERATORS:
+                yield from _generators(generator[kind], f"{place}/{kind}", depth + 1)
+
+
+def _selected(generator: Object) -> Iterator[tuple[str, str, str]]:
+    """Labels that a cluster generator selects: pointer below the generator, label, value."""
+    at = "/clusters/selector"
+    selector = mapping(generator, "clusters", "selector")
+    for label, value in mapping(selector, "matchLabels").items():
+        yield f"{at}/matchLabels{join_pointer(label)}", label, str(value)
+    for index, wanted in enumerate(maps(selector, "matchExpressions")):
+        if wanted.get("operator") == "In":
+            for number, value in enumerate(items(wanted, "values")):
+                yield f"{at}/matchExpressions/{index}/values/{number}", text_at(wanted, "key"), str(value)
+
+
+def _cluster_label(world: World, asked: Asked) -> Iterator[Hit]:
+    """Sets whose cluster generator selects the label `value` in its old form, `1.34`."""
+    fleet = world.fleet
+    for raw in fleet.application_sets:
+        made = of_set(fleet, raw)
+        for place, generator, _ in _generators(raw.get("spec"), "/spec"):
+            for pointer, label, value in _selected(generator):
+                if label != asked["value"] or not _plain(value):
+                    continue
+                fate, severity = _fate(raw, len(made))
+                yield Hit(
+                    _speaker(fleet, made, raw),
+                    set_id(fleet, raw),
+                    place + pointer,
+                    {
+                        "object": str(set_id(fleet, raw)),
+                        "value": value,
+                        "label": label,
+                        "fate": fate,
+                        "versions": ", ".join(_versions(fleet, value)) or f"v{value}.PATCH",
+                    },
+                    (f"{place + pointer}: {value}",),
+                    tuple(Related(ref, None, "", "dependent") for ref in made),
+                    severity=severity,
+                )
+
+
+def _plain(value: str) -> bool:
+    return not value.startswith("v") and value.count(".") == 1 and parse_version(value) is not None
+
+
+def _versions(fleet: Fleet, value: str) -> Iterator[str]:
+    """The exact versions of the clusters that the value means today."""
+    found = {fleet.kubernetes_version(server) for server in fleet.clusters}
+    wanted = parse_version(value)
+    for version in sorted(found):
+        exact = parse_version(version)
+        if exact is not None and exact[:2] == wanted and len(exact) > 2:
+            yield "v" + ".".join(map(str, exact))
+
+
+def _fate(raw: Object, made: int) -> tuple[str, Severity | None]:
+    """What becomes of the Applications of a set that selects nothing any more, and how bad that is where it is not the worst."""
+    policy = text_at(raw, "spec", "syncPolicy", "applicationsSync")
+    count = f"its {made} Applications" if made != 1 else "its Application"
+    if policy in ("create-only", "create-update"):
+        return f"{count} no longer {'get' if made != 1 else 'gets'} changes ({policy} keeps what is there)", "warning"
+    if dig(raw, "spec", "syncPolicy", "preserveResourcesOnDeletion") is True:
+        return f"{count} {'are' if made != 1 else 'is'} deleted, and what was deployed stays", None
+    return f"{count} {'are' if made != 1 else 'is'} deleted with all that was deployed", None
+
+
+def _nested_selector(world: World, asked: Asked) -> Iterator[Hit]:
+    """Sets with a selector in a generator of the third level, which was ignored unless applyNestedSelectors was set."""
+    for raw in world.fleet.application_sets:
+        if dig(raw, "spec", "applyNestedSelectors") is True:
+            continue
+        made = of_set(world.fleet, raw)
+        for place, generator, depth in _generators(raw.get("spec"), "/spec"):
+            if depth >= 2 and generator.get("selector"):
+                own = set_id(world.fleet, raw)
+                yield Hit(
+                    _speaker(world.fleet, made, raw),
+                    own,
+                    f"{place}/selector",
+                    {"object": str(own), "at": f"{place}/selector"},
+                    (),
+                    tuple(Related(ref, None, "", "dependent") for ref in made),
+                )
+
+
+def _of_project(world: World, name: str) -> AppRef:
+    fleet = world.fleet
+    first = next((app.ref for app in fleet.apps if app.ref.project == name), None)
+    return first or AppRef(fleet.control_plane, name, name, fleet.server)
+
+
+def _project(world: World, asked: Asked) -> Iterator[Hit]:
+    """Projects with something at `at`; with `impersonation` only where the server impersonates."""
+    if asked.get("impersonation") and world.fleet.settings.get("impersonationEnabled") is not True:
+        return
+    for name, raw in sorted(world.fleet.projects.items()):
+        if get(raw, asked["at"], None):
+            own = ResourceId("argoproj.io", "AppProject", world.fleet.control_plane, name, "v1alpha1")
+            yield Hit(_of_project(world, name), own, asked["at"], {"object": str(own), "project": name}, key=name)
+
+
+def _role(world: World, asked: Asked) -> Iterator[Hit]:
+    """Project roles whose policies allow `grants` and not `lacks`, each `resource, action`; a policy's wildcards count."""
+    for name, raw in sorted(world.fleet.projects.items()):
+        for index, role in enumerate(maps(raw, "spec", "roles")):
+            lines = [line for line in map(_policy, items(role, "policies")) if line]
+            (has, has_action), (lacks, lacks_action) = (asked[key].split(", ") for key in ("grants", "lacks"))
+            granted = [line for line in lines if line[0] == has and _acts(line[1], has_action)]
+            if not granted or any(line[0] in (lacks, "*") and _acts(line[1], lacks_action) for line in lines):
+                continue
+            own = ResourceId("argoproj.io", "AppProject", world.fleet.control_plane, name, "v1alpha1")
+            fields = {"object": str(own), "project": name, "role": text_at(role, "name"), "subject": granted[0][2]}
+            yield Hit(
+                _of_project(world, name), own, f"/spec/roles/{index}/policies", fields, key=f"{name}/{fields['role']}"
+            )
+
+
+def _policy(line: Json) -> tuple[str, str, str] | None:
+    """Resource, action and object of a policy line that allows; None for any other line."""
+    parts = [part.strip() for part in str(line).split(",")]
+    if len(parts) == 6 and parts[0] == "p" and parts[5] == "allow":
+        return parts[2], parts[3], parts[4]
+    return None
+
+
+def _acts(pattern: str, action: str) -> bool:
+    """Whether a policy's action is this one, or every action (Argo CD's glob)."""
+    return pattern in ("*", action)
+
+
+def _setting(world: World, asked: Asked) -> Iterator[Hit]:
+    """A setting with this value: one hit for the server, at its first application."""
+    if get(world.fleet.settings, asked["at"], None) == asked["is"] and world.fleet.apps:
+        fields = {"value": str(asked["is"])}
+        yield Hit(
+            world.fleet.apps[0].ref, None, "", fields, (f"settings{asked['at']}: {asked['is']}",), key=asked["at"]
+        )
+
+
+def _scoped_cluster(world: World, asked: Asked) -> Iterator[Hit]:
+    """Applications of one project on a cluster that is registered for another one."""
+    for app in world.fleet.apps:
+        scope = text_at(world.fleet.clusters.get(app.cluster), "project")
+        if scope and scope != app.ref.project:
+            fields = {"app": str(app.ref), "project": app.ref.project, "cluster": app.cluster, "scope": scope}
+            yield Hit(app.ref, None, "/spec/destination", fields)
+
+
+CONDITIONS: Mapping[str, Condition] = {
+    "cluster-label": Condition(of_fleet=_cluster_label, needs=("applicationsets",)),
+    "nested-selector": Condition(of_fleet=_nested_selector, needs=("applicationsets",)),
+    "project": Condition(of_fleet=_project, needs=("projects",)),
+    "role": Condition(of_fleet=_role, needs=("projects",)),
+    "scoped-cluster": Condition(of_fleet=_scoped_cluster, needs=("clusters",)),
+    "setting": Condition(of_fleet=_setting, needs=("settings",)),
+}

@@ -1,0 +1,223 @@
+"""Conditions on health: what the next version's checks make of the live objects of today.
+
+Sources: gitops-engine pkg/health/health_hpa.go, controller/health.go (setApplicationHealth), resource_customizations/batch/CronJob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from argolint.application.app import App
+from argolint.application.resource import Resource
+from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.world import Hit, World
+from argolint.model import Object, Severity
+from argolint.redaction import excerpt
+from argolint.values import annotations_of, dig, items, json_in, maps, parse_time, text_at
+
+_ORDER = ("", "Healthy", "Suspended", "Progressing", "Missing", "Degraded", "Unknown")
+"""From well to worst (gitops-engine pkg/health/health.go, healthOrder)."""
+_IGNORE = "argocd.argoproj.io/ignore-healthcheck"
+
+Verdict = tuple[str, str]
+"""A health status, and the reason for it."""
+
+
+def _worse(one: str, other: str) -> bool:
+    return _ORDER.index(one) > _ORDER.index(other) if {one, other} <= set(_ORDER) else False
+
+
+def _missing(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """An application that is Missing though some of its objects live: it takes the health of those."""
+    if app.health.status != "Missing":
+        return
+    own = [r for r in app.resources if not r.hook]
+    there = [r for r in own if not _gone(app, r)]
+    if not there or len(there) == len(own):
+        return
+    states = [r.health.status for r in there if not _ignored(r)]
+    worst = max(("Healthy", *(s for s in states if s in _ORDER and s != "Missing")), key=_ORDER.index)
+    lacking = [r.id for r in own if r not in there]
+    yield Hit(
+        app.ref,
+        None,
+        "",
+        {"app": str(app.ref), "then": worst, "count": str(len(lacking))},
+        tuple(f"{id_} is missing" for id_ in lacking[:5]),
+    )
+
+
+def _gone(app: App, r: Resource) -> bool:
+    if r.live_known:
+        return r.missing or r.live is None
+    return r.health.status == "Missing" or (r.status == "OutOfSync" and not r.health.status and not app.read)
+
+
+def _ignored(r: Resource) -> bool:
+    return annotations_of(r.live).get(_IGNORE) == "true"
+
+
+def _reads_missing(app: App, world: World, asked: Asked) -> bool:
+    return app.health.status == "Missing"
+
+
+def _checked(
+    group: str, kind: str, before: Callable[[Object], Verdict], after: Callable[[Object], Verdict]
+) -> Condition:
+    """Objects of a kind whose health check changes, where the two checks disagree about the live object."""
+
+    def holds(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+        if dig(world.fleet.overrides, f"{group}/{kind}", "health.lua"):
+            return  # the user's own check stays
+        for r in app.of_kind(kind, group):
+            if r.live is None or r.hook or _ignored(r) or dig(r.live, "metadata", "deletionTimestamp"):
+                continue
+            (now, _), (then, why) = before(r.live), after(r.live)
+            if now == then or now not in ("", r.health.status or now):
+                continue
+            fields = {"object": str(r.id), "app": str(app.ref), "then": then, "also": _with_it(app, then)}
+            yield Hit(app.ref, r.id, "/status", fields, (excerpt(why, 300),) if why else ())
+
+    def reads(app: App, world: World, asked: Asked) -> bool:
+        return any((row.group, row.kind) == (group, kind) for row in app.rows)
+
+    return Condition(of_app=holds, reads=reads)
+
+
+def _with_it(app: App, then: str) -> str:
+    worse = _worse(then, app.health.status)
+    return f", and with it the application, which is {app.health.status} today" if worse else ""
+
+
+_OLD_REASONS = frozenset(
+    [
+        ("AbleToScale", "FailedGetScale"),
+        ("AbleToScale", "FailedUpdateScale"),
+        ("ScalingActive", "FailedGetResourceMetric"),
+        ("ScalingActive", "InvalidSelector"),
+    ]
+)
+_NEW_REASONS = _OLD_REASONS | frozenset(
+    ("ScalingActive", reason)
+    for reason in (
+        "FailedGetObjectMetric",
+        "FailedGetPodsMetric",
+        "FailedGetExternalMetric",
+        "FailedComputeMetricsReplicas",
+    )
+)
+
+
+def _autoscaler(live: Object) -> Sequence[Object]:
+    """Its conditions: of autoscaling/v1 they lie in an annotation."""
+    if live.get("apiVersion") != "autoscaling/v1":
+        return maps(live, "status", "conditions")
+    found = json_in(annotations_of(live).get("autoscaling.alpha.kubernetes.io/conditions"))
+    return maps({"all": found}, "all")
+
+
+def _degraded(condition: Object, reasons: frozenset[tuple[str, str]]) -> bool:
+    return (text_at(condition, "type"), text_at(condition, "reason")) in reasons
+
+
+def _scales(condition: Object) -> bool:
+    return condition.get("type") in ("AbleToScale", "ScalingLimited") and condition.get("status") == "True"
+
+
+def _autoscaler_before(live: Object) -> Verdict:
+    """The first condition that says anything decides."""
+    for c in _autoscaler(live):
+        if _degraded(c, _OLD_REASONS):
+            return "Degraded", text_at(c, "message")
+        if _scales(c):
+            return "Healthy", text_at(c, "message")
+    return "Progressing", ""
+
+
+def _autoscaler_after(live: Object) -> Verdict:
+    """Every condition is looked at for trouble first."""
+    conditions = _autoscaler(live)
+    for status, holds in (("Degraded", lambda c: _degraded(c, _NEW_REASONS)), ("Healthy", _scales)):
+        for c in conditions:
+            if holds(c):
+                return status, text_at(c, "message")
+    return "Progressing", ""
+
+
+def _no_check(live: Object) -> Verdict:
+    return "", ""
+
+
+def _cron_job(live: Object) -> Verdict:
+    status = live.get("status")
+    if dig(live, "spec", "suspend") is True or not isinstance(status, Mapping):
+        return "", ""
+    scheduled, done = parse_time(status.get("lastScheduleTime")), parse_time(status.get("lastSuccessfulTime"))
+    if scheduled is None or done is None or items(status, "active") or done >= scheduled:
+        return "", ""
+    when = f"last success {status.get('lastSuccessfulTime')}, last schedule {status.get('lastScheduleTime')}"
+    return "Degraded", f"the last execution has not completed successfully: {when}"
+
+
+def _new_check(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """Objects of `kinds` that no check judges today and that the next version's check does not call Healthy.
+
+    The check is in the row: `at` names lists of conditions, the first of `rules` that one of them fits decides, then `seen` where
+    there are conditions and `none` where there are none. A list that is about an older generation does not count.
+    """
+    for r in app.resources:
+        if r.group != asked["group"] or r.kind not in asked["kinds"] or r.live is None or r.hook or _ignored(r):
+            continue
+        if r.health.status or dig(world.fleet.overrides, f"{r.group}/{r.kind}", "health.lua"):
+            continue  # judged today, by the user's own check or by another one
+        then, why = judged(r.live, asked)
+        if then == "Healthy" or dig(r.live, "metadata", "deletionTimestamp"):
+            continue
+        also = _with_it(app, then)
+        fields = {"object": str(r.id), "app": str(app.ref), "then": then, "also": also, "kind": r.kind}
+        severity: Severity | None = "warning" if then == "Degraded" else None
+        yield Hit(app.ref, r.id, "/status", fields, (excerpt(why, 300),) if why else (), severity=severity)
+
+
+def judged(live: Object, check: Asked) -> Verdict:
+    """What a check of conditions makes of an object."""
+    found = [conditions for conditions in _lists(live, check["at"]) if _observed(live, conditions)]
+    for conditions in found:
+        for rule in check["rules"]:
+            for c in conditions:
+                if all(_fits_rule(c, key, wanted) for key, wanted in rule.items() if key != "then"):
+                    return rule["then"], text_at(c, "message")
+    return (check["seen"] if any(found) else check["none"]), ""
+
+
+def _lists(live: Object, pattern: str) -> Iterator[Sequence[Object]]:
+    """The lists of conditions at `/status/conditions`, or of every item of `/status/parents/*/conditions`."""
+    head, star, tail = pattern.strip("/").partition("/*/")
+    if not star:
+        yield maps(live, *head.split("/"))
+        return
+    for item in maps(live, *head.split("/")):
+        yield maps(item, *tail.split("/"))
+
+
+def _observed(live: Object, conditions: Sequence[Object]) -> bool:
+    now = dig(live, "metadata", "generation")
+    return now is None or all(c.get("observedGeneration") in (None, now) for c in conditions)
+
+
+def _fits_rule(condition: Object, key: str, wanted: str) -> bool:
+    """A wanted value, or with `!` any other one."""
+    have = text_at(condition, key)
+    return have != wanted[1:] if wanted.startswith("!") else have == wanted
+
+
+def _reads_kinds(app: App, world: World, asked: Asked) -> bool:
+    return any(row.group == asked["group"] and row.kind in asked["kinds"] for row in app.rows)
+
+
+CONDITIONS: Mapping[str, Condition] = {
+    "missing-in-part": Condition(of_app=_missing, reads=_reads_missing),
+    "autoscaler-health": _checked("autoscaling", "HorizontalPodAutoscaler", _autoscaler_before, _autoscaler_after),
+    "new-health-check": Condition(of_app=_new_check, reads=_reads_kinds),
+    "cron-job-health": _checked("batch", "CronJob", _no_check, _cron_job),
+}

@@ -1,0 +1,172 @@
+"""Conditions on the objects and the sources of one application."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+
+from argolint.application.app import App
+from argolint.application.resource import Resource
+from argolint.comparison import strategy_of
+from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.world import Hit, World
+from argolint.model import MISSING, Json, Related
+from argolint.values import fits, get, items, leaves, parse_version
+
+
+def _kind(app: App, asked: Asked) -> Iterator[Resource]:
+    """The managed objects that `group`, `kinds` and `names` (globs) name, and that a sync still writes."""
+    kinds = asked.get("kinds") or [asked.get("kind", "*")]
+    for r in app.resources:
+        if (
+            not r.requires_pruning
+            and fnmatchcase(r.group, asked.get("group", ""))
+            and any(fnmatchcase(r.kind, kind) for kind in kinds)
+            and fnmatchcase(r.name, asked.get("name", "*"))
+            and (not asked.get("version") or r.id.version in (asked["version"], ""))
+        ):
+            yield r
+
+
+def _named(app: App, world: World, asked: Asked) -> bool:
+    """Whether the states of an application are asked for: it has such objects, and the row looks into them."""
+    looks = any(asked.get(key) is not None for key in ("at", "mentions"))
+    return looks and any(True for _ in _kind(app, asked))
+
+
+def _object(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """Objects of a kind; with `at` (a pattern of pointers) those with a value there that `is`, `isnt`, `has` or `lacks` fits, with `mentions`
+    those whose manifest holds the text; `without` are sync options of which none may be set, `strategy` how it must be compared."""
+    if any(option in app.sync_options for option in asked.get("without") or ()):
+        return
+    for r in _kind(app, asked):
+        if asked.get("strategy") and strategy_of(app.raw, r.desired, world.after.version) != asked["strategy"]:
+            continue
+        if (text := asked.get("mentions")) is not None:
+            if r.mentions(str(text), "desired"):
+                yield _hit(app, r, "", str(text))
+        elif (pattern := asked.get("at")) is None:
+            yield _hit(app, r, "", "")
+        elif r.desired is not None:
+            first = next(_values(r.desired, str(pattern), asked), None)
+            if first is not None:
+                yield _hit(app, r, *first)
+
+
+def _values(of: Json, pattern: str, asked: Asked) -> Iterator[tuple[str, Json]]:
+    if "*" not in pattern:
+        value = get(of, pattern)
+        if value is MISSING and isinstance(get(of, pattern.rpartition("/")[0]), Mapping):
+            value = "" if "" in (asked.get("is") or ()) else value  # Go knows no difference
+        if value is not MISSING and _is(value, asked):
+            yield pattern, value
+        return
+    depth = pattern.count("/")
+    for pointer in dict.fromkeys("/".join(p.split("/")[: depth + 1]) for p, _ in leaves(of)):
+        if fits(pattern, pointer) and _is(value := get(of, pointer), asked):
+            yield pointer, value
+
+
+def _is(value: Json, asked: Asked) -> bool:
+    if "is" in asked:
+        wanted = asked["is"] if isinstance(asked["is"], list) else [asked["is"]]
+        return value in wanted
+    if "has" in asked:
+        return isinstance(value, str | Mapping) and asked["has"] in value
+    if "lacks" in asked:
+        return isinstance(value, Mapping) and asked["lacks"] not in value
+    return "isnt" not in asked or value != asked["isnt"]
+
+
+def _hit(app: App, r: Resource, pointer: str, value: Json) -> Hit:
+    said = value if isinstance(value, str | int | bool) else ""
+    return Hit(app.ref, r.id, pointer, {"object": str(r.id), "app": str(app.ref), "value": str(said), "at": pointer})
+
+
+def _source(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """Fields of the Application's spec at one of `at`, with a value that `is` or `isnt` fits."""
+    for pattern in asked["at"]:
+        for pointer, value in _values({"spec": app.spec}, pattern, asked):
+            yield Hit(app.ref, None, pointer, {"app": str(app.ref), "value": str(value), "at": pointer})
+            return
+
+
+def _option(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """A sync option of the Application."""
+    option, method = asked["value"], asked.get("tracking")
+    if option in app.sync_options and method in (None, world.fleet.tracking_method):
+        place = list(items(app.spec, "syncPolicy", "syncOptions")).index(option)
+        yield Hit(app.ref, None, f"/spec/syncPolicy/syncOptions/{place}", {"app": str(app.ref), "value": str(option)})
+
+
+def _api(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """Objects written for an API version that the next release of a product no longer serves: one hit a kind.
+
+    `product` is the upgrade that is asked for. A cluster that serves the version no longer, or never did, is a finding of today.
+    """
+    version = asked["version"]
+    if not _upgraded(app, world, asked):
+        return
+    found: dict[str, list[Resource]] = {}
+    for r in app.resources:
+        written = r.group == asked["group"] and r.id.version == version and not (r.requires_pruning or r.hook)
+        if written and (not asked.get("kinds") or r.kind in asked["kinds"]):
+            found.setdefault(r.kind, []).append(r)
+    for kind, resources in sorted(found.items()):
+        served = world.fleet.served_versions(app.cluster, asked["group"], kind)
+        if served and version not in served:
+            continue
+        first, *others = sorted(resources, key=lambda r: r.key)
+        more = f" and {len(others)} more" if others else ""
+        yield Hit(
+            app.ref,
+            first.id,
+            "/apiVersion",
+            {
+                "object": f"{first.id}{more}",
+                "verb": "are" if others else "is",
+                "app": str(app.ref),
+                "cluster": app.cluster,
+                "api": first.id.api_version,
+                "removed": str(asked["removed"]),
+                "replacement": str(asked.get("replacement") or ""),
+            },
+            (f"the cluster serves {', '.join(served)}",) if served else (),
+            tuple(Related(app.ref, r.id, "/apiVersion", "other") for r in others),
+        )
+
+
+def _upgraded(app: App, world: World, asked: Asked) -> bool:
+    """Whether the upgrade reaches the application's cluster: one that runs the new release already is past it."""
+    way = world.steps[asked["product"]]
+    if world.clusters and app.cluster not in world.clusters:
+        return False
+    if asked["product"] != "kubernetes":
+        return True
+    today = parse_version(world.fleet.kubernetes_version(app.cluster))
+    removed = parse_version(str(asked["removed"])) or ()
+    return today is None or (today < removed and today < way.to)
+
+
+def _image(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """An image that the application runs, as Argo CD sums them up."""
+    for image in items(app.status, "summary", "images"):
+        name = str(image).partition("@")[0].rpartition(":")[0]
+        if f"/{name}".endswith(f"/{asked['value']}"):
+            yield Hit(
+                app.ref,
+                None,
+                "",
+                {"app": str(app.ref), "value": str(image), "cluster": app.cluster},
+                (f"image {image}",),
+            )
+            return
+
+
+CONDITIONS: Mapping[str, Condition] = {
+    "object": Condition(of_app=_object, reads=_named),
+    "source": Condition(of_app=_source),
+    "option": Condition(of_app=_option),
+    "api": Condition(of_app=_api, needs=("clusters",)),
+    "image": Condition(of_app=_image),
+}

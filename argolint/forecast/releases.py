@@ -1,0 +1,97 @@
+"""Versions of the products that a forecast knows, and what lies between two of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from argolint.errors import UsageError
+from argolint.values import parse_version
+
+Version = tuple[int, ...]
+
+_LATEST = 1 << 20
+"""The patch of a version that names none: the newest of its line."""
+_WRITTEN = re.compile(r"v?[0-9]{1,4}\.[0-9]{1,4}(\.[0-9]{1,4})?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Product:
+    """`lines` are its releases as `major.minor`, oldest first; `id` is the name of the option."""
+
+    id: str
+    name: str
+    lines: tuple[str, ...]
+
+    @property
+    def newest(self) -> str:
+        return self.lines[-1]
+
+
+def written(text: str, product: Product) -> Version:
+    """A version as a user writes it: `3.6`, which means the newest patch, `3.6.1` or `v3.6.1`. UsageError where there is none such."""
+    found = parse_version(text) if _WRITTEN.fullmatch(text.strip()) else None
+    if found is None:
+        raise UsageError(
+            f"--{product.id} {text!r} is no version", f"write it as {product.newest} or {product.newest}.1"
+        )
+    line = f"{found[0]}.{found[1]}"
+    if line not in product.lines:
+        raise UsageError(
+            f"--{product.id} {text}: no release {line} of {product.name} is known here",
+            f"known are {product.lines[0]} to {product.newest}; a newer argolint may know more",
+        )
+    return found if len(found) > 2 else (*found, _LATEST)
+
+
+def shown(version: Version) -> str:
+    """For a sentence: `3.6`, or `3.6.1` where the patch matters."""
+    return ".".join(str(part) for part in version if part != _LATEST)
+
+
+def has(version: Version, since: Sequence[Version]) -> bool:
+    """Whether a version has a change that came with `since`: its first release, after the backports to older lines."""
+    *backports, first = sorted(since)
+    return version >= first or any(version[:2] == back[:2] and version >= back for back in backports)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One product from a version to a later one."""
+
+    product: Product
+    of: Version
+    to: Version
+
+    def crosses(self, since: Sequence[Version]) -> bool:
+        """The change is not in today's version, and is in the next one."""
+        return has(self.to, since) and not has(self.of, since)
+
+
+def step(product: Product, today: str, wanted: str) -> Step:
+    """The way from what runs today. UsageError for a version that is unknown or not above today's."""
+    to, of = written(wanted, product), parse_version(today)
+    if of is None:
+        raise UsageError(
+            f"the version of {product.name} that runs today is not known ({today or 'the server does not tell it'})",
+            "a forecast starts from it",
+        )
+    line_reached = of[:2] == to[:2] and to[2] == _LATEST
+    if of >= to or line_reached:
+        raise UsageError(
+            f"--{product.id} {wanted} is no upgrade: {product.name} {today} runs today",
+            f"name a later version, up to {product.newest}; of a step back nothing is known here",
+        )
+    return Step(product, of, to)
+
+
+def products(tables: Sequence[Mapping[str, object]]) -> Mapping[str, Product]:
+    """The products of the tables, by id."""
+    found = {}
+    for table in tables:
+        lines = table["lines"]
+        assert isinstance(lines, list)
+        product = Product(str(table["product"]), str(table["name"]), tuple(map(str, lines)))
+        found[product.id] = product
+    return found

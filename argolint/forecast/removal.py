@@ -1,0 +1,213 @@
+"""Which applications and objects a deletion or a prune means, and the forecast of it: all reading is here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.engine.load import load
+from argolint.engine.plan import Plan
+from argolint.errors import UsageError
+from argolint.forecast import deletion
+from argolint.forecast.conditions.fleetwide import of_set, set_id
+from argolint.forecast.move import Plan as Moving
+from argolint.host.folder import FileError
+from argolint.model import AppRef, Failure, Finding, Location, Object, Related, ResourceKey
+from argolint.reports import assemble
+from argolint.reports.document import ForecastCause, ForecastStep
+from argolint.server.transport import Transport
+from argolint.sources.files import own_path, read_text
+from argolint.values import dig, enumerated, text_at
+from argolint.values.kubernetes import api_of
+from argolint.values.manifests import ManifestError, documents, objects
+
+_MOST_BYTES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Meant:
+    """Whole applications, sets with theirs, and single objects of applications that stay."""
+
+    about: tuple[str, ...]
+    apps: tuple[App, ...] = ()
+    sets: tuple[Object, ...] = ()
+    objects: frozenset[ResourceKey] = frozenset()
+    holders: tuple[App, ...] = ()
+
+
+def meant(
+    fleet: Fleet,
+    named: Sequence[str],
+    takes: Callable[[App, Fleet], bool],
+    way: Literal["delete", "prune"],
+) -> Meant:
+    """What names and files of the command line mean. UsageError for a name that nothing bears."""
+    if not named:
+        apps = tuple(app for app in fleet.apps if takes(app, fleet))
+        return Meant((f"{len(apps)} applications",), apps)
+    found = Meant(())
+    for name in named:
+        own = _file(fleet, Path(name)) if Path(name).is_file() else _named(fleet, name, way)
+        found = Meant(
+            (*found.about, *own.about),
+            (*found.apps, *own.apps),
+            (*found.sets, *own.sets),
+            found.objects | own.objects,
+            (*found.holders, *own.holders),
+        )
+    return found
+
+
+def _named(fleet: Fleet, name: str, way: str) -> Meant:
+    namespace, _, short = name.rpartition("/")
+    apps = tuple(a for a in fleet.apps if a.name == short and namespace in ("", a.ref.namespace))
+    if len(apps) > 1:
+        where = enumerated([str(a.ref) for a in apps])
+        raise UsageError(f"{name!r} names several applications: {where}", "write NAMESPACE/NAME")
+    sets = tuple(
+        raw
+        for raw in fleet.application_sets
+        if text_at(raw, "metadata", "name") == short and namespace in ("", set_id(fleet, raw).namespace)
+    )
+    if apps:
+        return Meant((str(apps[0].ref),), apps)
+    if sets and way == "delete":
+        return Meant(tuple(f"ApplicationSet {set_id(fleet, raw).namespace}/{short}" for raw in sets), (), sets)
+    import difflib
+
+    known = {a.name for a in fleet.apps} | {text_at(raw, "metadata", "name") for raw in fleet.application_sets}
+    close = difflib.get_close_matches(short, sorted(known), 1)
+    hint = f"did you mean {close[0]!r}?" if close else "`argocd app list` and `argocd appset list` show what there is"
+    raise UsageError(f"there is no application, ApplicationSet or file {name!r}, or the account may not see it", hint)
+
+
+def _file(fleet: Fleet, file: Path) -> Meant:
+    """The manifests of a file: Applications and sets as wholes, every other object as one that leaves its application."""
+    try:
+        found = list(objects(documents(read_text(own_path(file), _MOST_BYTES))))
+    except (OSError, FileError, ManifestError) as error:
+        raise UsageError(f"cannot read {file}: {error}", "pass a YAML file of manifests") from None
+    result = Meant((str(file),))
+    for obj in found:
+        group, kind = api_of(obj)[0], str(obj.get("kind") or "")
+        name, namespace = text_at(obj, "metadata", "name"), text_at(obj, "metadata", "namespace")
+        if (group, kind) == ("argoproj.io", "Application"):
+            app = fleet.app(name, namespace)
+            result = replace(result, apps=(*result.apps, *([app] if app else [])))
+        elif (group, kind) == ("argoproj.io", "ApplicationSet"):
+            sets = [raw for raw in fleet.application_sets if text_at(raw, "metadata", "name") == name]
+            result = replace(result, sets=(*result.sets, *sets))
+        else:
+            keys = _held(fleet, group, kind, namespace, name)
+            holders = [fleet.by_ref[ref] for key in keys for ref in fleet.owners(key)]
+            result = replace(result, objects=result.objects | keys, holders=(*result.holders, *holders))
+    if not (result.apps or result.sets or result.objects):
+        raise UsageError(
+            f"nothing in {file} is an Application, an ApplicationSet or an object that an application lists",
+            "a chart or an overlay is no manifest: name the rendered file",
+        )
+    return result
+
+
+def _held(fleet: Fleet, group: str, kind: str, namespace: str, name: str) -> frozenset[ResourceKey]:
+    """The objects of any cluster that a manifest may mean; without a namespace, those of the destination's."""
+    return frozenset(
+        key
+        for server in {app.cluster for app in fleet.apps}
+        for key in fleet.of_kind(server, group, kind)
+        if key.name == name and (not namespace or key.namespace in ("", namespace))
+    )
+
+
+def fate(
+    t: Transport, fleet: Fleet, meant: Meant, plan: Plan, way: Literal["delete", "prune"], cascade: str
+) -> tuple[deletion.Fate, tuple[Failure, ...], tuple[AppRef, ...]]:
+    """The forecast, with what could not be read and the applications that were looked at."""
+    failures: list[Failure] = []
+
+    def read(app: App) -> App:
+        with_objects = replace(app, resources=tuple(app.resources))
+        found, missing = load(t, with_objects, fleet, replace(plan, rules=()), states=True)
+        failures.extend(missing)
+        return found
+
+    wanted = [*meant.apps, *(fleet.by_ref[ref] for raw in meant.sets for ref in of_set(fleet, raw))]
+    if way == "prune":
+        looking = [a for a in wanted if not a.deleting and _leaves(a)] if not meant.objects else []
+        held = [read(app) for app in {app.ref: app for app in (*looking, *meant.holders)}.values()]
+        found = deletion.of_prune(held, fleet, meant.objects or None)
+        own: Sequence[App] = held
+    else:
+        every = deletion.below(wanted, fleet)
+        own = [read(app) for app in every]
+        found = deletion.of_apps(own, fleet, cascade=cascade)
+        if meant.objects:
+            held = [read(app) for app in {app.ref: app for app in meant.holders}.values()]
+            also = deletion.of_prune(held, fleet, meant.objects)
+            found = replace(found, taken=(*found.taken, *also.taken), findings=(*found.findings, *also.findings))
+            own = [*own, *held]
+    others = [read(app) for app in deletion.around(found) if app.ref not in {a.ref for a in own}]
+    staying = [*others, *(a for a in own if a.ref not in found.refs)]
+    told = (*_of_sets(fleet, meant), *found.findings, *deletion.still_referenced(found, staying))
+    looked = tuple(sorted({a.ref for a in own}))
+    return replace(found, findings=told), tuple(failures), looked
+
+
+def _leaves(app: App) -> bool:
+    return any(row.requires_pruning for row in app.rows)
+
+
+def _of_sets(fleet: Fleet, meant: Meant) -> Iterator[Finding]:
+    for raw in meant.sets:
+        made = of_set(fleet, raw)
+        own = set_id(fleet, raw)
+        speaker = made[0] if made else AppRef(own.namespace, own.name, "default", fleet.server)
+        keeps = dig(raw, "spec", "syncPolicy", "preserveResourcesOnDeletion") is True
+        count = f"{len(made)} Applications" if len(made) != 1 else "1 Application"
+        then = "and what they deployed stays (preserveResourcesOnDeletion)" if keeps else "each as below"
+        yield Finding(
+            message=f"{own} is deleted with its {count}, {then}.",
+            at=Location(speaker, own),
+            cause="set-preserves" if keeps else "child-application",
+            severity="info" if keeps else "error",
+            related=tuple(Related(ref, None, "", "dependent") for ref in made),
+            rule="forecast-delete",
+            family=deletion.FAMILY,
+            key=str(own),
+        )
+
+
+def causes(found: deletion.Fate) -> Iterator[ForecastCause]:
+    """The causes of the findings, in the order of their effects."""
+    return causes_of(deletion.EFFECT, found.findings)
+
+
+def causes_of(effects: Mapping[str, deletion.Effect], findings: Sequence[Finding]) -> Iterator[ForecastCause]:
+    """Those of a table of causes that have findings."""
+    for cause, effect in effects.items():
+        own = [f for f in findings if f.cause == cause]
+        if own:
+            yield ForecastCause(cause, effect, len(own), len({f.at.app for f in own}))
+
+
+def steps(found: deletion.Fate) -> Iterator[ForecastStep]:
+    """Every object that goes, in order."""
+    for taken in found.taken:
+        what = "deleted" + (f" ({taken.note})" if taken.note else "")
+        yield ForecastStep(what, taken.turn, assemble.app(taken.app.ref), assemble.resource(taken.resource.id))
+
+
+def told_steps(app: App, plan: Moving) -> Iterator[ForecastStep]:
+    """The steps of a move."""
+    for turn, step in enumerate(plan.steps, start=1):
+        yield ForecastStep(step.what, turn, assemble.app(app.ref), None, step.command, step.check)
+
+
+def one(t: Transport, fleet: Fleet, name: str, plan: Plan) -> tuple[App, tuple[Failure, ...]]:
+    """The application of that name, read. UsageError where there is none, or more than one."""
+    found = _named(fleet, name, "move").apps[0]
+    return load(t, replace(found, resources=tuple(found.resources)), fleet, replace(plan, rules=()), states=True)

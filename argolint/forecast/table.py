@@ -1,0 +1,116 @@
+"""The rows of upgrade tables: what changes with which release, for whom, and what to do first.
+
+A table is YAML: `product`, `name`, `lines` (its releases), `rows`. A row has
+
+id       its name, which is the cause of its findings
+in       the release with the change; several: the backports, and last the first release of the main line
+until    the first release that is without it again
+effect   breaks, deletes or looks-different
+severity only where it is another one than the effect's
+if       the condition: its name, and what it is asked (argolint.forecast.conditions); absent where no API tells
+says     the sentence; names in braces are filled in by the condition
+first    what to do before the upgrade: title, target, where, and text, command or yaml
+source   where the change is written down
+look     of a row without condition: how to find out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from argolint.forecast.releases import Version
+from argolint.model import EditKind, FixTarget, Json, Severity
+from argolint.values import mapping, parse_version
+
+RowEffect = Literal["breaks", "deletes", "looks-different"]
+_USUAL: Mapping[str, Severity] = {"breaks": "error", "deletes": "error", "looks-different": "info"}
+_KEYS = frozenset(("id", "in", "until", "effect", "severity", "if", "says", "first", "source", "look", "confidence"))
+
+
+@dataclass(frozen=True)
+class First:
+    """What to do before the upgrade; texts are templates as the row's sentence is."""
+
+    title: str
+    target: FixTarget
+    where: str
+    kind: EditKind
+    content: str
+    caveat: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    product: str
+    id: str
+    since: tuple[Version, ...]
+    effect: RowEffect
+    severity: Severity
+    says: str
+    source: str
+    condition: str = ""
+    asked: Mapping[str, Json] = field(default_factory=dict)
+    first: tuple[First, ...] = ()
+    look: str = ""
+    likely: bool = False
+    until: tuple[Version, ...] = ()
+
+
+class TableError(ValueError):
+    """A table that is no table: a mistake in the file."""
+
+
+def rows(table: Mapping[str, Any]) -> Iterator[Row]:
+    """The rows of one table, checked."""
+    product = str(table["product"])
+    for raw in table.get("rows") or ():
+        yield _row(product, raw)
+
+
+def _row(product: str, raw: Mapping[str, Any]) -> Row:
+    where = f"{product}/{raw.get('id')}"
+    if extra := sorted(raw.keys() - _KEYS):
+        raise TableError(f"{where}: unknown keys {extra}")
+    if raw.get("effect") not in get_args(RowEffect):
+        raise TableError(f"{where}: effect {raw.get('effect')!r}")
+    condition = raw.get("if") or {}
+    if len(condition) > 1 or bool(condition) == bool(raw.get("look")):
+        raise TableError(f"{where}: a row has one condition, or `look`")
+    name, asked = next(iter(condition.items()), ("", {}))
+    return Row(
+        product,
+        str(raw["id"]),
+        tuple(_versions(raw["in"], where)),
+        raw["effect"],
+        raw.get("severity") or _USUAL[raw["effect"]],
+        " ".join(str(raw["says"]).split()),
+        " ".join(str(raw["source"]).split()),
+        name,
+        asked if isinstance(asked, Mapping) else {"value": asked},
+        tuple(_first(one) for one in _listed(raw.get("first"))),
+        " ".join(str(raw.get("look") or "").split()),
+        raw.get("confidence") == "likely",
+        tuple(_versions(raw.get("until"), where)),
+    )
+
+
+def _versions(given: Json, where: str) -> Iterator[Version]:
+    for text in _listed(given):
+        found = parse_version(str(text))
+        if found is None or len(found) < 3:
+            raise TableError(f"{where}: `in` names whole versions, {text!r} is none")
+        yield found
+
+
+def _listed(given: Any) -> Sequence[Any]:
+    return given if isinstance(given, list) else [given] if given is not None else []
+
+
+def _first(raw: Mapping[str, Any]) -> First:
+    kinds: tuple[EditKind, ...] = ("command", "yaml", "text")
+    kind = next(k for k in kinds if k in raw)
+    return First(
+        raw["title"], raw["target"], mapping(raw).get("where") or "", kind, str(raw[kind]), raw.get("caveat") or ""
+    )

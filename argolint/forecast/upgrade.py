@@ -1,0 +1,310 @@
+"""Upgrades: every row that lies between two versions is asked of the fleet and of its applications.
+
+Applications are read one by one, and dropped once the rows have looked at them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.engine.load import load
+from argolint.engine.plan import Plan
+from argolint.errors import AuthError
+from argolint.forecast.conditions import CONDITIONS
+from argolint.forecast.releases import Step, Version, has, shown
+from argolint.forecast.table import First, Row, TableError
+from argolint.forecast.world import Hit, World
+from argolint.model import AppRef, Edit, Failure, Finding, Fix, Location
+from argolint.server.transport import Transport
+from argolint.values import items, parse_version
+
+RULE = "forecast-upgrade"
+FAMILY = "forecast"
+_OF_REMOVALS = {"Kubernetes": "kubernetes", "External Secrets": "external-secrets"}
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """What an upgrade brings. `rows` are those that lie between the versions, `look` those among them that no API tells of."""
+
+    findings: tuple[Finding, ...]
+    failures: tuple[Failure, ...]
+    rows: tuple[Row, ...]
+    apps: tuple[AppRef, ...]
+    resources: int
+    unknown: tuple[str, ...] = ()
+    steps: Mapping[str, Step] = field(default_factory=dict)
+
+    @cached_property
+    def look(self) -> tuple[Row, ...]:
+        return tuple(row for row in self.rows if not row.condition)
+
+
+def removals(tables: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+    """The rows of API versions that a product stops serving."""
+    for table in tables:
+        product = _OF_REMOVALS.get(table["product"])
+        for entry in table["versions"] if product else ():
+            since = parse_version(entry["removed_in"])
+            assert since is not None
+            api = f"{entry['group']}/{entry['version']}"
+            replacement, bridge = entry.get("replacement") or "", entry.get("bridge") or ""
+            yield Row(
+                str(product),
+                f"removed-api-{entry['group'] or 'core'}-{entry['version']}",
+                ((*since, 0, 0)[:3],),
+                "breaks",
+                "error",
+                "{object} of {app} {verb} written for {api}, which "
+                + f"{table['product']} {entry['removed_in'].lstrip('v')} no longer serves, so no sync succeeds.",
+                f"table of removed API versions: {table['product']} {entry['removed_in']}",
+                "api",
+                {
+                    "product": product,
+                    "group": entry["group"],
+                    "version": entry["version"],
+                    "kinds": entry.get("kinds") or [],
+                    "removed": str(entry["removed_in"]),
+                    "replacement": replacement,
+                },
+                (
+                    First(
+                        f"Write it for {replacement} and sync before the upgrade" if replacement else "Remove it",
+                        "manifest",
+                        "{object} of application {app}",
+                        "text",
+                        f"apiVersion: {replacement}\n" if replacement else f"{api} has no successor.\n",
+                        f"a release that serves both lies on the way: {bridge}" if bridge else "",
+                    ),
+                ),
+            )
+
+
+def between(rows: Iterable[Row], steps: Mapping[str, Step]) -> tuple[Row, ...]:
+    """The rows that lie between today's versions and the next ones. TableError for a condition that there is not."""
+    found = []
+    for row in rows:
+        if row.condition and row.condition not in CONDITIONS:
+            raise TableError(f"{row.product}/{row.id}: there is no condition {row.condition!r}")
+        way = steps.get(row.product)
+        if way is not None and _crosses(way, row):
+            found.append(row)
+    return tuple(found)
+
+
+_AGAIN = frozenset({"difference"})
+"""Conditions that are computed for both versions: any of a row's releases may bring the change, so it is asked at each."""
+
+
+def _crosses(way: Step, row: Row) -> bool:
+    if row.until and has(way.to, row.until):
+        return False
+    if row.condition in _AGAIN or row.condition == "schema-refusal":
+        return any(way.crosses([since]) for since in row.since)
+    return way.crosses(row.since)
+
+
+def upgrade(
+    t: Transport, fleet: Fleet, failures: Sequence[Failure], rows: Sequence[Row], world: World, plan: Plan
+) -> Upgrade:
+    """The rows held against the fleet. AuthError escapes; what else cannot be read is a failure."""
+    untold = {row.id: missing for row in rows if (missing := _missing(row, world))}
+    asked = [row for row in rows if row.condition and row.id not in untold]
+    apps = [app for app in fleet.apps if plan.wanted(app, fleet)]
+    wanted = {app.ref for app in apps}
+    found = [
+        (row, hit)
+        for row in asked
+        if (of := CONDITIONS[row.condition].of_fleet) is not None
+        for hit in of(world, row.asked)
+        if hit.app in wanted or any(r.app in wanted for r in hit.related) or (hit.key and len(apps) == len(fleet.apps))
+    ]
+    unread: list[Failure] = [*failures]
+    resources = 0
+
+    def one(app: App) -> tuple[list[tuple[Row, Hit]], tuple[Failure, ...], int]:
+        looking = [row for row in asked if CONDITIONS[row.condition].of_app is not None]
+        app = replace(app, resources=tuple(app.resources))
+        missing: tuple[Failure, ...] = ()
+        if any(CONDITIONS[row.condition].reads(app, world, row.asked) for row in looking):
+            app, missing = load(t, app, fleet, replace(plan, rules=()), states=True)
+        hits = [
+            (row, hit)
+            for row in looking
+            if (of := CONDITIONS[row.condition].of_app) is not None
+            for hit in of(app, world, row.asked)
+        ]
+        return hits, missing, len(app.resources)
+
+    for hits, missing, count in _each(one, apps, plan.workers):
+        found += hits
+        unread += missing
+        resources += count
+    findings = sorted((_finding(row, hit) for row, hit in found), key=lambda f: (f.at.app, f.cause or "", str(f.at)))
+    return Upgrade(
+        tuple(findings),
+        tuple(dict.fromkeys(unread)),
+        tuple(rows),
+        tuple(sorted(wanted)),
+        resources,
+        tuple(_unknown(untold, rows)),
+        world.steps,
+    )
+
+
+def _each(one: Any, apps: Sequence[App], workers: int) -> Iterator[Any]:
+    """In order, with some applications in flight."""
+    if workers <= 1:
+        yield from map(one, apps)
+        return
+    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="argolint")
+    try:
+        yield from pool.map(one, apps)
+    except AuthError:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    finally:
+        pool.shutdown(wait=True)
+
+
+def _missing(row: Row, world: World) -> tuple[str, ...]:
+    """The lists that the row's condition needs and the account may not see."""
+    if not row.condition:
+        return ()
+    return tuple(need for need in CONDITIONS[row.condition].needs if need in world.unread)
+
+
+def _unknown(untold: Mapping[str, tuple[str, ...]], rows: Sequence[Row]) -> Iterator[str]:
+    by_need: dict[str, list[str]] = {}
+    for row in rows:
+        for need in untold.get(row.id, ()):
+            by_need.setdefault(need, []).append(row.id)
+    for need, ids in by_need.items():
+        yield f"{', '.join(dict.fromkeys(ids))}: not known, because the account may not see {need} (`{need}, get`)"
+
+
+def _finding(row: Row, hit: Hit) -> Finding:
+    return Finding(
+        message=row.says.format_map(hit.fields),
+        at=Location(hit.app, hit.resource, hit.pointer),
+        cause=row.id,
+        severity=hit.severity or row.severity,
+        confidence="likely" if row.likely else "proven",
+        evidence=(*hit.evidence, f"source: {row.source}"),
+        related=hit.related,
+        fixes=tuple(_fix(first, hit) for first in row.first),
+        rule=RULE,
+        family=FAMILY,
+        key=hit.key and f"{row.id}/{hit.key}",
+    )
+
+
+def _fix(first: First, hit: Hit) -> Fix:
+    return Fix(
+        title=first.title.format_map(hit.fields),
+        target=first.target,
+        where=first.where.format_map(hit.fields),
+        edit=Edit(first.kind, _filled(first, hit)),
+        caveat=first.caveat.format_map(hit.fields),
+    )
+
+
+def _filled(first: First, hit: Hit) -> str:
+    """A command or a text with the hit's fields; YAML to paste holds none."""
+    return first.content if first.kind == "yaml" else first.content.format_map(hit.fields)
+
+
+_IMAGE = "external-secrets/external-secrets"
+_GROUP = "external-secrets.io"
+
+
+def operator(fleet: Fleet, clusters: frozenset[str]) -> tuple[Version | None, bool]:
+    """The oldest External Secrets Operator that runs, and whether that is certain; else the oldest that the clusters' API versions allow."""
+    exact = [
+        version
+        for app in fleet.apps
+        if not clusters or app.cluster in clusters
+        for version in (*_images(app), *_charts(app))
+    ]
+    bounds = [
+        _SERVING[versions]
+        for server in fleet.clusters
+        if not clusters or server in clusters
+        if (versions := _newest(fleet.served_versions(server, _GROUP, "ExternalSecret")))
+    ]
+    if exact and len(bounds) <= 1:
+        return min(exact), True
+    return min([*exact, *bounds], default=None), False
+
+
+def _images(app: App) -> Iterator[Version]:
+    for image in items(app.status, "summary", "images"):
+        name, _, tag = str(image).partition("@")[0].rpartition(":")
+        if f"/{name}".endswith(f"/{_IMAGE}") and (version := parse_version(tag)) is not None:
+            yield version
+
+
+def _charts(app: App) -> Iterator[Version]:
+    """Chart and operator have one version."""
+    for source in app.sources:
+        named = str(source.get("chart") or "").rpartition("/")[2] == "external-secrets"
+        if named and (version := parse_version(source.get("targetRevision"))) is not None:
+            yield version
+
+
+_SERVING: Mapping[str, Version] = {
+    "v1": (0, 16, 0),
+    "v1 alone": (0, 17, 0),
+    "v1beta1": (0, 5, 0),
+    "v1alpha1": (0, 1, 0),
+}
+"""The first release that serves this as the newest version of its kinds."""
+
+
+def _newest(served: Sequence[str]) -> str:
+    if tuple(served) == ("v1",):
+        return "v1 alone"
+    return next((version for version in ("v1", "v1beta1", "v1alpha1") if version in served), "")
+
+
+def oldest_cluster(fleet: Fleet, clusters: frozenset[str]) -> str:
+    """The lowest Kubernetes version among the clusters; empty when none is known."""
+    known = {
+        version: parsed
+        for server in fleet.clusters
+        if not clusters or server in clusters
+        if (parsed := parse_version(version := fleet.kubernetes_version(server))) is not None and parsed > (1,)
+    }
+    return min(known, key=lambda v: known[v][:2], default="")
+
+
+def order(steps: Mapping[str, Step], findings: Sequence[Finding]) -> Iterator[str]:
+    """What comes before what."""
+    causes = Counter(f.cause for f in findings)
+    argocd, kubernetes, operator = (steps.get(p) for p in ("argocd", "kubernetes", "external-secrets"))
+    if argocd and kubernetes:
+        yield (
+            "Argo CD before Kubernetes: an Argo CD that is older than its cluster does not know new fields of built-in kinds, "
+            "and where it compares by structured merge it then cannot compare."
+        )
+    if operator:
+        if causes["removed-api-external-secrets.io-v1alpha1"]:
+            yield (
+                "External Secrets 0.5 to 0.15 first: they serve v1alpha1 and v1beta1. Write v1alpha1 manifests for v1beta1 and "
+                "sync them there."
+            )
+        if operator.of < (0, 17) <= operator.to and any(str(c).startswith(f"removed-api-{_GROUP}") for c in causes):
+            yield (
+                f"External Secrets 0.16 next: it serves v1beta1 and v1. Write every manifest for {_GROUP}/v1 and sync it there, "
+                f"then go on to {shown(operator.to)}."
+            )
+        yield "The CRDs of External Secrets before its operator: an operator that meets older CRDs misses its fields."
+    if kubernetes and any(str(cause).startswith("removed-api") for cause in causes):
+        yield "The manifests before Kubernetes: what is written for an API version that goes must be synced in the new one first."

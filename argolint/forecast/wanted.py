@@ -1,0 +1,100 @@
+"""The upgrades that are asked for: where each starts, which rows lie on its way, and the forecast of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from argolint.application.fleet import Fleet
+from argolint.engine.plan import Plan
+from argolint.errors import UsageError
+from argolint.forecast import report, upgrade
+from argolint.forecast.releases import Product, Step, products, step, written
+from argolint.forecast.table import Row, rows
+from argolint.forecast.world import ARGOCD, World
+from argolint.model import Failure
+from argolint.plugins import removed_apis, upgrade_tables
+from argolint.reports.document import Forecast
+from argolint.server import api as argocd
+from argolint.server.transport import Transport
+from argolint.values import text_at
+
+OPERATOR = "external-secrets"
+
+
+def every_row() -> Iterator[Row]:
+    """The rows of all tables."""
+    for table in upgrade_tables():
+        yield from rows(table)
+    yield from upgrade.removals(removed_apis())
+
+
+def upgrades(
+    t: Transport, fleet: Fleet, unread: Sequence[Failure], wanted: Mapping[str, str], plan: Plan, cluster: str = ""
+) -> tuple[Forecast, upgrade.Upgrade]:
+    """The forecast of upgrades, each a product's id and a version. UsageError for a version that is none, or no upgrade.
+
+    `cluster`, a name or URL, narrows what is said of products that run on clusters. `unread` are lists that could not be read.
+    """
+    known = products(upgrade_tables())
+    for id_, version in wanted.items():
+        written(version, known[id_])
+    clusters = _clusters(fleet, cluster)
+    today = {id_: _today(t, fleet, id_, clusters) for id_ in wanted}
+    stages = frozenset(f.stage for f in unread)
+    steps = {id_: _step(known[id_], today[id_], version, stages) for id_, version in wanted.items()}
+    world = World(fleet, steps, stages, clusters)
+    failures = [*_uncertain(fleet, today[OPERATOR], clusters)] if OPERATOR in wanted else []
+    found = upgrade.upgrade(t, fleet, failures, upgrade.between(every_row(), steps), world, plan)
+    forecast = Forecast(
+        "upgrade",
+        versions=report.versions(steps, {id_: version or "an unknown version" for id_, version in today.items()}),
+        causes=tuple(report.causes(found.rows, found.findings, steps)),
+        order=tuple(upgrade.order(steps, found.findings)),
+        look=tuple(report.looks(found.look, steps)),
+        unknown=found.unknown,
+    )
+    return forecast, found
+
+
+def _clusters(fleet: Fleet, cluster: str) -> frozenset[str]:
+    if not cluster:
+        return frozenset()
+    found = frozenset(
+        server for server, raw in fleet.clusters.items() if cluster.rstrip("/") in (server, text_at(raw, "name"))
+    )
+    if not found and fleet.clusters:
+        names = ", ".join(sorted(text_at(raw, "name") or server for server, raw in fleet.clusters.items())[:10])
+        raise UsageError(f"--cluster {cluster!r} is no cluster of this Argo CD", f"it knows {names}")
+    return found
+
+
+def _today(t: Transport, fleet: Fleet, product: str, clusters: frozenset[str]) -> str:
+    """The version that runs; empty where it is not known."""
+    if product == ARGOCD:
+        return fleet.version
+    if product == "kubernetes":
+        return upgrade.oldest_cluster(fleet, clusters)
+    if product == "helm":
+        return argocd.helm_version(t)
+    version, _ = upgrade.operator(fleet, clusters)
+    return "v" + ".".join(map(str, version)) if version else ""
+
+
+def _step(product: Product, today: str, wanted: str, unread: frozenset[str]) -> Step:
+    """The upgrade. What runs on clusters and is not seen begins at the oldest: each object says by itself whether it is concerned,
+    and what no object says is named as unknown."""
+    hidden = product.id == OPERATOR or (product.id == "kubernetes" and "clusters" in unread)
+    if today or not hidden:
+        return step(product, today, wanted)
+    return Step(product, (0, 0, 0), written(wanted, product))
+
+
+def _uncertain(fleet: Fleet, least: str, clusters: frozenset[str]) -> Iterator[Failure]:
+    if upgrade.operator(fleet, clusters)[1]:
+        return
+    served = f"; by the API versions that are served it is {least} or later" if least else ""
+    yield Failure(
+        OPERATOR,
+        f"no application that Argo CD shows runs its image, so which release runs is not known{served}",
+        "what concerns an API version is listed all the same; some of the rest may be past already",
+    )

@@ -1,0 +1,88 @@
+"""What a forecast looks at: today's fleet, and what is known of it after an upgrade."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from argolint.application.fleet import Fleet
+from argolint.forecast.releases import Step
+from argolint.model import AppRef, Json, Object, Related, ResourceId, Severity
+from argolint.values import mapping, text_at
+
+ARGOCD = "argocd"
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One place that a condition holds at. `fields` fill in the row's sentence; an empty `severity` leaves the row's."""
+
+    app: AppRef
+    resource: ResourceId | None = None
+    pointer: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    evidence: tuple[str, ...] = ()
+    related: tuple[Related, ...] = ()
+    severity: Severity | None = None
+    key: str = ""
+    """Of what is no application's own, such as a project: see Finding.key."""
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """`steps` are the upgrades asked for, by product; `unread` the lists that the account may not see."""
+
+    fleet: Fleet
+    steps: Mapping[str, Step]
+    unread: frozenset[str] = frozenset()
+    clusters: frozenset[str] = frozenset()
+    """The clusters that --cluster names; empty for all."""
+
+    @cached_property
+    def after(self) -> After:
+        """How Argo CD compares and tracks after its own upgrade."""
+        way = self.steps.get(ARGOCD)
+        if way is None:
+            return After(self.fleet.settings, self.fleet.version, self.fleet.tracking_method)
+        version = "v" + ".".join(map(str, way.to))
+        settings = _settings_of_3(self.fleet.settings) if way.crosses([(3, 0, 0)]) else self.fleet.settings
+        return After(settings, version, text_at(settings, "trackingMethod") or self.fleet.tracking_method)
+
+    @cached_property
+    def tracked_later(self) -> Fleet:
+        """Today's fleet with the settings of the next version."""
+        return replace(self.fleet, settings=self.after.settings, version=self.after.version)
+
+
+@dataclass(frozen=True, eq=False)
+class After:
+    """The settings and the version of the upgraded Argo CD."""
+
+    settings: Object
+    version: str
+    tracking_method: str
+
+
+_CRD = "apiextensions.k8s.io/CustomResourceDefinition"
+_OF_2 = (
+    "jqPathExpressions: null\njsonPointers:\n- /status\n- /spec/preserveUnknownFields\nmanagedFieldsManagers: null\n"
+)
+"""What a 2.x answers of CRDs where no one has set `resource.compareoptions` or a customization of them."""
+_OF_3 = "jqPathExpressions: null\njsonPointers:\n- /status\nmanagedFieldsManagers: null\n"
+
+
+def _settings_of_3(settings: Object) -> Object:
+    """The settings of a 2.x as 3.0 reads the same argocd-cm: tracking by annotation, every status ignored, CRDs compared in whole.
+
+    docs/operator-manual/upgrading/2.14-3.0.md; util/settings/settings.go (GetResourceOverrides, AddStatusOverrideToGK).
+    """
+    overrides: dict[str, Json] = dict(mapping(settings, "resourceOverrides"))
+    own = overrides.get(_CRD)
+    if isinstance(own, Mapping) and own.get("ignoreDifferences") == _OF_2:
+        overrides[_CRD] = {**own, "ignoreDifferences": _OF_3}
+        every = overrides.get("*/*")
+        if not mapping(every).get("ignoreDifferences"):
+            overrides["*/*"] = {**mapping(every), "ignoreDifferences": _OF_3}
+    tracking = {} if text_at(settings, "trackingMethod") else {"trackingMethod": "annotation"}
+    return {**settings, **tracking, "resourceOverrides": overrides}

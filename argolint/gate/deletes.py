@@ -1,0 +1,40 @@
+"""What a change deletes, in sentences for the first lines of a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint.application.fleet import Fleet
+from argolint.edits.pruning import cascades
+from argolint.forecast.deletion import Fate, of_apps, of_prune
+from argolint.gate.touched import Touched
+from argolint.model import Finding
+from argolint.redaction.findings import guarded
+
+_SAID = ("volume-deleted", "namespace-with-content", "instances-deleted", "child-application", "objects-deleted")
+"""Causes in the order in which they are said: what takes data or other objects along comes first."""
+_MOST = 8
+
+
+def deletes(touched: tuple[Touched, ...], fleets: tuple[Fleet, ...]) -> tuple[str, ...]:
+    """One sentence each, the worst first; what is more is counted."""
+    by_server = {fleet.server: fleet for fleet in fleets}
+    found = [f for t in touched for f in _of(t, by_server.get(t.ref.server))]
+    found.sort(key=lambda f: _SAID.index(f.cause or ""))
+    said = tuple(dict.fromkeys(guarded(f).message for f in found))
+    more = (f"{len(said) - _MOST} more deletions are in the list of changes.",) if said[_MOST:] else ()
+    return (*said[:_MOST], *more)
+
+
+def _of(touched: Touched, fleet: Fleet | None) -> Iterator[Finding]:
+    app = touched.before
+    if app is None or fleet is None:
+        return
+    fate: Fate | None = None
+    if touched.what == "removed":
+        fate = of_apps([app], fleet) if cascades(app) else None
+    elif touched.delta.removed:
+        fate = of_prune([app], fleet, frozenset(touched.delta.removed))
+    for found in fate.findings if fate else ():
+        if found.cause in _SAID:
+            yield found

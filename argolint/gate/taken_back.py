@@ -1,0 +1,78 @@
+"""The fix of a change that is refused: the change itself. What would be added next to it comes after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from argolint.redaction import HIDDEN
+from argolint.reports.document import (
+    GateField,
+    Report,
+    ReportedApp,
+    ReportedEdit,
+    ReportedFinding,
+    ReportedFix,
+    ReportedResource,
+)
+from argolint.values.decoding import json_value
+
+_FAMILY = "sync"
+"""The rules that say what a sync refuses."""
+
+Fields = Mapping[tuple[ReportedApp, ReportedResource, str], GateField]
+
+
+def change_first(report: Report) -> Report:
+    """The report of a gate, in which a refused field has its value of the base as the first fix."""
+    if not report.gate:
+        return report
+    fields = {
+        (app.app, change.resource, field.pointer): field
+        for app in report.gate.apps
+        for change in app.changes
+        if change.what == "changed"
+        for field in change.fields
+    }
+    return msgspec.structs.replace(report, findings=tuple(_with(f, fields) for f in report.findings))
+
+
+def _with(finding: ReportedFinding, fields: Fields) -> ReportedFinding:
+    if finding.family != _FAMILY or finding.severity != "error" or finding.resource is None or not finding.pointer:
+        return finding
+    field = fields.get((finding.app, finding.resource, finding.pointer))
+    if field is None or any(_edits(fix, finding.pointer) for fix in finding.fixes[:1]):
+        return finding
+    return msgspec.structs.replace(finding, fixes=(_back(finding, field), *finding.fixes))
+
+
+def _edits(fix: ReportedFix, pointer: str) -> bool:
+    """True for a fix that edits the field of the change."""
+    content = fix.edit.content
+    if fix.edit.kind != "json-patch" or not isinstance(content, list | tuple):
+        return False
+    return any(isinstance(o, Mapping) and str(o.get("path") or "") == pointer for o in content)
+
+
+def _back(finding: ReportedFinding, field: GateField) -> ReportedFix:
+    return ReportedFix(
+        title=f"Leave {field.pointer} as it is on the base" if field.base is not None else f"Leave {field.pointer} out",
+        target="manifest",
+        where="the change",
+        edit=_edit(field),
+        resource=finding.resource,
+    )
+
+
+def _edit(field: GateField) -> ReportedEdit:
+    if field.base is None:
+        return ReportedEdit("json-patch", [{"op": "remove", "path": field.pointer}])
+    try:
+        value: Any = json_value(field.base.encode())
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        value = None  # it was cut
+    if value is None or HIDDEN in field.base:
+        return ReportedEdit("text", "Take the edit of this field back.")
+    return ReportedEdit("json-patch", [{"op": "replace", "path": field.pointer, "value": value}])

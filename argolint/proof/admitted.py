@@ -1,0 +1,41 @@
+"""An edit of an Application that ends Argo CD's refusal of its spec, played against projects and clusters."""
+
+from __future__ import annotations
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.permissions import is_widened, refusals
+from argolint.model import Finding, Fix, Object
+from argolint.proof.outcomes import CannotReplay, Contradicted, Proven
+from argolint.values import below, mapping, text_at
+
+_PLACES = ("/spec/destination", "/spec/project")
+
+
+def concerns(fix: Fix, finding: Finding) -> bool:
+    """True for an edit of destination or project alone that shall end an InvalidSpecError."""
+    paths = [str(operation.get("path", "")) for operation in fix.edit.content] if fix.edit.kind == "json-patch" else []
+    placed = bool(paths) and all(any(below(path, place) for place in _PLACES) for path in paths)
+    return fix.target == "application" and placed and any(_refused(finding))
+
+
+def admitted(finding: Finding, app: App, after: Object, fleet: Fleet) -> Proven:
+    """Returns when Argo CD takes the edited spec. Raises CannotReplay where argolint does not see what Argo CD refuses today."""
+    spec = mapping(after, "spec")
+    project = text_at(spec, "project") or "default"
+    if not fleet.clusters or project not in fleet.projects or is_widened(project, fleet.projects[project], fleet):
+        raise CannotReplay("what the project permits, or which clusters there are, is not known here")
+    today = tuple(refusals(app.spec, fleet))
+    if not all(message in today for message in _refused(finding)):
+        raise CannotReplay("argolint's own check of the spec does not agree with Argo CD's")
+    for left in refusals(spec, fleet):
+        if left not in today or left in _refused(finding):  # another refusal of today is another finding
+            raise Contradicted(f"Argo CD would refuse it then: {left}")
+    return Proven("replayed")
+
+
+def _refused(finding: Finding) -> tuple[str, ...]:
+    """What the InvalidSpecErrors that the finding explains say."""
+    kind = "InvalidSpecError: "
+    claims = (claim.detail for claim in finding.explains if claim.kind == "condition")
+    return tuple(detail.removeprefix(kind) for detail in claims if detail.startswith(kind))

@@ -1,0 +1,342 @@
+"""What of an application's sync waits for something that the same sync applies only afterwards.
+
+A sync goes on to the next wave, or phase, only when everything of this one is healthy and its hooks have completed (`argolint.sequence`). An object of
+an earlier place that does not become healthy without one of a later place (`waits.yaml`) stops it for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource
+from argolint.comparison import has_sync_option
+from argolint.model import Object, ResourceId, Want
+from argolint.relations.made import made_kinds, makers_of_kinds
+from argolint.relations.makers import made_secrets, makers
+from argolint.relations.named import hosts, named_jobs, written_secrets
+from argolint.relations.references import Reference
+from argolint.relations.waits import Wait, claims_of, is_idle, late_binding, needs, place_in, wait_of
+from argolint.sequence.order import MARKS, SYNC, SYNC_FAIL, Place, is_hook, phases_of, place_of
+from argolint.values import annotations_of, dig, get, text_at
+from argolint.values.kubernetes import CLUSTER_SCOPED, api_of
+
+How = Literal["reads", "made", "written", "consumer", "job", "host"]
+"""Why one needs the other: it refers to it; that makes the Secret it refers to; a Job of that name writes it; a claim waits for its first pod; its pods wait
+for the Job; a hook calls its Service."""
+_STORAGE = "storage.k8s.io"
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """An object that a sync applies. `resource` is None for a hook that only the render shows."""
+
+    id: ResourceId
+    place: Place
+    hook: bool
+    resource: Resource | None
+    rendered: Object | None = None
+
+    @cached_property
+    def manifest(self) -> Object:
+        """What the sync applies; of a hook that is not rendered, what its last run left."""
+        if self.rendered is not None:
+            return self.rendered
+        assert self.resource is not None
+        return self.resource.desired or self.resource.live or {}
+
+    @property
+    def absent(self) -> bool:
+        """Not in the cluster now, as far as is known."""
+        return self.resource is None or self.resource.live is None
+
+    @property
+    def starts(self) -> bool:
+        """The next sync makes it, or what of it waits: a hook runs each time, a workload makes pods for a new template."""
+        if self.hook or self.absent:
+            return True
+        assert self.resource is not None
+        if get(self.manifest, "/spec/updateStrategy/type", None) == "OnDelete":
+            return False
+        template = "/spec/template" if get(self.manifest, "/spec/template", None) is not None else "/spec"
+        changes = (
+            (*self.resource.changes, *self.resource.pending) if self.resource.modified or self.resource.pending else ()
+        )
+        return any(change.pointer.startswith(template) for change in changes)
+
+    def __str__(self) -> str:
+        return f"{'hook ' if self.hook else ''}{self.id}"
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """`waiting` does not become healthy, or complete, before `later` is there, and the sync applies that only after it.
+
+    pointer   the field of `waiting` that says so
+    name      what it needs, where that is not `later` itself: the Secret that `later` makes
+    now       the next sync stops here; else it is a first sync, of a new cluster, that would
+    sure      False where a controller or a shell decides
+    says      how a sentence goes on that begins with `later`
+    """
+
+    waiting: Member
+    later: Member
+    how: How
+    pointer: str
+    name: str
+    now: bool
+    sure: bool
+    says: str
+
+
+def members(app: App) -> tuple[Member, ...]:
+    """What a sync of the application applies, hooks included where the render, or what their last run left, shows them."""
+    found = [
+        _member(r)
+        for r in app.resources
+        if r.desired_known and not r.hook and r.desired_state not in (None, "", "null")
+    ]
+    rendered = app.evidence.get(Want("manifests"))
+    if rendered is None:
+        found += [Member(r.id, place_of(r.live), True, r) for r in app.resources if r.hook and phases_of(r.live)]
+    for manifest in rendered or ():
+        if is_hook(manifest) and phases_of(manifest):
+            found.append(_hook(app, manifest))
+    return tuple(member for member in found if member is not None and member.place.phase < SYNC_FAIL)
+
+
+def _member(resource: Resource) -> Member | None:
+    """Most manifests say nothing of when, and are not decoded."""
+    if not any(resource.mentions(mark, "desired") for mark in MARKS):
+        return Member(resource.id, Place(SYNC, 0), False, resource)
+    return Member(resource.id, place_of(resource.desired), False, resource) if phases_of(resource.desired) else None
+
+
+def _hook(app: App, manifest: Object) -> Member:
+    group, version = api_of(manifest)
+    kind = text_at(manifest, "kind")
+    namespace = (
+        ""
+        if (group, kind) in CLUSTER_SCOPED
+        else text_at(manifest, "metadata", "namespace") or app.destination_namespace
+    )
+    name = text_at(manifest, "metadata", "name") or text_at(manifest, "metadata", "generateName")
+    id_ = ResourceId(group, kind, namespace, name, version, app.cluster)
+    return Member(id_, place_of(manifest), True, app.resource(id_.key), manifest)
+
+
+def in_steps(app: App) -> bool:
+    """True when a sync has more than one wave or phase, as far as is known: in one step nothing waits for anything."""
+    return len({member.place for member in app.derive(members)}) > 1
+
+
+def blocked(app: App, fleet: Fleet) -> tuple[Blocked, ...]:
+    """Everything that waits for what comes later, in the order of the sync."""
+    if app.deleting or not app.desired_known or not app.derive(in_steps):
+        return ()
+    sync = app.derive(_sync, fleet)
+    found = {(b.waiting.id, b.waiting.place, b.later.id): b for b in sync.all()}
+    return tuple(
+        sorted(found.values(), key=lambda b: (b.later.place, str(b.later.id), b.waiting.place, str(b.waiting.id)))
+    )
+
+
+def movable(app: App, fleet: Fleet, pair: Blocked) -> tuple[bool, bool]:
+    """Whether the later object may come as early as the one that waits for it, and whether that one may come as late: nothing else is in the way."""
+    sync = app.derive(_sync, fleet)
+    wait = wait_of(pair.later.id.group, pair.later.id.kind, fleet)
+    needed = [known.place for _, known, _ in sync.needed_by(pair.later, wait)] if wait else []
+    early = all(place <= pair.waiting.place for place in needed)
+    late = all(m.place >= pair.later.place for m in sync.that_need(pair.waiting))
+    return early, late
+
+
+def _sync(app: App, fleet: Fleet) -> _Sync:
+    return _Sync(app, fleet, app.derive(members))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sync:
+    """The members of one sync, by what others know them by."""
+
+    app: App
+    fleet: Fleet
+    members: Sequence[Member]
+
+    @cached_property
+    def _last(self) -> Place:
+        return max(member.place for member in self.members)
+
+    @cached_property
+    def _by_identity(self) -> Mapping[tuple[str, str, str, str], Member]:
+        """The first of each: an object may be there as a hook and again as an ordinary one."""
+        found: dict[tuple[str, str, str, str], Member] = {}
+        for member in sorted(self.members, key=lambda m: m.place):
+            found.setdefault((member.id.group, member.id.kind, member.id.namespace, member.id.name), member)
+        return found
+
+    @cached_property
+    def _by_secret(self) -> Mapping[tuple[str, str], Member]:
+        """What makes a Secret, by its namespace and name."""
+        kinds = frozenset(makers())
+        found: dict[tuple[str, str], Member] = {}
+        for member in sorted(self.members, key=lambda m: m.place):
+            if (member.id.group, member.id.kind) in kinds:
+                for name in made_secrets(member.manifest):
+                    found.setdefault((member.id.namespace, name), member)
+        return found
+
+    @cached_property
+    def _by_written(self) -> Mapping[tuple[str, str], Member]:
+        """The Job that writes a Secret or ConfigMap, by the namespace and the name that its command tells."""
+        found: dict[tuple[str, str], Member] = {}
+        for member in sorted(self.members, key=lambda m: m.place):
+            if (member.id.group, member.id.kind) == ("batch", "Job"):
+                for name in written_secrets(member.manifest):
+                    found.setdefault((member.id.namespace, name), member)
+        return found
+
+    @cached_property
+    def _consumers(self) -> Mapping[tuple[str, str], Sequence[Member]]:
+        """The workloads that mount a claim and run, by its namespace and name."""
+        found: dict[tuple[str, str], list[Member]] = {}
+        for member in self.members:
+            wait = wait_of(member.id.group, member.id.kind, self.fleet)
+            if wait and wait.pods and not is_idle(member.manifest, wait):
+                for claim in claims_of(member.manifest):
+                    found.setdefault((member.id.namespace, claim.name), []).append(member)
+        return found
+
+    @cached_property
+    def _needing(self) -> Mapping[Member, Sequence[Member]]:
+        found: dict[Member, list[Member]] = {}
+        for member in self.members:
+            wait = wait_of(member.id.group, member.id.kind, self.fleet) if member.place < self._last else None
+            for _, known, _ in self.needed_by(member, wait) if wait else ():
+                found.setdefault(known, []).append(member)
+        return found
+
+    def that_need(self, other: Member) -> Sequence[Member]:
+        """The objects that do not become healthy without it."""
+        return self._needing.get(other, ())
+
+    def all(self) -> Iterator[Blocked]:
+        for member in self.members:
+            wait = wait_of(member.id.group, member.id.kind, self.fleet) if member.place < self._last else None
+            if wait is not None and not is_idle(member.manifest, wait):
+                yield from self._of_references(member, wait)
+                yield from self._of_pods(member) if wait.pods else ()
+                yield from self._of_claim(member)
+
+    def needed_by(self, member: Member, wait: Wait) -> Iterator[tuple[Reference, Member, How]]:
+        """What of this sync the object needs, by its references."""
+        for reference in needs(member.manifest, wait):
+            if reference.kind == "StorageClass" and dig(member.manifest, "spec", "volumeName"):
+                continue  # it is bound to that volume, whatever its class
+            identity = place_in(reference, member.id.namespace)
+            known, how = self._by_identity.get(identity), "reads"
+            if known is None and reference.kind == "Secret":
+                known, how = self._by_secret.get(identity[2:]), "made"
+            if known is None and reference.kind in ("Secret", "ConfigMap"):
+                known, how = self._by_written.get(identity[2:]), "written"
+            if known is not None and known.id != member.id:
+                yield reference, known, how  # type: ignore[misc]
+
+    def _of_references(self, member: Member, wait: Wait) -> Iterator[Blocked]:
+        for reference, known, how in self.needed_by(member, wait):
+            if known.place <= member.place:
+                continue
+            name = f"{reference.kind} {reference.name}" if how != "reads" else ""
+            says = f"{wait.says.removesuffix('it')}its {name}" if name and wait.says.endswith(" it") else wait.says
+            # whether what a hook wrote is there shows nowhere: of a workload that is there it may well be
+            absent = known.absent if how != "written" else member.absent
+            sure = not wait.likely and how == "reads"
+            yield Blocked(member, known, how, reference.pointer, name, absent and member.starts, sure, says)
+
+    def _of_pods(self, member: Member) -> Iterator[Blocked]:
+        """Jobs for which an init container waits, and Services that a hook calls."""
+        for pointer, name in named_jobs(member.manifest):
+            job = self._by_identity.get(("batch", "Job", member.id.namespace, name))
+            if job is not None and job.id != member.id and job.place > member.place:
+                now = member.starts and (job.hook or job.absent)
+                yield Blocked(member, job, "job", pointer, "", now, False, "for which an init container of it waits")
+        for pointer, name in hosts(member.manifest, member.id.namespace) if member.hook else ():
+            service = self._by_identity.get(("", "Service", member.id.namespace, name))
+            if service is not None and service.place > member.place:
+                yield Blocked(member, service, "host", pointer, "", service.absent, False, "which calls it")
+
+    def _of_claim(self, member: Member) -> Iterator[Blocked]:
+        """A claim that is bound only when a pod uses it, while all that use it come later."""
+        if (member.id.group, member.id.kind) != ("", "PersistentVolumeClaim") or dig(
+            member.manifest, "spec", "volumeName"
+        ):
+            return
+        users = sorted(self._consumers.get((member.id.namespace, member.id.name), ()), key=lambda m: m.place)
+        late = self._binds_late(member)
+        if users and users[0].place > member.place and late is not False:
+            now = member.absent
+            yield Blocked(
+                member, users[0], "consumer", "", "", now, late is True, "and is bound only when a pod mounts it"
+            )
+
+    def _binds_late(self, claim: Member) -> bool | None:
+        """Whether the claim's class waits for a first consumer; None where nothing tells it."""
+        live = claim.resource.live if claim.resource else None
+        if "volume.kubernetes.io/selected-node" in annotations_of(live):
+            return True
+        name = text_at(claim.manifest, "spec", "storageClassName") or text_at(live, "spec", "storageClassName")
+        own = self._by_identity.get((_STORAGE, "StorageClass", "", name))
+        if own is not None:
+            return text_at(own.manifest, "volumeBindingMode") == "WaitForFirstConsumer"
+        if text_at(live, "status", "phase") == "Bound":
+            return False  # the scheduler marks those that waited
+        return True if name in late_binding() else None
+
+
+@dataclass(frozen=True)
+class Halted:
+    """An object that Argo CD calls Suspended on purpose, so that nothing of a later place is applied. `after`: what comes later."""
+
+    member: Member
+    pointer: str
+    after: tuple[Member, ...]
+
+
+def halted(app: App, fleet: Fleet) -> Iterator[Halted]:
+    """Objects whose own field suspends them in a place that is not the last."""
+    if app.deleting or not app.desired_known or not app.derive(in_steps):
+        return
+    everything = app.derive(members)
+    last = max(member.place for member in everything)
+    for member in everything:
+        wait = wait_of(member.id.group, member.id.kind, fleet) if member.place < last or member.hook else None
+        if wait is None or not wait.suspended or get(member.manifest, wait.suspended, None) is not True:
+            continue
+        same = not (member.hook or member.absent) and not (member.resource and member.resource.modified)
+        if not (same and "ApplyOutOfSyncOnly=true" in app.sync_options):  # else a sync passes it over
+            yield Halted(member, wait.suspended, tuple(m for m in everything if m.place > member.place))
+
+
+def derived_kinds(app: App, fleet: Fleet) -> Iterator[tuple[Resource, Resource]]:
+    """Objects of a kind that a controller makes from another object of this application, where the dry run of all will not find it: (object, maker)."""
+    made = {
+        of: resource
+        for (group, kind), maker in makers_of_kinds().items()
+        if maker.derived
+        for resource in app.of_kind(kind, group)
+        if resource.desired is not None
+        for of in made_kinds(maker, resource.desired)
+    }
+    if not made or "v1/ConfigMap" not in fleet.api_versions(app.cluster):
+        return
+    for resource in app.resources:
+        maker = made.get((resource.group, resource.kind))
+        unserved = maker is not None and not fleet.served_versions(app.cluster, resource.group, resource.kind)
+        if maker is None or not unserved or resource.desired is None or resource.live is not None:
+            continue
+        if not has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true"):
+            yield resource, maker

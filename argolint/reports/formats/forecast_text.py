@@ -1,0 +1,190 @@
+"""A forecast for a terminal: what is deleted and what breaks first, then what only looks different; by cause, with what to do first.
+
+The last lines are the summary, where one lands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from argolint.reports.document import (
+    Forecast,
+    ForecastCause,
+    ForecastStep,
+    Report,
+    ReportedFinding,
+)
+from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.formats.edits import as_text
+from argolint.reports.formats.layout import SEVERITY, number, paint, wrapped
+
+HEADS: Mapping[str, str] = {
+    "refuses": "Cannot be done",
+    "deletes": "Is deleted",
+    "breaks": "Breaks",
+    "hangs": "Hangs",
+    "stays": "Stays",
+    "looks-different": "Only looks different",
+}
+_PLACES = 6
+"""Places that are shown of one cause, unless all are asked for."""
+
+
+def render(report: Report, style: Style) -> str:
+    """The whole forecast; its last line alone with -q."""
+    forecast = report.forecast
+    assert forecast
+    if style.quiet:
+        return summary(report) + "\n"
+    lines = [
+        *_head(forecast, style),
+        *_order(forecast, style),
+        *_findings(report, forecast, style),
+        *_steps(forecast, style),
+        *_look(forecast, style),
+        *_unknown(report, forecast, style),
+        *wrapped(paint(summary(report), style, bold=True), style),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def title(forecast: Forecast) -> str:
+    """What the forecast is about, for its first line."""
+    if forecast.kind == "upgrade":
+        return "Upgrade: " + ", ".join(f"{v.product} {v.today} → {v.then}" for v in forecast.versions)
+    what = {"delete": "Deletion of", "prune": "Prune of", "move": "Move of"}[forecast.kind]
+    return f"{what} {', '.join(forecast.about)}"
+
+
+def _head(forecast: Forecast, style: Style) -> Iterator[str]:
+    yield from wrapped(paint(title(forecast), style, bold=True), style)
+    yield ""
+
+
+def _order(forecast: Forecast, style: Style) -> Iterator[str]:
+    for index, line in enumerate(forecast.order, start=1):
+        if index == 1:
+            yield paint("In this order", style, bold=True)
+        yield from wrapped(line, style, f"  {index}. ", "     ")
+    if forecast.order:
+        yield ""
+
+
+def groups(report: Report, forecast: Forecast) -> Iterator[tuple[ForecastCause, Sequence[ReportedFinding]]]:
+    """The findings by cause, in the order of the forecast."""
+    for cause in forecast.causes:
+        yield cause, [f for f in report.findings if f.cause == cause.cause]
+
+
+def _findings(report: Report, forecast: Forecast, style: Style) -> Iterator[str]:
+    effect = ""
+    for cause, found in groups(report, forecast):
+        if cause.effect != effect:
+            effect = cause.effect
+            yield paint(HEADS[effect], style, bold=True)
+        worst = found[0].severity if found else "info"
+        since = f" since {cause.product} {cause.since}" if cause.since else ""
+        places = f"{number(cause.findings, 'place')} in {number(cause.apps, 'application')}"
+        yield from wrapped(f"{paint(cause.cause, style, fg=SEVERITY[worst])}{since}: {places}", style, "  ", "    ")
+        limit = len(found) if style.full or style.verbose else _PLACES
+        for f in found[:limit]:
+            yield from wrapped(f"{_place(f)}{f.message}", style, "    ", "      ")
+            for line in f.evidence if style.verbose else ():
+                yield from wrapped(line, style, "      ", "      ")
+        if len(found) > limit:
+            yield f"    … and {len(found) - limit} more (--full)"
+        yield from _first(found, style)
+        yield ""
+
+
+def _place(f: ReportedFinding) -> str:
+    """Whose it is, where the sentence does not say so."""
+    return "" if f.app.name in f.message else f"{app_name(f.app)}: "
+
+
+def _first(found: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
+    """What to do before, once a cause: the first place's stands for all."""
+    for fix in found[0].fixes[: None if style.verbose else 1] if found else ():
+        yield from wrapped(f"→ first: {fix.title}", style, "    ", "      ")
+        yield from wrapped(fix.where, style, "      ", "      ")
+        for line in as_text(fix.edit).splitlines()[:12]:
+            yield f"        {line}"
+        if fix.caveat:
+            yield from wrapped(f"mind: {fix.caveat}", style, "      ", "      ")
+
+
+def _steps(forecast: Forecast, style: Style) -> Iterator[str]:
+    if not forecast.steps:
+        return
+    yield paint("Steps" if forecast.kind == "move" else "In this order", style, bold=True)
+    if forecast.kind == "move":
+        for index, step in enumerate(forecast.steps, start=1):
+            yield from _step(index, step, style)
+    else:
+        for line in turns(forecast.steps, whole=style.full or style.verbose):
+            yield from wrapped(line, style, "  ", "     ")
+    yield ""
+
+
+def _step(index: int, step: ForecastStep, style: Style) -> Iterator[str]:
+    yield from wrapped(step.what, style, f"  {index}. ", "     ")
+    for line in step.command.splitlines():
+        yield f"       {line}"
+    if step.check:
+        yield "     check:"
+        for line in step.check.splitlines():
+            yield f"       {line}"
+
+
+def turns(steps: Sequence[ForecastStep], *, whole: bool) -> Iterator[str]:
+    """What is deleted together, one line a turn and application; of many objects the first ones, unless the whole is asked for."""
+    together: dict[tuple[int, str, str], list[str]] = {}
+    for step in steps:
+        of = (step.turn, app_name(step.app) if step.app else "", step.what)
+        together.setdefault(of, []).append(resource_name(step.resource) if step.resource else "")
+    for (turn, app, what), names in together.items():
+        shown = names if whole else names[:_PLACES]
+        more = f" and {len(names) - len(shown)} more" if names[len(shown) :] else ""
+        yield f"{turn}. {app}, {what}: {', '.join(shown)}{more}"
+
+
+def _look(forecast: Forecast, style: Style) -> Iterator[str]:
+    if not forecast.look:
+        return
+    yield paint("No API tells this; look yourself", style, bold=True)
+    for look in forecast.look:
+        yield from wrapped(f"{look.says} ({look.product} {look.since})", style, "  ", "    ")
+        yield f"      {look.look}"
+    yield ""
+
+
+def _unknown(report: Report, forecast: Forecast, style: Style) -> Iterator[str]:
+    told = [
+        *forecast.unknown,
+        *(f"{f.stage}{f' of {app_name(f.app)}' if f.app else ''}: {f.error}" for f in report.failures),
+    ]
+    if not told:
+        return
+    yield paint("Not known", style, bold=True)
+    for line in told:
+        yield from wrapped(line, style, "  ", "    ")
+    yield ""
+
+
+def summary(report: Report) -> str:
+    """One line: how many places each effect has, and in how many applications."""
+    forecast = report.forecast
+    assert forecast
+    counts: dict[str, int] = {}
+    for cause in forecast.causes:
+        counts[cause.effect] = counts.get(cause.effect, 0) + cause.findings
+    said = {"breaks": "break", "deletes": "are deleted", "looks-different": "only look different"}
+    said |= {"stays": "stay", "hangs": "hang", "refuses": "stand in the way"}
+    if forecast.kind in ("delete", "prune"):
+        counts.pop("deletes", None)
+        gone = [f"{number(len(forecast.steps), 'object')} deleted"] if forecast.steps else ["nothing is deleted"]
+    else:
+        gone = [number(len(forecast.steps), "step")] if forecast.steps else []
+    parts = [*gone, *(f"{counts[effect]} {said[effect]}" for effect in HEADS if effect in counts)]
+    open_ = [*(["something could not be known"] if not report.complete else [])]
+    return f"{number(report.summary.apps, 'application')}: " + (", ".join([*parts, *open_]) or "nothing changes")

@@ -1,0 +1,40 @@
+"""The place in Git as compilers show it: the line with its neighbours, and a mark under what it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint.reports.document import ReportedFinding, ReportedSource
+from argolint.reports.formats import Style
+from argolint.reports.formats.layout import paint, visible
+
+_KEY = re.compile(r"^(?:- )*[^\s:]+:\s+(?=\S)")
+_MOST = 60
+"""Columns of a mark."""
+
+
+def frame_lines(finding: ReportedFinding, style: Style, indent: str) -> Iterator[str]:
+    """The lines with their numbers, and a caret under the value of the finding's own; nothing where no checkout tells them."""
+    if finding.source is not None:
+        yield from source_lines(finding.source, style, indent)
+
+
+def source_lines(source: ReportedSource, style: Style, indent: str) -> Iterator[str]:
+    """The same of a place."""
+    if not source.excerpt or not source.line or not source.excerpt_from:
+        return
+    width = len(str(source.excerpt_from + len(source.excerpt) - 1))
+    for number, text in enumerate(source.excerpt, source.excerpt_from):
+        yield f"{indent}  {paint(f'{number:{width}} |', style, dim=True)} {text}".rstrip()
+        if number == source.line:
+            edge = " " * width + " |"
+            yield f"{indent}  {paint(edge, style, dim=True)} {paint(mark(text), style, fg='red')}"
+
+
+def mark(line: str) -> str:
+    """Blanks and carets under the value of a line, or under all of it where it has none."""
+    text = line.lstrip()
+    found = _KEY.match(text)
+    start = len(line) - len(text) + (len(found[0]) if found else 0)
+    return " " * visible(line[:start]) + "^" * max(1, min(visible(line[start:].rstrip()), _MOST))

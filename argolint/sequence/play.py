@@ -1,0 +1,128 @@
+"""A sync from its first task to its end, for objects of which the caller says how they turn out (gitops-engine pkg/sync/sync_context.go, Sync)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from argolint.sequence.order import SYNC_FAIL, delete_policies
+from argolint.sequence.tasks import PLAIN, Item, Options, Task, steps, tasks
+from argolint.values import annotations_of, comma_list, dig
+from argolint.values.kubernetes import SYNC_OPTIONS
+
+End = Literal["none", "healthy", "progressing", "suspended", "degraded", "refused", "unknown-kind"]
+"""How an object turns out: Argo CD has no health check for it; what its health comes to; the API server takes it not; it knows no such kind.
+
+Of a prune `progressing` says that the object does not go.
+"""
+_WAITS = ("progressing", "suspended")
+_SKIP = "SkipDryRunOnMissingResource=true"
+
+
+@dataclass(frozen=True)
+class Played:
+    """How far a sync comes.
+
+    phase     Succeeded, Failed, or Running: it waits and does not end
+    done      what was applied or pruned, in order; SyncFail hooks last
+    waiting   what it waits for, the reason for `Running`
+    failed    what made it fail
+    left      tasks that it never comes to
+    deleted   hooks that are deleted at its end
+    """
+
+    phase: Literal["Succeeded", "Failed", "Running"]
+    done: tuple[Task, ...] = ()
+    waiting: tuple[Task, ...] = ()
+    failed: tuple[Task, ...] = ()
+    left: tuple[Task, ...] = ()
+    deleted: tuple[Task, ...] = ()
+
+
+def play(items: Iterable[Item], ends: Callable[[Task], End], options: Options = PLAIN) -> Played:
+    """One sync. A sync that fails and is retried starts again from its first task, so it comes as far as before."""
+    everything = tuple(items)
+    ordered = tasks(everything, options)
+    normal = tuple(t for t in ordered if t.place.phase != SYNC_FAIL)
+    rescue = tuple(t for t in ordered if t.place.phase == SYNC_FAIL)
+    first = next((t for t in ordered if _is_own_namespace(t, options)), None)
+    if invalid := _invalid(everything, ordered, ends, options):
+        return Played("Failed", failed=invalid, left=ordered)
+    several = len({t.place for t in ordered}) > 1
+    state = Played("Running", (first,) if first else ())
+    if first and ends(first) == "refused":
+        return _failed(replace(state, done=(), failed=(first,), left=normal), rescue, ends)
+    pending = [t for t in normal if t is not first and not _passed_over(t, options) and not _stays(t, options)]
+    groups = [group for _, group in steps(pending)]
+    for number, group in enumerate(groups):
+        left = tuple(t for later in groups[number + 1 :] for t in later)
+        state = replace(state, done=(*state.done, *_in_turn(group, ends)), left=left)
+        hooks = any(t.hook for t in group)
+        refused = tuple(t for t in group if ends(t) == "refused")
+        if not refused and not left and not hooks:
+            break  # the last wave is not waited for, unless it has hooks
+        waits = tuple(t for t in group if _waited_for(t, ends, all_objects=several and not refused))
+        if waits:
+            return replace(state, waiting=waits, failed=refused)
+        if failed := refused or tuple(t for t in group if ends(t) == "degraded" and (several or t.hook)):
+            return _failed(replace(state, failed=failed), rescue, ends)
+    return replace(state, phase="Succeeded", left=(), deleted=_deleted(state.done, "HookSucceeded"))
+
+
+def _is_own_namespace(task: Task, options: Options) -> bool:
+    """The application's namespace is made before anything is looked at, since the dry run would fail without it."""
+    absent = task.kind == "Namespace" and task.group == "" and task.item.live is None and not task.prune
+    return absent and task.name == options.namespace
+
+
+def _invalid(
+    items: Sequence[Item], ordered: Sequence[Task], ends: Callable[[Task], End], options: Options
+) -> tuple[Task, ...]:
+    """Objects of kinds that the cluster does not know: one is enough, and nothing is applied. CRDs of the very sync are expected."""
+    defined = {(dig(i.target, "spec", "group"), dig(i.target, "spec", "names", "kind")) for i in items if i.target}
+
+    def expected(task: Task) -> bool:
+        own = comma_list(annotations_of(task.item.target).get(SYNC_OPTIONS))
+        return options.skip_missing_kinds or _SKIP in own or (task.group, task.kind) in defined
+
+    return tuple(t for t in ordered if ends(t) == "unknown-kind" and not expected(t))
+
+
+def _passed_over(task: Task, options: Options) -> bool:
+    settled = not task.item.modified and task.item.live is not None and not task.prune
+    return options.out_of_sync_only and settled and not task.hook
+
+
+def _stays(task: Task, options: Options) -> bool:
+    """Left Git, and is not deleted: Argo CD calls it done."""
+    own = comma_list(annotations_of(task.item.live).get(SYNC_OPTIONS))
+    return task.prune and (not options.prune or "Prune=false" in own)
+
+
+def _in_turn(group: Sequence[Task], ends: Callable[[Task], End]) -> tuple[Task, ...]:
+    """Prunes come first; then kind after kind. What the API server refuses is not done."""
+    first = [t for t in group if t.prune]
+    return tuple(t for t in (*first, *(t for t in group if not t.prune)) if ends(t) != "refused")
+
+
+def _waited_for(task: Task, ends: Callable[[Task], End], *, all_objects: bool) -> bool:
+    return ends(task) in _WAITS and (all_objects or task.hook or task.prune)
+
+
+def _failed(state: Played, rescue: Sequence[Task], ends: Callable[[Task], End]) -> Played:
+    """The hooks of SyncFail run, and the sync ends only with them."""
+    done = (*state.done, *_in_turn(rescue, ends))
+    waiting = tuple(t for t in rescue if ends(t) in _WAITS)
+    return replace(
+        state,
+        phase="Running" if waiting else "Failed",
+        done=done,
+        waiting=waiting,
+        failed=(*state.failed, *(t for t in rescue if ends(t) in ("degraded", "refused"))),
+        deleted=_deleted(state.done, "HookFailed"),
+    )
+
+
+def _deleted(done: Sequence[Task], policy: str) -> tuple[Task, ...]:
+    return tuple(t for t in done if t.hook and policy in delete_policies(t.item.target))

@@ -1,0 +1,151 @@
+"""A list that no sync changes, since one of its fields is ignored
+
+What it finds: a difference inside a list that stays after each sync: the Application has `RespectIgnoreDifferences=true`, and an
+`ignoreDifferences` entry ignores another field of the same list. Each sync is replayed with the option and without it: with it the
+difference stays, without it it goes.
+
+Why it hurts: Argo CD keeps ignored values by a merge patch, and a merge patch takes a list whole. So live's list travels with every
+sync, syncs succeed, and no commit to that list ever arrives. Lists of built-in kinds are merged by their keys since Argo CD 2.11;
+those of custom resources, a Rollout's containers among them, are not; since 3.6 they are where the published schema names the keys.
+
+How to fix: write the missing change to the live object once, or take the path out of the ignore entry and let Git hold the value.
+
+Example: `.spec.template.spec.containers[].image` of a Rollout is ignored and respected, and a new environment variable never arrives.
+
+Sources: argoproj/argo-cd#23283, #26588, #27480, #17694, #9678; controller/sync.go (normalizeTargetResources, getMergePatch).
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
+from argolint.comparison import IgnoreRule, Rules, apply, builtin, matches_object, removed, rules_of, syncs_server_side
+from argolint.comparison import has_sync_option as has_option
+from argolint.edits import RESPECT, application_place, ignore_less
+from argolint.redaction import is_hidden
+from argolint.values import at_and_above, below, get, index_of, join_pointer, sh, split_pointer
+from argolint.values.kubernetes import kubectl_name
+
+from ._fields import finding, listing
+from ._ignored import entries, hidden_changes, paths
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an object."""
+    rules = rules_of(app.raw, fleet.settings, fleet.version) if app.changed else None
+    if rules is None or not rules.ignore or not has_option(app.raw, None, RESPECT):
+        return
+    for resource in app.changed:
+        live, desired = resource.live, resource.desired
+        if live is None or desired is None:
+            continue
+        ignored = _ignored(rules, resource)
+        lists = {place for pointer in ignored for place in _lists_above(resource, pointer)}
+        inside = [c for c in resource.changes if not lists.isdisjoint(at_and_above(c.pointer)) and not c.masked]
+        changes = tuple(c for c in inside if _kept(app, rules, resource, c)) if inside else ()
+        if changes:
+            yield _finding(app, fleet, resource, changes, lists)
+
+
+def _ignored(rules: Rules, resource: Resource) -> tuple[str, ...]:
+    """What ignore entries take out of the live object."""
+    live = resource.live or {}
+    return tuple(p for entry in rules.ignore if matches_object(entry, live) for p in removed(live, entry))
+
+
+def _lists_above(resource: Resource, pointer: str) -> Iterator[str]:
+    """The lists of the live object that the pointer goes into."""
+    tokens = split_pointer(pointer)
+    for depth, token in enumerate(tokens):
+        place = join_pointer(*tokens[:depth])
+        if index_of(token) is not None and isinstance(get(resource.live, place), list):
+            yield place
+
+
+def _kept(app: App, rules: Rules, resource: Resource, change: Change) -> bool:
+    """True when a sync leaves the difference with RespectIgnoreDifferences and ends it without."""
+    server_side = syncs_server_side(app.raw, resource.desired)
+    kept = apply(resource.live, resource.desired, rules, server_side=server_side, respect_ignored=True)
+    free = apply(resource.live, resource.desired, server_side=server_side)
+    return _side(kept, change) == _side(resource.live, change) and _side(free, change) != _side(kept, change)
+
+
+def _side(obj: object, change: Change) -> object:
+    return get(obj, change.pointer)
+
+
+def _finding(app: App, fleet: Fleet, resource: Resource, changes: Sequence[Change], lists: set[str]) -> Finding:
+    place = next(p for p in at_and_above(changes[0].pointer) if p in lists)
+    guilty = tuple(_guilty(app, resource, place))
+    return finding(
+        app,
+        resource,
+        tuple(changes),
+        f"No sync brings {listing(changes)} to {resource.id}: {RESPECT} keeps the whole live list at {place}.",
+        evidence=(
+            *(f"{entry.origin} of the Application ignores {path} in that list" for path, entry in guilty),
+            *(() if guilty else ("the server's own settings ignore a field of that list",)),
+            "replayed: a sync leaves the difference with the option, and ends it without",
+        ),
+        confidence="likely" if fleet.at_least(3, 6) and not builtin(resource.any) else "proven",
+        fixes=(_by_hand(resource, changes), _without(app, fleet, resource, guilty)),
+    )
+
+
+def _guilty(app: App, resource: Resource, place: str) -> Iterator[tuple[str, IgnoreRule]]:
+    """The Application's own paths that reach into the list."""
+    for entry in entries(app):
+        for path, alone in paths(app, entry):
+            if matches_object(alone, resource.any) and any(
+                below(p, place) for p in removed(resource.live or {}, alone)
+            ):
+                yield path, entry
+
+
+_MOST = 20
+"""Differences that one command writes."""
+
+
+def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
+    """The change itself, written to the live object: Argo CD then finds both sides equal."""
+    if len(changes) > _MOST or any(is_hidden(c.desired, resource.desired, c.pointer) for c in changes):
+        return None
+    operations = []
+    for change in sorted(changes, key=lambda c: split_pointer(c.pointer), reverse=True):
+        if change.desired is MISSING:
+            operations.append({"op": "remove", "path": change.pointer})
+        else:
+            there = get(resource.live, change.pointer) is not MISSING
+            operations.append({"op": "replace" if there else "add", "path": change.pointer, "value": change.desired})
+    patch = json.dumps(operations, separators=(",", ":"))
+    return Fix(
+        "Write the change to the live object once",
+        "live",
+        str(resource.id),
+        Edit("command", f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(patch)}"),
+        "the next change of this list needs it again",
+        plays=Edit("json-patch", operations),
+    )
+
+
+def _without(app: App, fleet: Fleet, resource: Resource, guilty: Sequence[tuple[str, IgnoreRule]]) -> Fix | None:
+    """The paths out of their entries, so that syncs send Git's list."""
+    pointers = []
+    for path, entry in guilty:
+        field = "jsonPointers" if path in entry.json_pointers else "jqPathExpressions"
+        held = entry.json_pointers if path in entry.json_pointers else entry.jq_paths
+        pointers.append(f"{entry.origin}/{field}/{held.index(path)}")
+    operations = ignore_less(app, pointers) if pointers else []
+    if not operations:
+        return None
+    lost = any(hidden_changes(app, fleet, resource, entry) for _, entry in guilty)
+    return Fix(
+        "Stop ignoring fields of that list",
+        "application",
+        application_place(app),
+        Edit("json-patch", operations),
+        "the next sync writes Git's values of these fields" if lost else "",
+    )
+
+
+RULE = Rule(id="ignored-list-kept", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.ROOT)

@@ -1,0 +1,319 @@
+"""A NetworkPolicy shuts out a client that calls the Service
+
+What it finds: a workload whose environment names a Service of the application, while NetworkPolicies let its packets through nowhere: those of
+the called pods admit neither its labels and namespace nor the port (`ingress`), its own admit no way to these pods (`egress`), or none to port
+53, so that it resolves no name (`dns`).
+
+Why it hurts: Argo CD shows everything Synced and Healthy, and each call of that client ends in a timeout.
+
+How to fix: admit the client by its labels, and the port of the pods, which need not be that of the Service.
+
+Example: `API_URL=http://ledger:80` next to a policy of ledger's pods that admits `app: web` on port 80, while the pods listen on 8080.
+
+Sources: kubernetes.io, Network Policies; networking.k8s.io/v1. Policies add up, so nothing is said where another application or another product
+(Cilium, Calico, AdminNetworkPolicy) has policies in the namespace, of peers by address, of labels of namespaces that no one shows, and of pods on the
+node's network. A network plugin that knows no policies lets all through: a client that runs well is a warning.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Related, Resource, ResourceKey, Rule
+from argolint.redaction import is_hidden
+from argolint.values import dig, get, items, mapping, maps, text_at
+from argolint.values.kubernetes import containers, pod_spec
+
+from ..shared.labels import Selector, label_selector, labels_at, plain_selector
+from ..shared.triage import worth_reading
+from ._addresses import Address, address_of
+from ._ports import number_or_name, of_pods
+from ._selecting import by_label
+from ._surroundings import Member, services, shown
+
+_GROUP = "networking.k8s.io"
+_DNS = 53
+
+
+def reads(app: App, fleet: Fleet, options: object) -> bool:
+    """The list tells which applications have policies."""
+    return any(row.group == _GROUP and row.kind == "NetworkPolicy" for row in app.rows) and worth_reading(app, fleet)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """One end of a call: labels and namespace of the pods."""
+
+    labels: Mapping[str, str]
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Who calls whom on which port of the pods; the port is 0 where it is not known."""
+
+    client: Resource
+    pointer: str
+    variable: str
+    address: Address
+    source: _End
+    target: Member
+    port: int
+    protocol: str
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a client and reason."""
+    if app.deleting or not app.desired_known or not any(_policies(app)):
+        return
+    told: set[tuple[object, str]] = set()
+    for call in _calls(app, fleet):
+        for cause, policy in _closed(app, fleet, call):
+            if (call.client.id, cause) not in told:
+                told.add((call.client.id, cause))
+                yield _finding(app, call, cause, policy)
+
+
+def _policies(app: App) -> Iterator[Resource]:
+    for resource in app.of_kind("NetworkPolicy", _GROUP):
+        if shown(resource) and not resource.requires_pruning and resource.namespace:
+            yield resource
+
+
+def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
+    for resource in app.resources:
+        if not resource.namespace or resource.requires_pruning or not resource.mentions('"env"'):
+            continue
+        obj = shown(resource)
+        at, spec = pod_spec(obj)
+        if not spec or spec.get("hostNetwork") is True:
+            continue
+        labels = labels_at(mapping(get(obj, at.removesuffix("/spec"), {}), "metadata"))
+        source = _End(labels, resource.namespace)
+        for place, container in containers(obj):
+            for index, variable in enumerate(maps(container, "env")):
+                pointer = f"{place}/env/{index}/value"
+                name = text_at(variable, "name")
+                address = address_of(name, text_at(variable, "value"), resource.namespace, fleet, app.cluster)
+                if address is not None and not is_hidden(address.host, obj, pointer):
+                    yield from _to(app, resource, pointer, name, address, source)
+
+
+def _to(app: App, client: Resource, pointer: str, name: str, address: Address, source: _End) -> Iterator[_Call]:
+    """The pods behind the Service, each with the port that they are called on."""
+    service, targets = app.derive(_behind, address.namespace).get(address.service, (None, ()))
+    if service is None:
+        return
+    listed = maps(service.spec, "ports")
+    entry = next((p for p in listed if p.get("port") == address.port), listed[0] if len(listed) == 1 else None)
+    for target in targets:
+        if target.id != client.id and target.spec.get("hostNetwork") is not True:
+            port = _port(entry, target) if entry else 0
+            protocol = text_at(entry, "protocol") or "TCP"
+            yield _Call(client, pointer, name, address, source, target, port, protocol)
+
+
+def _behind(app: App, namespace: str) -> Mapping[str, tuple[Member, Sequence[Member]]]:
+    """The Services of a namespace by name, each with the pods that it selects."""
+    found = {}
+    for service in services(app, namespace):
+        selector = plain_selector(dig(service.spec, "selector"))
+        if selector is not None and selector.equal:
+            near = app.derive(by_label, namespace, "pods").get(next(iter(selector.equal.items())), ())
+            found[service.id.name] = (service, tuple(m for m in near if selector.matches(m.labels)))
+    return found
+
+
+def _port(entry: Object, target: Member) -> int:
+    number, name = number_or_name(entry.get("targetPort") or entry.get("port"))
+    return number or next((p.number for p in of_pods(target.spec) if p.name == name), 0)
+
+
+def _closed(app: App, fleet: Fleet, call: _Call) -> Iterator[tuple[str, Resource]]:
+    """The causes, each with a policy that selects the pods and admits nothing of the call."""
+    target = _End(call.target.labels, call.target.id.namespace)
+    into = _guarding(app, target, "Ingress")
+    admitted = any(_admits(app, p, rule, "from", call.source, call) for p in into for rule in _rules(p, "ingress"))
+    if into and not admitted and _alone(app, fleet, target.namespace):
+        yield "ingress", into[0]
+    out = _guarding(app, call.source, "Egress")
+    if out and _alone(app, fleet, call.source.namespace):
+        rules = [(p, rule) for p in out for rule in _rules(p, "egress")]
+        if not any(_admits(app, p, rule, "to", target, call) for p, rule in rules):
+            yield "egress", out[0]
+        elif not any(_resolves(rule) for _, rule in rules):
+            yield "dns", out[0]
+
+
+def _alone(app: App, fleet: Fleet, namespace: str) -> bool:
+    """Whether no policy in the namespace is of another application or of another product."""
+    return not any(
+        key.kind.endswith("NetworkPolicy") and (key.group != _GROUP or app.resource(key) is None)
+        for key in fleet.in_namespace(app.cluster, namespace)
+    ) and not any(
+        key.group != _GROUP and key.kind.endswith("NetworkPolicy") for key in fleet.derive(_of_clusters, app.cluster)
+    )
+
+
+def _of_clusters(fleet: Fleet, cluster: str) -> tuple[ResourceKey, ...]:
+    """The policies of a cluster without a namespace."""
+    kinds = (
+        ("policy.networking.k8s.io", "AdminNetworkPolicy"),
+        ("policy.networking.k8s.io", "BaselineAdminNetworkPolicy"),
+        ("cilium.io", "CiliumClusterwideNetworkPolicy"),
+        ("crd.projectcalico.org", "GlobalNetworkPolicy"),
+        ("projectcalico.org", "GlobalNetworkPolicy"),
+    )
+    return tuple(key for group, kind in kinds for key in fleet.of_kind(cluster, group, kind))
+
+
+def _guarding(app: App, end: _End, direction: str) -> Sequence[Resource]:
+    """The policies that shut these pods in this direction."""
+    index = app.derive(_by_pair, end.namespace, direction)
+    near = (each for pair in (None, *end.labels.items()) for each in index.get(pair, ()))
+    return [policy for policy, selector in near if selector.matches(end.labels)]
+
+
+def _by_pair(
+    app: App, namespace: str, direction: str
+) -> Mapping[tuple[str, str] | None, Sequence[tuple[Resource, Selector]]]:
+    """The policies of a namespace by a label that they ask for; None for those that ask for none, as an empty podSelector."""
+    found: dict[tuple[str, str] | None, list[tuple[Resource, Selector]]] = defaultdict(list)
+    for policy in _policies(app):
+        spec = mapping(shown(policy), "spec")
+        types = items(spec, "policyTypes") or (["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
+        selector = label_selector(spec.get("podSelector"))
+        odd = not isinstance(spec.get("policyTypes"), list | None)
+        if policy.namespace == namespace and direction in types and selector is not None and not odd:
+            found[next(iter(selector.equal.items()), None)].append((policy, selector))
+    return found
+
+
+def _rules(policy: Resource, direction: str) -> Sequence[Object]:
+    return maps(mapping(shown(policy), "spec"), direction)
+
+
+def _admits(app: App, policy: Resource, rule: Object, field: str, end: _End, call: _Call) -> bool:
+    """Whether the rule lets the call through, or may do so; no peers are all peers, and no ports all ports."""
+    peers = maps(rule, field)
+    return (not peers or any(_is_peer(app, policy, peer, end) for peer in peers)) and _on_port(rule, call)
+
+
+def _is_peer(app: App, policy: Resource, peer: Object, end: _End) -> bool:
+    if peer.get("ipBlock") is not None:
+        return True
+    chosen, space = peer.get("podSelector"), peer.get("namespaceSelector")
+    if chosen is not None:
+        selector = label_selector(chosen)
+        if selector is not None and not selector.matches(end.labels):
+            return False
+    if space is None:
+        return policy.namespace == end.namespace
+    return _is_space(app, space, end.namespace)
+
+
+def _is_space(app: App, chosen: Json, namespace: str) -> bool:
+    """Whether a namespaceSelector may mean the namespace; labels that nothing shows may be there."""
+    selector = label_selector(chosen)
+    if selector is None:
+        return True
+    found = app.find("", "Namespace", "", namespace)
+    known = {"kubernetes.io/metadata.name": namespace}
+    if found is not None:
+        return selector.matches({**labels_at(mapping(found.live or found.any, "metadata")), **known})
+    asked = {key: value for key, value in selector.equal.items() if key in known}
+    return all(known[key] == value for key, value in asked.items())
+
+
+def _on_port(rule: Object, call: _Call) -> bool:
+    ports = maps(rule, "ports")
+    return not ports or call.port == 0 or any(_is_port(p, call.port, call.protocol, call.target.spec) for p in ports)
+
+
+def _is_port(entry: Object, port: int, protocol: str, spec: Object) -> bool:
+    if (text_at(entry, "protocol") or "TCP") != protocol:
+        return False
+    number, name = number_or_name(entry.get("port"))
+    if name:
+        return any(p.name == name and p.number == port for p in of_pods(spec))
+    end = entry.get("endPort")
+    return number in (0, port) or (isinstance(end, int) and number <= port <= end)
+
+
+def _resolves(rule: Object) -> bool:
+    """Whether the rule lets packets to a DNS of the cluster through, which is in another namespace or has an address of its own."""
+    ports, peers = maps(rule, "ports"), maps(rule, "to")
+    asked = not ports or any(
+        _is_port(p, _DNS, protocol, {}) or number_or_name(p.get("port"))[1]
+        for p in ports
+        for protocol in ("UDP", "TCP")
+    )
+    return asked and (not peers or any("namespaceSelector" in p or "ipBlock" in p for p in peers))
+
+
+def _finding(app: App, call: _Call, cause: str, policy: Resource) -> Finding:
+    service = call.address.service
+    says = {
+        "ingress": f"{policy.id} does not admit {call.client.id}, which calls Service {service}, so its calls time out.",
+        "egress": f"{policy.id} does not let {call.client.id} out to Service {service}, so its calls time out.",
+        "dns": f"{policy.id} lets {call.client.id} out to no DNS, so it finds no Service by name.",
+    }[cause]
+    field = "ingress" if cause == "ingress" else "egress"
+    on = f" on port {call.port} of the pods" if call.port else ""
+    well = call.client.health.status in ("", "Healthy")
+    return Finding(
+        message=says,
+        at=Location(app.ref, policy.id, f"/spec/{field}" if _rules(policy, field) else "/spec"),
+        cause=cause,
+        severity="warning" if well else "error",
+        confidence="likely",
+        evidence=(
+            f"{call.variable} ({call.pointer}) names {call.address.host}{on}",
+            "no other policy of these pods admits it; a network plugin without policies would",
+        ),
+        related=(Related(app.ref, call.client.id, call.pointer, "dependent"),),
+        fixes=(
+            Fix(_title(cause, call), "manifest", str(policy.id), Edit("yaml", _rule(cause, call)), resource=policy.id),
+        ),
+    )
+
+
+def _title(cause: str, call: _Call) -> str:
+    return {
+        "ingress": f"Admit the pods of {call.client.kind} {call.client.name}",
+        "egress": f"Let them out to the pods of Service {call.address.service}",
+        "dns": "Let them out to the DNS of the cluster",
+    }[cause]
+
+
+def _rule(cause: str, call: _Call) -> str:
+    if cause == "dns":
+        return (
+            "egress:      # next to the rules that are there\n- to:\n  - namespaceSelector:\n      matchLabels: {kubernetes.io/metadata.name: kube-system}\n"
+            "  ports:\n  - {protocol: UDP, port: 53}\n  - {protocol: TCP, port: 53}\n"
+        )
+    other = call.source if cause == "ingress" else _End(call.target.labels, call.target.id.namespace)
+    labels = dict(sorted(other.labels.items())[:4])
+    own = call.target.id.namespace if cause == "ingress" else call.source.namespace
+    space = (
+        f"    namespaceSelector:\n      matchLabels: {{kubernetes.io/metadata.name: {other.namespace}}}\n"
+        if other.namespace != own
+        else ""
+    )
+    pairs = ", ".join(f'"{k}": "{v}"' for k, v in labels.items())
+    ports = f"  ports:\n  - {{protocol: {call.protocol}, port: {call.port}}}\n" if call.port else ""
+    field, peer = ("ingress", "from") if cause == "ingress" else ("egress", "to")
+    return f"{field}:      # next to the rules that are there\n- {peer}:\n  - podSelector:\n      matchLabels: {{{pairs}}}\n{space}{ports}"
+
+
+RULE = Rule(
+    id="client-shut-out",
+    family="health",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    reads=reads,
+    causes=("ingress", "egress", "dns"),
+)

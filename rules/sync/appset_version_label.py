@@ -1,0 +1,114 @@
+"""An ApplicationSet selects clusters by a version that is written otherwise
+
+What it finds: a cluster generator that selects the label `argocd.argoproj.io/kubernetes-version` as `1.34`, on an Argo CD that writes `v1.34.2`
+(3.3.3 and later); or as `v1.34.2`, on one that writes `1.34`.
+
+Why it hurts: the selector matches no cluster. The ApplicationSet then makes no Application, and deletes those that it has made, unless its
+syncPolicy forbids that.
+
+How to fix: forbid the deletion first (`applicationsSync: create-update`), then select by a label of your own, since a patch upgrade of a
+cluster changes the one of Argo CD.
+
+Example: `matchLabels: {argocd.argoproj.io/kubernetes-version: "1.34"}` on Argo CD 3.4.
+
+Sources: Argo CD's upgrade notes of 3.3 and 3.4 (kubernetes-version label); docs/operator-manual/applicationset/Generators-Cluster.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule
+from argolint.application.fleet import IN_CLUSTER
+from argolint.redaction import excerpt
+from argolint.values import dig, items, mapping, maps, parse_version, text_at, texts
+
+LABEL = "argocd.argoproj.io/kubernetes-version"
+_SHORT = re.compile(r"\d{1,3}\.\d{1,3}")
+_LONG = re.compile(r"v\d{1,3}\.\d{1,3}\.\d{1,3}\S{0,60}")
+_NEW = ((3, 3, 3), (3, 4, 0))
+"""The releases of each line that write the patch version too."""
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a set, reported by the first Application that it made, else by the fleet's first."""
+    for raw, pointer, asked in fleet.derive(_by_application).get(app.ref, ()):
+        yield _finding(app, raw, pointer, asked, fleet.version)
+
+
+def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, str, str]]]:
+    found: dict[AppRef, list[tuple[Object, str, str]]] = {}
+    long = _writes_patch(fleet.version)
+    for raw in fleet.application_sets if long is not None else ():
+        name = text_at(raw, "metadata", "name")
+        speaker = next((a.ref for a in fleet.apps if _made(a.raw, name)), fleet.apps[0].ref if fleet.apps else None)
+        wrong = next(
+            (each for each in _asked(dig(raw, "spec", "generators"), "/spec/generators") if _is_other(each[1], long)),
+            None,
+        )
+        if speaker is not None and wrong is not None:
+            found.setdefault(speaker, []).append((raw, *wrong))
+    return found
+
+
+def _made(raw: Object, name: str) -> bool:
+    owners = maps(raw, "metadata", "ownerReferences")
+    return any(o.get("kind") == "ApplicationSet" and o.get("name") == name for o in owners)
+
+
+def _writes_patch(version: str) -> bool | None:
+    """None where the version is not known."""
+    have = parse_version(version)
+    if not have:
+        return None
+    whole = (*have, 0, 0)[:3]
+    return any(whole >= since for since in (_NEW if whole[:2] == (3, 3) else _NEW[1:]))
+
+
+def _is_other(asked: str, long: bool | None) -> bool:
+    return bool((_SHORT if long else _LONG).fullmatch(asked))
+
+
+def _asked(generators: Json, at: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """(pointer, value) of each version that a cluster generator selects, those of nested generators included."""
+    for index, generator in enumerate(generators if isinstance(generators, list) and depth < 4 else ()):
+        here = f"{at}/{index}"
+        selector = dig(generator, "clusters", "selector")
+        labels = mapping(selector, "matchLabels")
+        if isinstance(labels.get(LABEL), str):
+            yield f"{here}/clusters/selector/matchLabels/{LABEL.replace('/', '~1')}", str(labels[LABEL])
+        for number, expression in enumerate(maps(selector, "matchExpressions")):
+            if expression.get("key") == LABEL and expression.get("operator") == "In":
+                values = texts(expression, "values")
+                if values and all(_SHORT.fullmatch(v) or _LONG.fullmatch(v) for v in values):
+                    yield f"{here}/clusters/selector/matchExpressions/{number}/values", values[0]
+        for kind in ("matrix", "merge"):
+            yield from _asked(list(items(generator, kind, "generators")), f"{here}/{kind}/generators", depth + 1)
+
+
+def _finding(app: App, raw: Object, pointer: str, asked: str, version: str) -> Finding:
+    name, namespace = text_at(raw, "metadata", "name"), text_at(raw, "metadata", "namespace") or app.ref.namespace
+    keeps = text_at(raw, "spec", "syncPolicy", "applicationsSync") in ("create-only", "create-update")
+    so = "so it makes no Application" if keeps else "so it may delete its Applications"
+    text = f"spec:\n  syncPolicy:\n    applicationsSync: create-update   # first: nothing is deleted while the selector is changed\n# then a label of your own on the cluster Secrets, or {LABEL} as Argo CD {version} writes it\n"
+    return Finding(
+        message=f"ApplicationSet {namespace}/{name} selects clusters of version {excerpt(asked, 40)}, which Argo CD {version} writes otherwise, {so}.",
+        at=Location(
+            app.ref, ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER), pointer
+        ),
+        severity="warning" if keeps else "error",
+        confidence="likely",
+        evidence=(f"{LABEL} holds v1.34.2 from 3.3.3 on, and 1.34 before",),
+        fixes=(
+            Fix(
+                "Forbid the deletion, then select by a label of your own",
+                "application",
+                f"ApplicationSet {namespace}/{name}",
+                Edit("yaml", text),
+            ),
+        ),
+    )
+
+
+RULE = Rule(id="appset-version-label", family="sync", severity="error", doc=__doc__, check=check, standing=True)

@@ -1,0 +1,108 @@
+"""What Argo CD Image Updater writes is taken back
+
+What it finds: an Application that Argo CD Image Updater writes new images into (its annotations, without a write-back to Git), while its
+ApplicationSet writes it again, or its parent application heals the list of images that Git states, and neither leaves that field alone.
+
+Why it hurts: each new image is deployed and taken back minutes later, or never deployed at all, and both say that all went well.
+
+How to fix: write back to Git (`write-back-method: git`), or leave spec.source alone in the parent or in the ApplicationSet.
+
+Example: `argocd-image-updater.argoproj.io/image-list: web=registry.example.com/web` on a child of an app of apps with selfHeal.
+
+Sources: Argo CD Image Updater's documentation, update methods; Argo CD's documentation, ApplicationSet, ignoreApplicationDifferences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Rule
+from argolint.redaction import excerpt
+from argolint.values import annotations_of, dig, items, join_pointer, maps, owner_references, text_at, texts
+
+_PREFIX = "argocd-image-updater.argoproj.io"
+_LIST = join_pointer("metadata", "annotations", f"{_PREFIX}/image-list")
+_WRITTEN = ("/spec/source", "/spec/sources", ".spec.source", ".spec.sources")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an Application: on itself where its ApplicationSet writes it, on its parent where that heals it."""
+    if _updated(app.raw) and not app.deleting and (owner := _application_set(app, fleet)) is not None:
+        yield _finding(app, app, f"ApplicationSet {text_at(owner, 'metadata', 'name')}", Location(app.ref, None, _LIST))
+    if dig(app.spec, "syncPolicy", "automated", "selfHeal") is not True or _leaves(app.spec) or app.deleting:
+        return
+    for resource in app.of_kind("Application", "argoproj.io"):
+        child = fleet.app(resource.name, resource.namespace)
+        if child is not None and _updated(child.raw) and (pointer := _stated(resource.desired)):
+            yield _finding(app, child, f"application {app.ref}", Location(app.ref, resource.id, pointer))
+
+
+def _updated(raw: Object) -> bool:
+    """Whether Image Updater writes into the Application itself, which is its default."""
+    given = annotations_of(raw)
+    method = str(given.get(f"{_PREFIX}/write-back-method") or "argocd")
+    return bool(given.get(f"{_PREFIX}/image-list")) and method.startswith("argocd")
+
+
+def _stated(desired: Object | None) -> str:
+    """The list of images or parameters that Git states: what it does not state, a comparison leaves alone."""
+    for path in ("helm/parameters", "kustomize/images"):
+        if items(desired, "spec", "source", *path.split("/")):
+            return f"/spec/source/{path}"
+    return ""
+
+
+def _application_set(app: App, fleet: Fleet) -> Object | None:
+    """The ApplicationSet that made it and writes its source again, where that can be read."""
+    names = {str(o.get("name")) for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"}
+    for raw in fleet.application_sets:
+        if text_at(raw, "metadata", "name") in names:
+            policy = text_at(raw, "spec", "syncPolicy", "applicationsSync")
+            kept = any(_about_source(entry) for entry in maps(raw, "spec", "ignoreApplicationDifferences"))
+            return None if kept or policy in ("create-only", "create-delete") else raw
+    return None
+
+
+def _leaves(spec: Object) -> bool:
+    """Whether the parent leaves the source of its child Applications alone."""
+    return any(e.get("kind") in ("Application", "*") and _about_source(e) for e in maps(spec, "ignoreDifferences"))
+
+
+def _about_source(entry: Object) -> bool:
+    written = (*texts(entry, "jsonPointers"), *texts(entry, "jqPathExpressions"))
+    return any(each.startswith(_WRITTEN) or each in ("/spec", ".spec") for each in written)
+
+
+def _finding(app: App, child: App, owner: str, at: Location) -> Finding:
+    images = excerpt(str(annotations_of(child.raw)[f"{_PREFIX}/image-list"]), 240)
+    return Finding(
+        message=f"Image Updater writes new images into application {child.ref}, which {owner} takes back, so they do not stay.",
+        at=at,
+        confidence="likely",
+        evidence=(f"image-list: {images}", "no write-back to Git"),
+        related=() if child is app else (Related(child.ref, role="dependent"),),
+        fixes=(
+            Fix(
+                "Let Image Updater write back to Git",
+                "application",
+                f"Application {child.ref}",
+                Edit("yaml", f"metadata:\n  annotations:\n    {_PREFIX}/write-back-method: git\n"),
+                "it needs the right to push; the annotation belongs where the Application is written",
+            ),
+            Fix(
+                "Or leave the images alone there",
+                "application",
+                owner,
+                Edit(
+                    "yaml",
+                    "# of an ApplicationSet\nignoreApplicationDifferences:\n- jqPathExpressions: [.spec.source.helm.parameters, .spec.source.kustomize.images]\n"
+                    if owner.startswith("ApplicationSet")
+                    else "ignoreDifferences:\n- group: argoproj.io\n  kind: Application\n  jqPathExpressions: [.spec.source.helm.parameters, .spec.source.kustomize.images]\n"
+                    "syncPolicy:\n  syncOptions: [RespectIgnoreDifferences=true]\n",
+                ),
+            ),
+        ),
+    )
+
+
+RULE = Rule(id="image-updater-undone", family="sync", severity="warning", doc=__doc__, check=check, standing=True)

@@ -1,0 +1,335 @@
+"""A sync waits for what it applies only afterwards
+
+What it finds: an object that does not become healthy, or a hook that does not complete, without an object that the same sync applies in a later
+wave or phase: a ConfigMap behind the Deployment that reads it, a ServiceAccount behind the PreSync hook that runs under it, a PostSync Job for which an
+init container waits, a claim that is bound at its first consumer and comes before it, an autoscaler before its Deployment. Also a workload that
+is paused in Git before the last wave, a child Application of an app of apps that needs a CRD or its namespace of a child of a later wave, an object
+whose kind a controller makes from another object of the same sync, and a hook that is deleted at one of its ends only. Error: the next sync stops
+there. Info: everything is there now, and a first sync (a new cluster) would stop. Hooks show in the rendered manifests (`--manifests`, or a
+pull request in the gate), or when their last run was left on the cluster.
+
+Why it hurts: Argo CD starts a wave when everything of the one before is healthy, and PostSync hooks when the whole sync is. So the sync waits until someone
+ends it, or fails at each attempt, and later waves stay missing.
+
+How to fix: bring what is needed no later than what needs it; within one wave Argo CD applies both and waits for them together. A hook that needs
+objects of the sync becomes a Sync hook of a later wave.
+
+Example:
+
+    ConfigMap shop/settings (wave 1) follows Deployment shop/web (wave 0), which cannot start without it: the sync stops there.
+
+What is not reported: a Namespace or CustomResourceDefinition in a later wave than its objects, since Argo CD applies it with the first of them.
+ExternalSecrets and their stores: `external-secret-wave-order`. A claim that waits already: `pvc-first-consumer`. A sync that waits already: `hook-stuck`.
+
+Sources: Argo CD gitops-engine/pkg/sync/sync_context.go and sync_tasks.go, docs/user-guide/sync-waves.md; argoproj/argo-cd#3516, #6880, #12840, #16446.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Want
+from argolint.edits import annotate
+from argolint.edits.advice import advice
+from argolint.relations.blocked import (
+    Blocked,
+    Halted,
+    Member,
+    blocked,
+    derived_kinds,
+    halted,
+    in_steps,
+    members,
+    movable,
+)
+from argolint.relations.sequel import comes_to
+from argolint.relations.siblings import Siblings, late_siblings
+from argolint.sequence.order import PHASES, SYNC, Place, delete_policies
+from argolint.values import annotations_of, dig, join_pointer, split_pointer, text_at
+from argolint.values.kubernetes import SYNC_OPTIONS, SYNC_WAVE, pod_spec
+
+_WAVE = join_pointer("metadata", "annotations", SYNC_WAVE)
+_POLICY = join_pointer("metadata", "annotations", "argocd.argoproj.io/hook-delete-policy")
+_GUESSED = ("host", "written")
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The plain render: hooks are not among the managed objects."""
+    yield Want("manifests")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each object that comes too late, and one for each that stops what comes after it."""
+    found = [pair for pair in app.derive(blocked, fleet) if not _said_already(app, pair)]
+    for later, pairs in _by_later(found):
+        yield _late(app, fleet, later, pairs)
+    for one in halted(app, fleet):
+        if not app.awaits(one.member.id):
+            yield _paused(app, one)
+    if app.operation is None or not app.operation.failed:
+        yield from _derived(app, fleet)
+    for pair in late_siblings(app, fleet):
+        yield _siblings(app, fleet, pair)
+    for member in app.derive(members) if app.derive(in_steps) else ():
+        if policy := _stays(member):
+            yield _left(app, member, policy)
+
+
+def _by_later(found: Sequence[Blocked]) -> Iterator[tuple[Member, list[Blocked]]]:
+    """What comes too late with all that wait for it; a claim, which waits for its users, stands for itself."""
+    groups: dict[ResourceId, list[Blocked]] = {}
+    for pair in found:
+        groups.setdefault(pair.waiting.id if pair.how == "consumer" else pair.later.id, []).append(pair)
+    for pairs in groups.values():
+        yield pairs[0].later, sorted(pairs, key=lambda p: (not p.now, p.waiting.place))
+
+
+def _late(app: App, fleet: Fleet, later: Member, pairs: list[Blocked]) -> Finding:
+    first = pairs[0]
+    claim = first.how == "consumer"
+    at = first.waiting if claim else later
+    return Finding(
+        message=_sentence(first, len(pairs) - 1),
+        at=Location(app.ref, at.id, _WAVE if SYNC_WAVE in annotations_of(at.manifest) else ""),
+        cause={"consumer": "claim", "host": "hook-calls", "job": "job-waits"}.get(first.how, "order"),
+        severity=_severity(first),
+        confidence="proven" if first.sure else "likely",
+        evidence=tuple(_evidence(app, fleet, pairs)),
+        related=tuple(Related(app.ref, (p.later if claim else p.waiting).id, role="dependent") for p in pairs[:10]),
+        fixes=tuple(_fixes(app, fleet, first, pairs)),
+    )
+
+
+def _of_external_secrets(pair: Blocked) -> bool:
+    """Their order has a rule of its own, as long as they are no hooks."""
+    of_its_own = not pair.waiting.hook and pair.waiting.id.kind == "ExternalSecret"
+    return not pair.later.hook and (of_its_own or pair.later.id.kind == "ExternalSecret")
+
+
+def _said_already(app: App, pair: Blocked) -> bool:
+    """Of kinds with a rule of their own, and of a wait that has begun: rules that read what Argo CD says of it explain that."""
+    waiting = pair.waiting
+    if _of_external_secrets(pair) or app.awaits(waiting.id):
+        return True
+    if waiting.hook:
+        results = app.operation.results_of(waiting.id) if app.operation else ()
+        return any(row.get("hookPhase") in ("Running", "Failed", "Error") for row in results)
+    ill = waiting.resource is not None and waiting.resource.health.status not in ("", "Healthy")
+    return pair.later.absent and not waiting.absent and ill
+
+
+def _severity(pair: Blocked) -> Severity:
+    if not pair.now or (pair.how == "consumer" and not pair.sure):
+        return "info"
+    return "warning" if pair.how in _GUESSED else "error"
+
+
+def _sentence(pair: Blocked, others: int) -> str:
+    more = f" and {others} more" if others else ""
+    end = "the sync stops there" if pair.now else "a first sync stops there"
+    waiting, later = f"{pair.waiting} ({pair.waiting.place})", f"{pair.later} ({pair.later.place})"
+    if pair.how == "consumer":
+        claim = f"{_begun(pair.waiting)} ({pair.waiting.place})"
+        if pair.sure:
+            return f"{claim} is bound only when a pod mounts it, and {later} follows it: {end}."
+        return f"{claim} comes before {later}, which mounts it: if its class binds at the first consumer, {end}."
+    later = f"{_begun(pair.later)} ({pair.later.place})"
+    if pair.how == "job":
+        return f"{later} follows {waiting}{more}, whose init container waits for it: {end}."
+    return f"{later} follows {waiting}{more}, {pair.says}: {end}."
+
+
+def _begun(member: Member) -> str:
+    """Its name at the start of a sentence."""
+    name = str(member)
+    return name[0].upper() + name[1:]
+
+
+def _evidence(app: App, fleet: Fleet, pairs: Sequence[Blocked]) -> Iterator[str]:
+    for pair in pairs[:5]:
+        if pair.pointer:
+            names = (
+                f"{pair.name}, which {pair.later.id} {'writes' if pair.how == 'written' else 'makes'}"
+                if pair.name
+                else "it"
+            )
+            yield f"{pair.waiting.id}: {pair.pointer} names {names}"
+    if pairs[0].how == "consumer" and not pairs[0].sure:
+        yield "the volumeBindingMode of its storage class is not known here: kubectl get storageclass"
+    elif pairs[0].now:
+        yield comes_to(app, fleet)
+    else:
+        there = (
+            "is there already"
+            if not pairs[0].later.absent
+            else "is missing, but nothing that waits for it starts in this sync"
+        )
+        yield f"{pairs[0].later.id} {there}: this stops the first sync of a new cluster"
+
+
+def _fixes(app: App, fleet: Fleet, first: Blocked, pairs: Sequence[Blocked]) -> Iterator[Fix]:
+    waiting, later = first.waiting, first.later
+    facts = {
+        "object": str(waiting.id),
+        "missing": str(later.id),
+        "phase": PHASES[waiting.place.phase],
+        "wave": str(waiting.place.wave),
+        "later": str(later.place.wave),
+        "weight": str(waiting.place.wave - 1),
+        "next": str(later.place.wave + 1),
+    }
+    early = min(p.waiting.place for p in pairs)
+    if later.place.phase != waiting.place.phase:
+        topic = "sync-deadlock/late-hook" if later.hook else "sync-deadlock/early-hook"
+        yield from advice(__package__, topic, facts, waiting.id)
+        return
+    if first.how == "job":
+        yield from advice(__package__, "sync-deadlock/job", facts, later.id)
+        return
+    may_come_early, may_come_late = movable(app, fleet, first)
+    brings = _into(later, early.wave, f"Bring {later.id} no later than what needs it, in wave {early.wave}")
+    puts = [
+        _into(p.waiting, later.place.wave, f"Put {p.waiting.id} into the wave of {later.id}, {later.place.wave}")
+        for p in pairs[:3]
+    ]
+    if first.how == "consumer" or (may_come_late and not (may_come_early and pod_spec(waiting.manifest)[0])):
+        yield from puts
+    elif may_come_early:
+        yield brings
+    else:
+        yield replace(brings, caveat=f"what {later.id} needs itself has to come as early", safe=False)
+        yield from (replace(put, caveat=f"what needs {waiting.id} has to come as late", safe=False) for put in puts)
+
+
+def _into(member: Member, wave: int, title: str) -> Fix:
+    if member.resource is None or member.resource.desired is None:
+        content = f'metadata:\n  annotations:\n    {SYNC_WAVE}: "{wave}"'
+        return Fix(title, "manifest", str(member.id), Edit("yaml", content), resource=member.id)
+    edit = Edit("json-patch", annotate(member.manifest, {SYNC_WAVE: str(wave)}))
+    return Fix(title, "manifest", str(member.id), edit, resource=member.id, safe=True)
+
+
+def _paused(app: App, one: Halted) -> Finding:
+    member, word = one.member, "suspended" if one.pointer.endswith("suspend") else "paused"
+    coming = [m for m in one.after if m.absent or (m.resource and m.resource.modified)]
+    after = (
+        f"{one.after[0].id}" + (f" and {len(one.after) - 1} more" if len(one.after) > 1 else "")
+        if one.after
+        else "the end"
+    )
+    fields = split_pointer(one.pointer)
+    return Finding(
+        message=f"{_begun(member)} ({member.place}) is {word} in Git, so no sync gets past it to {after}.",
+        at=Location(app.ref, member.id, one.pointer),
+        cause="suspended",
+        severity="error" if coming else "warning",
+        evidence=(
+            "Argo CD calls it Suspended, and goes on only after what is Healthy",
+            f"objects after it: {len(one.after)}, of which the next sync would change {len(coming)}",
+        ),
+        related=tuple(Related(app.ref, m.id, role="symptom") for m in one.after[:10]),
+        fixes=advice(
+            __package__,
+            "sync-deadlock/suspended",
+            {"object": str(member.id), "field": ".".join(fields), "word": word},
+            member.id,
+        ),
+    )
+
+
+def _derived(app: App, fleet: Fleet) -> Iterator[Finding]:
+    kinds = {
+        (resource.group, resource.kind): (resource, maker) for resource, maker in reversed([*derived_kinds(app, fleet)])
+    }
+    for resource, maker in kinds.values():
+        option = "SkipDryRunOnMissingResource=true"
+        held = annotations_of(resource.desired).get(SYNC_OPTIONS)
+        notes = {SYNC_OPTIONS: f"{held},{option}" if held else option, SYNC_WAVE: str(max(maker.wave + 1, resource.wave))}
+        yield Finding(
+            message=f"A controller makes kind {resource.kind} from {maker.id} of this very sync, whose dry run fails at {resource.id}: nothing is applied.",
+            at=Location(app.ref, resource.id, "/kind"),
+            cause="kind",
+            evidence=(
+                f"cluster {app.cluster} does not serve {resource.kind} of {resource.group}",
+                f"{maker.id} defines it",
+            ),
+            related=(Related(app.ref, maker.id, role="cause"),),
+            fixes=(
+                Fix(
+                    f"Skip the dry run of {resource.id}, and apply it in a wave after {maker.id}",
+                    "manifest",
+                    str(resource.id),
+                    Edit("json-patch", annotate(resource.desired, notes)),
+                    "the controller may need a moment to make the kind; spec.syncPolicy.retry covers it",
+                    resource=resource.id,
+                ),
+            ),
+        )
+
+
+def _siblings(app: App, fleet: Fleet, pair: Siblings) -> Finding:
+    brought = f"{pair.brought.kind} {pair.brought.name}"
+    title = f"Give Application {pair.late.name} an earlier wave than {pair.early.name}, {pair.early.wave - 1}"
+    return Finding(
+        message=f"Child {pair.early.name} (wave {pair.early.wave}) needs {brought}, which only child {pair.late.name} (wave {pair.late.wave}) brings: a first sync stops there.",
+        at=Location(app.ref, pair.late.id),
+        cause="child",
+        severity="info",
+        confidence="likely",
+        evidence=(
+            "the settings have a health check for Applications, so a wave waits for its children",
+            f"Application {pair.early.name} cannot sync without it, and stays Missing",
+        ),
+        related=(Related(app.ref, pair.early.id, role="dependent"),),
+        fixes=(_into(Member(pair.late.id, Place(SYNC, pair.late.wave), False, pair.late), pair.early.wave - 1, title),),
+    )
+
+
+def _stays(member: Member) -> str:
+    """The only end at which a hook is deleted: at the other one it stays, under a name that its next run wants too. Empty for all other hooks."""
+    named = bool(text_at(member.manifest, "metadata", "name"))
+    runs_once = (member.id.group, member.id.kind) in (("batch", "Job"), ("", "Pod"))
+    goes = dig(member.manifest, "spec", "ttlSecondsAfterFinished") is not None
+    policies = delete_policies(member.manifest)
+    alone = next(iter(policies)) if len(policies) == 1 else ""
+    return alone if member.hook and named and runs_once and not goes and alone in _LEFT else ""
+
+
+_LEFT: Mapping[str, tuple[str, Severity, str]] = {
+    "HookFailed": (
+        "is deleted only when it fails, so after its first success it stays, and no later sync runs it again",
+        "warning",
+        "a sync applies the same manifest to the finished object, which is done already; a changed one is refused",
+    ),
+    "HookSucceeded": (
+        "is deleted only when it succeeds: once it has failed it stays, and each later sync fails with it",
+        "info",
+        "a sync applies the same manifest to the failed object, which is failed already; a changed one is refused",
+    ),
+}
+"""By delete policy: what comes of it, how bad that is, and why."""
+
+
+def _left(app: App, member: Member, policy: str) -> Finding:
+    what, severity, why = _LEFT[policy]
+    own = "argocd.argoproj.io/hook-delete-policy" in annotations_of(member.manifest)
+    return Finding(
+        message=f"{_begun(member)} {what}.",
+        at=Location(app.ref, member.id, _POLICY if own else ""),
+        cause="hook-stays",
+        severity=severity,
+        evidence=(why,),
+        fixes=advice(__package__, "sync-deadlock/hook-stays", {"object": str(member.id), "policy": policy}, member.id),
+    )
+
+
+RULE = Rule(
+    id="sync-deadlock",
+    family="sync",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    causes=("child", "claim", "hook-calls", "hook-stays", "job-waits", "kind", "order", "suspended"),
+)
