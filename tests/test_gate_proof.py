@@ -156,6 +156,10 @@ def kustomization(draw: random.Random, made: Repository, folder: str, n: int, *,
     if "helmCharts" in said:
         home = next(c for c in made.charts if c.endswith("/c0"))
         said["helmGlobals"] = {"chartHome": up(folder, posixpath.dirname(home))}
+        if draw.random() < 0.3:  # by a name that climbs out of the folder of charts
+            said["helmGlobals"]["chartHome"] = draw.choice((".", up(folder, "envs/prod")))
+            base = folder if said["helmGlobals"]["chartHome"] == "." else "envs/prod"
+            said["helmCharts"] = [{**said["helmCharts"][0], "name": up(base, home)}]
     files["k/patch.yaml"] = '[{"op": "add", "path": "/data/p", "value": "1"}]\n'
     files[f"k/merge{n}.yaml"] = manifest(f"own-{n}", 7)
     files[f"k/replace{n}.yaml"] = json.dumps(
@@ -193,7 +197,9 @@ def kustomization(draw: random.Random, made: Repository, folder: str, n: int, *,
 
 
 def plain(draw: random.Random, made: Repository) -> tuple[App, str]:
-    folder = draw.choice(("shared", "envs", "k", "docs", f"plain/p{draw.randrange(3)}"))
+    folder = draw.choice(
+        ("shared", "envs", "k", "docs", f"plain/p{draw.randrange(3)}", "plain/[p0]", "plain/a b", "plain/é")
+    )
     made.files[f"{folder}/m.yaml"] = manifest("plain")
     if draw.random() < 0.4:
         made.files[f"{folder}/l.yaml"] = LINK + up(
@@ -213,7 +219,7 @@ def helm(draw: random.Random, made: Repository) -> tuple[App, str]:
     if draw.random() < 0.2:
         more["fileParameters"] = [{"name": "set", "path": up(folder, "shared/b.txt")}]
     if draw.random() < 0.15:
-        made.files[f"{folder}/.argocd-source.yaml"] = json.dumps(
+        made.files[f"{folder}/{draw.choice(('.argocd-source.yaml', '.argocd-source-shop.yaml'))}"] = json.dumps(
             {"helm": {"valueFiles": [up(folder, "shared/w.yaml")]}}
         )
     path = "linked" if made.files.get("linked") == LINK + folder else folder
@@ -298,9 +304,9 @@ def rendered(top: Path, one: App, path: str) -> str:
 
 def of_helm(top: Path, folder: Path, said: dict[str, Any]) -> str:
     assert HELM
-    override = folder / ".argocd-source.yaml"
-    if override.is_file():
-        said |= (yaml.safe_load(override.read_text()) or {}).get("helm") or {}
+    for override in (folder / ".argocd-source.yaml", folder / ".argocd-source-shop.yaml"):
+        if override.is_file():
+            said |= (yaml.safe_load(override.read_text()) or {}).get("helm") or {}
     options: list[str] = []
     for name in said.get("valueFiles") or []:
         place = os.path.normpath(top / name.lstrip("/") if name.startswith("/") else folder / name)
