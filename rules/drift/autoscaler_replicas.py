@@ -112,7 +112,7 @@ def _fought(
         f"Git no longer sets {first.pointer} of {resource.id}, which {scales} scales: the next sync resets it"
         f" once, to {value(first, first.desired)}."
         if given_up
-        else f"{scales} sets {first.pointer} of {resource.id}, and {end} to Git's value."
+        else f"{scales} sets {first.pointer} of {resource.id}, and {end}."
     )
     return finding(
         app,

@@ -36,8 +36,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{who(changes[0])} writes the CA bundle at {listing(changes)} of {resource.id} over {_replaced(changes[0].desired)}, so it"
-            " stays OutOfSync.",
+            f"{who(changes[0])} writes the CA bundle of {resource.id} over {_replaced(changes[0].desired)}, so it stays OutOfSync.",
             fixes=(
                 drop(app, resource, changes, f"Leave {what} out of the manifest") if in_git else None,
                 narrowest_ignore(app, resource, pointers(changes)),

@@ -50,7 +50,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     verb = "is" if len(names) == 1 else "are"
     reasons = sorted(set(kept.values()))
     yield Finding(
-        message=f"{app.name} stays OutOfSync{' only' if only else ''} because {listed} {verb} not in Git and {verb} kept: {' and '.join(reasons)}.",
+        message=f"{app.name} stays OutOfSync{' only' if only else ''} over {listed}, which {verb} not in Git: {' and '.join(reasons)}.",
         at=Location(app.ref),
         severity=_severity(app, reasons, only=only),
         evidence=tuple(f"{id_} is live, not desired: {kept[id_]}" for id_ in names),

@@ -199,7 +199,7 @@ def _outcome(resource: Resource, users: list[User], maker: str) -> str:
         return " with everything inside"
     if resource.kind in ("Secret", "ConfigMap", "PersistentVolumeClaim", "ServiceAccount") and any(map(_in_pod, users)):
         return ", and no new pod starts"
-    return " under it" if len({(u.app, u.id) for u in users}) == 1 else " under them"
+    return ""
 
 
 def _in_pod(user: User) -> bool:
