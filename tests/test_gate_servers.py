@@ -219,8 +219,8 @@ def test_an_object_that_another_argo_cd_has_is_news_and_fails_the_gate(clone: Pa
     (found,) = told(clone)["findings"]
     assert (found["severity"], found["cause"]) == ("error", "both-deploy")
     assert found["message"] == (
-        'ConfigMap shop/flags-config of cluster prod is deployed by "argocd/platform" of us and "argocd/web" of eu, '
-        "so each sync of one puts its own content in the place of the other's, and deleting one deletes it for both."
+        '"argocd/platform" of us and "argocd/web" of eu both deploy ConfigMap shop/flags-config of cluster prod: '
+        "they overwrite each other, and deleting one deletes it."
     )
     assert [r["app"]["server"] for r in found["related"]] == ["https://eu.example.com"]
     assert found["source"]["file"] == "web/flags.yaml"
@@ -263,7 +263,7 @@ def test_an_object_that_the_change_makes_one_prune_under_another_is_news(clone: 
     assert (ran.code, places(clone)) == (1, [(RULE, "us", "web-config")]), ran.out
     (found,) = told(clone)["findings"]
     assert (found["cause"], found["severity"]) == ("left-behind", "error")
-    assert found["message"].endswith("its automated sync with prune deletes it.")
+    assert found["message"].endswith("still owns it and its auto-sync prunes it.")
 
 
 def test_one_party_less_is_no_news(clone: Path) -> None:

@@ -68,12 +68,12 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
     counts = Trusted(Loaded(Config()))
     try:
         counts = trusted.read(given.named)
-        run = prepare(given, counts=counts)
+        run = prepare(given, counts=counts, settings=False)  # what is wrong with these is a line of its own
     except UsageError as error:
         broken = error
         report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
         counts = Trusted(Loaded(Config()))
-        run = prepare(replace(given, select=(), ignore=(), outputs=(), min_severity=None), counts=counts)
+        run = prepare(replace(given, select=(), ignore=(), outputs=(), min_severity=None), counts=counts, settings=False)
     loaded = counts.loaded
     in_force = {
         "select": given.select or loaded.config.select,

@@ -70,11 +70,15 @@ class Run:
         return hashlib.blake2b(msgspec.json.encode(asked, order="sorted", enc_hook=str), digest_size=8).hexdigest()
 
 
-def prepare(given: Given, names: Sequence[str] = (), counts: Trusted | None = None) -> Run:
-    """Read the configuration (unless given) and choose rules and outputs. UsageError tells the first thing that is wrong."""
+def prepare(given: Given, names: Sequence[str] = (), counts: Trusted | None = None, *, settings: bool = True) -> Run:
+    """Read the configuration (unless given) and choose rules and outputs. UsageError tells the first thing that is wrong.
+
+    Without `settings` the knowledge that the user's own settings name is not read.
+    """
     from argolint.plugins import load_rules, providers
 
-    take_settings()
+    if settings:
+        take_settings()
     counts = trusted.read(given.named) if counts is None else counts
     loaded = counts.loaded
     known = load_rules()

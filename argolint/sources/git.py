@@ -186,6 +186,9 @@ class Git:
 
     def bases(self, revision: str) -> tuple[str, ...]:
         """The commits that a base may be: the clone's own branch, and the remote's of that name, which may be ahead of it."""
+        return self.derived("bases", (revision,), lambda: self._bases(revision))
+
+    def _bases(self, revision: str) -> tuple[str, ...]:
         remote = None if set("\0\n") & set(revision) else self._ref(f"refs/remotes/origin/{revision}")
         return tuple(dict.fromkeys(filter(None, (self.commit(revision), remote))))
 
