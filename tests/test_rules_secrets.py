@@ -216,7 +216,11 @@ def test_every_cause_is_declared_and_every_declared_one_can_be_told() -> None:
 def test_advice_is_for_causes_that_exist() -> None:
     rules = load_rules()
     named = {e.advice for e in ENTRIES if e.advice != e.cause}
-    known = set(rules["external-secret-sync-error"].causes) | {"unknown-store", "push", "push-refused", "push-deleted"} | named
+    known = (
+        set(rules["external-secret-sync-error"].causes)
+        | {"unknown-store", "push", "push-refused", "push-deleted"}
+        | named
+    )
     advice = set(load("argolint_rules.secrets", "advice.yaml"))
     assert advice - known == set()
     assert named - advice == set()

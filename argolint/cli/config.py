@@ -73,7 +73,9 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
         broken = error
         report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
         counts = Trusted(Loaded(Config()))
-        run = prepare(replace(given, select=(), ignore=(), outputs=(), min_severity=None), counts=counts, settings=False)
+        run = prepare(
+            replace(given, select=(), ignore=(), outputs=(), min_severity=None), counts=counts, settings=False
+        )
     loaded = counts.loaded
     in_force = {
         "select": given.select or loaded.config.select,
