@@ -234,7 +234,7 @@ def test_what_the_server_repeats_of_an_applications_own_secret_is_not_told(tmp_p
         )
     ]
     snapshot = write_snapshot(tmp_path / "snapshot", answers)
-    for command in (("check", "--deep"), ("why", "web")):
+    for command in (("check", "--deep", "--full"), ("why", "web")):
         ran = run_here(*command, "--snapshot", snapshot, cwd=tmp_path)
         assert "the tool failed: no (masked) here" in " ".join((ran.out + ran.err).split())
 

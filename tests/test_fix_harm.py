@@ -395,7 +395,7 @@ def test_what_replaces_an_entry_of_argo_cd_says_so() -> None:
     for address, login in logins.items():
         fix = blind(denied, repoURL=address, path="p")
         assert fix.edit.content == f"argocd repo add {address} {login}"
-        assert "--upsert replaces an entry that is there" in fix.caveat
+        assert "--upsert replaces the whole entry" in fix.caveat
     charts = blind(denied, repoURL="registry.example.com/charts", chart="web", targetRevision="1.0.0")
     assert charts.edit.content == (
         'argocd repo add registry.example.com/charts --type helm --name NAME --enable-oci --username USER --password "$TOKEN" --upsert'

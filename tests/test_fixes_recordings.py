@@ -37,8 +37,8 @@ from tests.conftest import PHASES, recording, run_argolint
 from tests.gitops import git
 
 
-def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App:
-    """The application as the server would answer it once the fix is in force and synced."""
+def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App | None:
+    """The application as the server would answer it once the fix is in force and synced; None for a spec that Argo CD's checks alone judge."""
     after: list[App] = []
 
     def look(seen: App) -> tuple[Finding, ...]:
@@ -46,7 +46,7 @@ def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App:
         return ()
 
     assert verify(fix, finding, app, fleet, look).verified is True
-    return after[-1]
+    return after[-1] if after else None
 
 
 @cache
@@ -81,6 +81,8 @@ def test_a_verified_fix_ends_its_finding_and_brings_no_other(phase: str, capsys:
             if fix.verified is not True:
                 continue
             app = applied(fix, finding, apps[finding.at.app], fleet)
+            if app is None:
+                continue
             left = inspect(app, fleet, rules).findings
             what = f"{finding.rule} of {finding.at.app} {finding.at.resource}: {fix.title}"
             if any((f.rule, f.at, f.cause) == (finding.rule, finding.at, finding.cause) for f in left):
@@ -211,7 +213,8 @@ def test_the_verified_fixes_of_an_application_work_together(phase: str) -> None:
         several += len(done) > 1
         before = {fingerprint(finding) for finding in mine}
         left = inspect(after, fleet, rules).findings
-        fixed = {(f.rule, f.at, f.cause) for f in done}
+        # the condition of a refused spec goes when Argo CD looks again, which is not played
+        fixed = {(f.rule, f.at, f.cause) for f in done if f.rule != "invalid-spec"}
         faults += [f"{ref}: {f.rule} {f.at.resource} returns" for f in left if (f.rule, f.at, f.cause) in fixed]
         faults += [f"{ref}: now {f.rule}: {f.message}" for f in left if fingerprint(f) not in before]
         faults += [
@@ -241,7 +244,7 @@ def test_fixes_of_a_recording_are_written_into_clones_of_its_repositories(tmp_pa
     phase = recording("harbourline/2-after-mutate")
     roots = clones(phase, tmp_path)
     write = [text for root in roots for text in ("--write", str(root))]
-    ran = run_argolint("fix", "--snapshot", phase, *write, "-o", "json")
+    ran = run_argolint("fix", "--min-severity", "info", "--snapshot", phase, *write, "-o", "json")
     made = json.loads(ran.out)
     assert len(made["placed"]) >= 20
     assert all(entry["fix"]["verified"] or entry["fix"]["safe"] for entry in made["placed"])

@@ -88,7 +88,7 @@ def test_a_cache_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
 def check(home: Path, *options: str, **env: str) -> Ran:
     home.mkdir(exist_ok=True)
     snapshot = recording("seeds/1-stuck")
-    return run_argolint("check", "--snapshot", snapshot, *options, cwd=home, env={"HOME": str(home), **env})
+    return run_argolint("check", "--snapshot", snapshot, *options, cwd=home, env={"HOME": str(home), "CI": "", **env})
 
 
 def test_check_keeps_a_state_unless_it_is_told_not_to(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ _BEFORE = re.compile(
     r"|(?:Get|Post|Put|Patch|Head|GET|POST) \"[^\"]{1,500}\"):\s+(?=\S)"
 )
 _TEMPLATE = re.compile(r"^template: [^\s:]{1,300}:\d{1,6}(?::\d{1,6})?: (?:executing \"[^\"]{1,300}\" at (?=<))?")
-_NOTHING = re.compile(r"(?:[:,.\s]|<nil>)+$")
+_EMPTY = " \t:,."
+"""What a text may end in that says nothing."""
 _WHO = re.compile(r"^[\w.-]{1,200}(?: \"[^\"]{1,253}\")? is forbidden: User \"[^\"]{1,253}\" (?=cannot)")
 _WHERE = re.compile(r" in API group \"[^\"]{0,253}\"")
 _ENDED = re.compile(r":? ?exit status \d{1,3}$")
@@ -48,7 +49,7 @@ def telling(text: str, words: int = _QUOTED) -> str:
     line = _WHERE.sub("", _WHO.sub("", _ENDED.sub("", line)))
     while (found := _BEFORE.match(line)) is not None:
         line = line[found.end() :]
-    line = _NOTHING.sub("", _TEMPLATE.sub("", _HINTS.sub("", line)))
+    line = _TEMPLATE.sub("", _HINTS.sub("", line)).rstrip(_EMPTY).removesuffix("<nil>").rstrip(_EMPTY)
     return _end(line, words).replace('"', "'")
 
 

@@ -137,9 +137,9 @@ def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...
 def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
     """Whether its controller said within the last minutes that it is well: the health that Argo CD shows is from before."""
     said = maps(resource.live, "status", "conditions")
-    if "." not in resource.group or any(c.get("type") in _ILL and c.get("status") == "True" for c in said):
+    if "." not in resource.group or any(text_at(c, "type") in _ILL and c.get("status") == "True" for c in said):
         return False
-    verdicts = [c for c in said if c.get("type") in _WELL]
+    verdicts = [c for c in said if text_at(c, "type") in _WELL]
     times = [parse_time(c.get("lastTransitionTime")) for c in verdicts]
     return (
         bool(verdicts)
