@@ -376,7 +376,7 @@ def test_the_gate_tells_no_value_that_the_change_sets(tmp_path: Path) -> None:
         ran = run_argolint("gate", *elsewhere, env={"ARGOCD_AUTH_TOKEN": server.token()})
     assert (ran.code, "no application of" in ran.err) == (2, True)
     assert SECRET not in told + ran.err
-    assert f"+ {HIDDEN}" in told
+    assert f"+               value: {HIDDEN}" in told
 
 
 def test_errors_repeat_no_secret_of_the_command_line(tmp_path: Path) -> None:
