@@ -86,5 +86,5 @@ def test_rule_pages_say_what_why_and_how_and_every_cause_in_a_row() -> None:
 
 def test_the_site_loads_nothing_from_other_hosts() -> None:
     site = (ROOT / "mkdocs.yml").read_text()
-    assert "highlightjs: false" in site
+    assert "font: false" in site
     assert not re.search(r"https?://(?!argolint)", site), "no font and no script of another host"
