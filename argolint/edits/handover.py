@@ -33,11 +33,16 @@ def released(resource: ResourceId, keepers: Sequence[str], key: str) -> str:
     """
     if not key:
         return unguard(resource)  # what bears no tracking data is no one's to prune
+    return f"{names(resource, keepers, key)} && {unguard(resource)}"
+
+
+def names(resource: ResourceId, keepers: Sequence[str], key: str) -> str:
+    """A command that succeeds where the live tracking data (`key`: an annotation or a label) name one of these instances."""
     where = "annotations" if key == TRACKING_ID else "labels"
     path = "{.metadata." + where + "." + key.replace(".", "\\.") + "}"
-    names = "|".join(keeper.replace(".", "[.]") for keeper in keepers)
-    whole = f"^{names if len(keepers) == 1 else f'({names})'}{':' if key == TRACKING_ID else '$'}"
-    return f"kubectl get {kubectl_name(resource)} -o jsonpath={sh(path)} | grep -qE {sh(whole)} && {unguard(resource)}"
+    any_of = "|".join(keeper.replace(".", "[.]") for keeper in keepers)
+    whole = f"^{any_of if len(keepers) == 1 else f'({any_of})'}{':' if key == TRACKING_ID else '$'}"
+    return f"kubectl get {kubectl_name(resource)} -o jsonpath={sh(path)} | grep -qE {sh(whole)}"
 
 
 def sync(app: AppRef) -> str:

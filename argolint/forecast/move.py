@@ -16,7 +16,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.comparison import TRACKING_ID
-from argolint.edits.handover import sync, untrack
+from argolint.edits.handover import names, sync, untrack
 from argolint.edits.pruning import cascades
 from argolint.forecast.deletion import FAMILY, Effect
 from argolint.model import Edit, Finding, Fix, Location, Object, Related, ResourceId, Severity
@@ -31,7 +31,6 @@ from argolint.values import (
     text_at,
 )
 from argolint.values.glob import matches
-from argolint.values.kubernetes import kubectl_name
 
 RULE = "forecast-move"
 EFFECT: Mapping[str, Effect] = {
@@ -272,7 +271,7 @@ def _taken(app: App, taker: App, fleet: Fleet, new: str, instance: str) -> Itera
     yield Step(
         f"Sync {new} in full, without prune.",
         f"argocd app sync {sh(new)}",
-        "\n".join(_names(r.id, key, instance) for r in _told(objects))
+        "\n".join(names(r.id, [instance], key) for r in _told(objects))
         or f"argocd app get {sh(new)} -o json | jq -e '.status.sync.status == \"Synced\"'",
     )
 
@@ -293,12 +292,15 @@ def _told(objects: list[Resource]) -> list[Resource]:
     return sorted(known, key=lambda r: (order.get(r.kind, len(order)), r.key))[:_CHECKED]
 
 
-def _names(id_: ResourceId, key: str, instance: str) -> str:
-    """A command that succeeds when the live object names its taker."""
-    where = "annotations" if key == TRACKING_ID else "labels"
-    path = "{.metadata." + where + "." + key.replace(".", "\\.") + "}"
-    whole = f"^{instance.replace('.', '[.]')}" + (":" if key == TRACKING_ID else "$")
-    return f"kubectl get {kubectl_name(id_)} -o jsonpath={sh(path)} | grep -qE {sh(whole)}"
+def _automated(app: App, new: str, on: str) -> Iterator[Step]:
+    """The automated sync that the application has, for the one that takes its place."""
+    if app.automated:
+        options = " --auto-prune" * app.prune + " --self-heal" * app.self_heal
+        yield Step(
+            f"Turn the automated sync of {new} {on}.",
+            f"argocd app set {sh(new)} --sync-policy automated{options}",
+            f"argocd app wait {sh(new)} --sync --health --timeout 300",
+        )
 
 
 def _away(app: App, new: str) -> Iterator[Step]:
@@ -309,13 +311,7 @@ def _away(app: App, new: str) -> Iterator[Step]:
         f"argocd app delete {sh(old)} --cascade=false --yes",
         f"argocd app get {sh(new)} -o json | jq -e '[.status.resources[] | select(.hook | not)] | length >= {count}'",
     )
-    if app.automated:
-        options = " --auto-prune" * app.prune + " --self-heal" * app.self_heal
-        yield Step(
-            f"Turn the automated sync of {new} on again.",
-            f"argocd app set {sh(new)} --sync-policy automated{options}",
-            f"argocd app wait {sh(new)} --sync --health --timeout 300",
-        )
+    yield from _automated(app, new, "on again")
 
 
 def _made(app: App, name: str, server: str = "") -> str:
@@ -611,13 +607,7 @@ def _cluster_steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
         f"argocd app delete {sh(old)} --cascade",
         f"argocd app get {sh(old)} 2>&1 | grep -qi 'not found\\|permission denied'",
     )
-    if app.automated:
-        options = " --auto-prune" * app.prune + " --self-heal" * app.self_heal
-        yield Step(
-            f"Turn the automated sync of {new} on.",
-            f"argocd app set {sh(new)} --sync-policy automated{options}",
-            f"argocd app wait {sh(new)} --sync --health --timeout 300",
-        )
+    yield from _automated(app, new, "on")
 
 
 _OF = {
