@@ -19,6 +19,7 @@ from argolint.messages.literals import SHORTEST, key_of, known_words, literals
 from argolint.messages.wrapping import READ, unwrap
 
 _KNOWS = {"cause": 0, "sort": 1, "stage": 2}
+_NAMED = re.compile(r"\(\?P<(\w+)>")
 _NO_FACTS: Mapping[str, object] = {}
 _NONE_KNOWN: Mapping[str, frozenset[str]] = {}
 _Rank = tuple[int, int]
@@ -120,7 +121,8 @@ class Catalogue:
 
     def names(self, rule: str) -> frozenset[str]:
         """The facts that the entries of a rule may read out of a text."""
-        return frozenset(name for _, id_, p in self.patterns() if self[id_].rule == rule for name in p.groupindex)
+        own = (pattern.text for pattern in self._patterns if pattern.entry.rule == rule)
+        return frozenset(name for text in own for name in _NAMED.findall(text))
 
     def patterns(self) -> Iterator[tuple[str, str, re.Pattern[str]]]:
         """(file, id, regular expression) of all entries, as they are searched."""
