@@ -1,4 +1,5 @@
-"""Write the pages that are made: docs/rules/ from the rules' docstrings, docs/cli.md from the commands, docs/schema/. Run by `make docs`."""
+"""Write the pages that are made: docs/rules/ from the rules' docstrings, docs/cli.md from the commands, docs/schema/,
+and the words of the patterns of messages. Run by `make docs`."""
 
 from __future__ import annotations
 
@@ -15,10 +16,12 @@ from typing import Any
 
 import click
 import yaml
+from argolint_rules.shared.messages import catalogue
 
 from argolint.application.rule import Rule
 from argolint.cli.group import COMMANDS
 from argolint.engine.config import schema as config_schema
+from argolint.messages.literals import written
 from argolint.model import MISSING
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN
@@ -28,6 +31,7 @@ from argolint.reports.formats.edits import as_text
 from argolint.values import get, shorten
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+WORDS = "../rules/shared/messages/words.json"
 HEAD = "<!-- Made by `make docs` from the rule's docstring: change that. -->\n"
 CLI_HEAD = "<!-- Made by `make docs` from the commands: change those. -->\n"
 
@@ -39,6 +43,7 @@ def pages() -> dict[str, str]:
         **{f"rules/{name}": text for name, text in _rules().items()},
         "cli.md": _cli(),
         **{f"schema/{name}-1.json": json.dumps(found, indent=1) + "\n" for name, found in schemas.items()},
+        WORDS: written(pattern.pattern for _, _, pattern in catalogue().patterns()),
     }
 
 
@@ -226,9 +231,13 @@ def main() -> int:
     """Write the pages; with --check only say whether they are current."""
     wanted = pages()
     have = {
-        path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
-        for path in (*DOCS.glob("rules/*.md"), *DOCS.glob("schema/*.json"), DOCS / "cli.md")
-        if path.exists()
+        name: (DOCS / name).read_text(encoding="utf-8")
+        for name in (
+            *(p.relative_to(DOCS).as_posix() for p in DOCS.glob("*/*") if p.parent.name in ("rules", "schema")),
+            "cli.md",
+            WORDS,
+        )
+        if (DOCS / name).exists()
     }
     if "--check" in sys.argv:
         stale = sorted(n for n in have.keys() | wanted.keys() if have.get(n) != wanted.get(n))

@@ -30,7 +30,6 @@ from argolint.engine import trusted
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
 from argolint.fixes.site import Site, place_of
-from argolint.gate import Git
 from argolint.gate import files as files_of
 from argolint.gate.patience import USUAL_S, Patience
 from argolint.gate.several import judge_all
@@ -44,7 +43,7 @@ from argolint.reports import document as report
 from argolint.reports.causes import worst_first
 from argolint.reports.formats import app_name, markdown, resource_name, subject_of, with_server_names
 from argolint.sources.checkout import Checkout, Committed
-from argolint.sources.git import has_repository
+from argolint.sources.git import Git, has_repository
 from argolint.values import same_repository
 
 
