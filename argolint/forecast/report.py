@@ -63,7 +63,7 @@ def _mark(f: Finding) -> str:
 
 def versions(steps: Mapping[str, Step], today: Mapping[str, str]) -> tuple[ForecastVersion, ...]:
     return tuple(
-        ForecastVersion(way.product.name, without_secrets(today[product]), shown(way.to))
+        ForecastVersion(way.product.name, without_secrets(today[product] or "an unknown version"), shown(way.to))
         for product, way in steps.items()
     )
 
