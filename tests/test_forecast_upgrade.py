@@ -150,6 +150,39 @@ def scaled_job(ready: str) -> Data:
     }
 
 
+def database(name: str, ready: str | None) -> Data:
+    conditions = [{"type": "Ready", "status": ready, "message": "an instance is down"}] if ready else []
+    metadata = {"name": name, "namespace": "shop"}
+    return {
+        "apiVersion": "postgresql.cnpg.io/v1",
+        "kind": "Cluster",
+        "metadata": metadata,
+        "status": {"conditions": conditions},
+    }
+
+
+def budget(reason: str) -> Data:
+    conditions = [{"type": "DisruptionAllowed", "status": "False", "reason": reason}]
+    metadata = {"name": "web", "namespace": "shop"}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata,
+        "status": {"conditions": conditions},
+    }
+
+
+def plugin(value: str) -> Data:
+    env = [{"name": "STAGE", "value": value}]
+    return {"repoURL": "https://git.example.com/a.git", "path": "web", "plugin": {"env": env}}
+
+
+def deployment(*env: Data) -> Data:
+    spec = {"template": {"spec": {"containers": [{"name": "a", "image": "argocd", "env": list(env)}]}}}
+    metadata = {"name": "repo", "namespace": "argocd"}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
 def policy(*conditions: Data) -> Data:
     status = {"status": {"conditions": list(conditions)}} if conditions else {}
     return {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "limits"}, **status}
@@ -198,6 +231,36 @@ def shared(owner: str) -> Data:
 LABEL = "argocd.argoproj.io/kubernetes-version"
 READ_ONLY = "p, proj:default:dev, applications, get, default/*, allow"
 CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
+    "health-checks-3.1": (
+        fleet(app("web", database("a", "False"), database("b", None)), version="v3.0.0"),
+        fleet(app("web", database("a", "True"), config("b")), version="v3.0.0"),
+        {"argocd": "3.6"},
+        "Cluster shop/a and 1 more of argocd/web get a health check, and none of their conditions says that they are ready.",
+    ),
+    "pdb-health": (
+        fleet(app("web", budget("SyncFailed")), version="v2.12.0"),
+        fleet(app("web", budget("InsufficientPods")), version="v2.12.0"),
+        {"argocd": "2.13"},
+        "PodDisruptionBudget shop/web turns Degraded, and with it the application, which is Healthy today: Argo CD has a health check for PodDisruptionBudget from then on.",
+    ),
+    "empty-plugin-variable": (
+        fleet(app("web", config("a"), spec={"source": plugin("")})),
+        fleet(app("web", config("a"), spec={"source": plugin("x")})),
+        {"argocd": "3.0"},
+        "The plugin of argocd/web gets the empty variable at /spec/source/plugin/env/0/value from then on, which it never saw before.",
+    ),
+    "pkce-login": (
+        fleet(app("web", config("a")), version="v3.0.1", settings={"oidcConfig": {"enablePKCEAuthentication": True}}),
+        fleet(app("web", config("a")), version="v3.0.1", settings={"oidcConfig": {"name": "sso"}}),
+        {"argocd": "3.1"},
+        "Logins by OIDC with PKCE end at /auth/callback of Argo CD, which the identity provider must allow.",
+    ),
+    "otlp-headers": (
+        fleet(app("argo", deployment({"name": "ARGOCD_REPO_OTLP_HEADERS", "value": "a=b"})), version="v3.5.1"),
+        fleet(app("argo", deployment({"name": "ARGOCD_REPO_SERVER_OTLP_HEADERS", "value": "a=b"})), version="v3.5.1"),
+        {"argocd": "3.6"},
+        "Deployment argocd/repo sets ARGOCD_REPO_OTLP_HEADERS, which the repo-server no longer reads, so its traces lose their headers.",
+    ),
     "managed-namespace-metadata": (
         fleet(
             app("web", config("a"), spec={"syncPolicy": {"managedNamespaceMetadata": {"labels": {"a": "b"}}}}),

@@ -60,9 +60,22 @@ def command() -> None:
 @click.option("--external-secrets", metavar="V", help="The External Secrets Operator that comes.")
 @click.option("--kubernetes", metavar="V", help="The Kubernetes that comes, on every cluster or those of --cluster.")
 @click.option("--helm", metavar="V", help="The Helm that renders the charts; Argo CD brings its own.")
+@click.option(
+    "--chart",
+    "charts",
+    multiple=True,
+    metavar="NAME[=V]",
+    help="A chart whose next release comes, such as redis=20; `all` for every chart, at any later release.",
+)
 @common_options
 def upgrade_command(
-    argocd: str | None, external_secrets: str | None, kubernetes: str | None, helm: str | None, demo: bool, **given: Any
+    argocd: str | None,
+    external_secrets: str | None,
+    kubernetes: str | None,
+    helm: str | None,
+    charts: tuple[str, ...],
+    demo: bool,
+    **given: Any,
 ) -> int:
     """What an upgrade breaks, what only looks different afterwards, and what to do first."""
     wanted = {
@@ -75,12 +88,12 @@ def upgrade_command(
         )
         if version
     }
-    if not wanted:
+    if not (wanted or charts):
         raise UsageError(
             "no upgrade is named",
-            "pass --argocd, --kubernetes, --helm or --external-secrets with a version; several at once are fine",
+            "pass --argocd, --kubernetes, --helm, --external-secrets or --chart with a version; several at once are fine",
         )
-    return _told(Given(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, given.get("cluster")))
+    return _told(Given(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, charts, given.get("cluster")))
 
 
 Told = tuple[Forecast, Sequence[Finding], Sequence[Failure], Sequence[Any], int]
@@ -120,10 +133,10 @@ def _told(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, 
     return common.publish(made_report, run)
 
 
-def _upgrade(read: Read, run: Run, wanted: dict[str, str], cluster: str | None) -> Told:
+def _upgrade(read: Read, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None) -> Told:
     from argolint.forecast.wanted import upgrades
 
-    forecast, found = upgrades(read.transport, read.fleet, read.failures, wanted, run.plan, cluster or "")
+    forecast, found = upgrades(read.transport, read.fleet, read.failures, wanted, run.plan, cluster or "", charts)
     return forecast, found.findings, (*read.failures, *found.failures), found.apps, found.resources
 
 

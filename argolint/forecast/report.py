@@ -63,7 +63,7 @@ def _mark(f: Finding) -> str:
 
 def versions(steps: Mapping[str, Step], today: Mapping[str, str]) -> tuple[ForecastVersion, ...]:
     return tuple(
-        ForecastVersion(way.product.name, without_secrets(today[product]), shown(way.to))
+        ForecastVersion(way.product.name, without_secrets(today[product] or "an unknown version"), shown(way.to))
         for product, way in steps.items()
     )
 
@@ -92,6 +92,6 @@ def _since(row: Row, steps: Mapping[str, Step]) -> str:
 
 
 def looks(rows: Iterable[Row], steps: Mapping[str, Step]) -> Iterator[ForecastLook]:
-    for row in rows:
+    for row in sorted(rows, key=lambda r: _EFFECTS.index(r.effect)):
         name = steps[row.product].product.name
         yield ForecastLook(row.id, row.says, row.look, name, _since(row, steps), row.source)
