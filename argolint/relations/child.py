@@ -215,6 +215,8 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
     lags = number_at(live, "status", "observedGeneration") < number_at(live, "metadata", "generation")
     if ready is None or health.status not in ("Progressing", "Degraded") or any(speaks(c) for c in conditions):
         return
+    if any(_under_way(c) or (c is not ready and _shows(health.message, c)) for c in conditions):
+        return  # it says itself what Argo CD shows
     if lags and dig(live, "status", "observedGeneration") is not None:
         return
     seen = ready.get("observedGeneration")
@@ -241,6 +243,22 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
         fixes=advice(__package__, "contradicts/health", facts, id_),
         likely=True,
     )
+
+
+_UNDER_WAY = re.compile(
+    r"(?:Progress|Reconcil|Issu|Renew|Updat|Upgrad|Roll|Scal|Migrat|Restor|Creat|Delet|Terminat|Provision)ing$"
+)
+
+
+def _under_way(condition: Object) -> bool:
+    """A condition that says that its controller is at work."""
+    return text_at(condition, "status") == "True" and _UNDER_WAY.search(text_at(condition, "type")) is not None
+
+
+def _shows(shown: str, condition: Object) -> bool:
+    """Argo CD's message is the condition's own."""
+    said = text_at(condition, "message")
+    return bool(said) and said.strip() in shown
 
 
 def _rolled_out(live: Object) -> bool:
