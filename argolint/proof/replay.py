@@ -126,7 +126,8 @@ def replay(
         pair = _pair(resource, finding, app, fleet, today)
         if key in kept:
             pair = replace(pair, live=kept[key])
-        play = partial(_play, fix, pair, app, raw, fleet, drawn, failed_sync=failed_sync)
+        judged = failed_sync and looks.then is not None
+        play = partial(_play, fix, pair, app, raw, fleet, drawn, failed_sync=failed_sync, judged=judged)
         remembered = fix.target == "application" and not pair.claimed
         touched[key] = _once((edit, failed_sync, key), today, play, found) if remembered else play(found)
     if failed_sync and looks.then is not None:
@@ -159,8 +160,9 @@ def _play(
     found: set[Effect],
     *,
     failed_sync: bool,
+    judged: bool,
 ) -> Moment:
-    """The last moment of one object; `raw` is the Application after the fix. See replay."""
+    """The last moment of one object; `raw` is the Application after the fix, `judged` that a rule says what was refused. See replay."""
     desired = patched(fix, pair.desired) if fix.target == "manifest" else pair.desired
     live = patched(fix, pair.live) if fix.target == "live" else pair.live
     if _identity(desired) != _identity(pair.desired):
@@ -172,7 +174,7 @@ def _play(
     if fix.target != "live":
         found.update(_sync_effects(pair, live, desired, terms, before))
         if terms.strategy is Strategy.SERVER_SIDE and before.strategy is not Strategy.SERVER_SIDE:
-            _require_dry_run(app, pair, terms)
+            _require_dry_run(app, pair, terms, judged=judged)
     if _merges_by_schema(terms) and (place := losses.repeated(live) or losses.repeated(desired)):
         raise CannotReplay(f"two items of {place} of {pair.resource.id} have one key, which a merge by schema refuses")
     for last in _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms, drawn):
@@ -248,14 +250,14 @@ def _merges_by_schema(terms: Terms) -> bool:
     return terms.server_side or terms.strategy is not Strategy.THREE_WAY
 
 
-def _require_dry_run(app: App, pair: _Pair, terms: Terms) -> None:
+def _require_dry_run(app: App, pair: _Pair, terms: Terms, *, judged: bool) -> None:
     """Raises CannotReplay unless the API server surely takes a dry run of the object, and tells what later commits give up.
 
     A refused one leaves the whole application without a comparison (gitops-engine pkg/diff/diff.go, serverSideDiff).
     """
     if not terms.server_side:
         raise HidesRemovals
-    if app.operation is not None and app.operation.failed:
+    if app.operation is not None and app.operation.failed and not judged:
         raise CannotReplay("the API server may refuse the dry run of an object as it has refused the last sync")
     unclaimed = (p for p in sorted(pair.today.shown) if not pair.claims(p))
     if other := next((p for p in unclaimed if get(pair.desired, p) is not MISSING), ""):
