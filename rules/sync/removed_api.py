@@ -38,7 +38,7 @@ from argolint import (
 )
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
-from argolint.values import items, parse_version
+from argolint.values import items, joined, parse_version
 from argolint.values.kubernetes import api_of
 
 from ._failures import Failed
@@ -195,7 +195,7 @@ def _fixes(
             "manifest",
             str(first.id),
             Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": wanted}]),
-            caveat="fields may have moved between the versions",
+            caveat=joined("fields may have moved between the versions", *_still(first, wanted)),
             resource=first.id,
         )
     elif wanted and entry is not None:
@@ -218,6 +218,14 @@ def _fixes(
             Edit("text", f"delete {first.id} from Git"),
             caveat="what it did must be done by other means",
         )
+
+
+def _still(resource: Resource, wanted: str) -> Iterator[str]:
+    """What is said of the replacement afterwards, where it is on its way out as well."""
+    group, _, version = wanted.rpartition("/")
+    entry = removal_of(group, version, resource.kind)
+    if entry is not None:
+        yield f"{wanted} works, and leaves too: {entry['product']} drops it in {entry['removed_in']}, so a warning stays"
 
 
 def _best(served: tuple[str, ...]) -> str:
