@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
 from argolint.application.fleet import IN_CLUSTER
-from argolint.messages import in_passing
+from argolint.messages import in_passing, quoted
 from argolint.redaction import excerpt, without_secrets
 from argolint.values import maps, same_repository, sh, text_at
 from argolint.values.knowledge import load
@@ -102,7 +102,7 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
         at=Location(app.ref, id_),
         cause=cause,
         evidence=(
-            f'the controller says: "{excerpt(text_at(condition, "message"), 400)}"',
+            f'the controller says: "{quoted(text_at(condition, "message"), 400)}"',
             f"{text_at(condition, 'type')} {text_at(condition, 'status')}, reason {text_at(condition, 'reason') or 'not stated'}",
         ),
         fixes=(
