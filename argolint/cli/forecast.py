@@ -93,14 +93,16 @@ def upgrade_command(
             "no upgrade is named",
             "pass --argocd, --kubernetes, --helm, --external-secrets or --chart with a version; several at once are fine",
         )
-    return _told(Given(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, charts, given.get("cluster")))
+    return _forecast(
+        Given(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, charts, given.get("cluster"))
+    )
 
 
-Told = tuple[Forecast, Sequence[Finding], Sequence[Failure], Sequence[Any], int]
+Made = tuple[Forecast, Sequence[Finding], Sequence[Failure], Sequence[Any], int]
 """A forecast, its findings, what could not be read, the applications that were looked at, and how many objects they have."""
 
 
-def _told(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, Run], Told]) -> int:
+def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, Run], Made]) -> int:
     """Read the one Argo CD that the options mean, make the forecast, write it."""
     if demo:
         if given.snapshots:
@@ -133,7 +135,7 @@ def _told(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, 
     return common.publish(made_report, run)
 
 
-def _upgrade(read: Read, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None) -> Told:
+def _upgrade(read: Read, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None) -> Made:
     from argolint.forecast.wanted import upgrades
 
     forecast, found = upgrades(read.transport, read.fleet, read.failures, wanted, run.plan, cluster or "", charts)
@@ -158,7 +160,7 @@ def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: An
 
     A FILE holds manifests: what would happen if they left Git or were deleted.
     """
-    return _told(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "delete", cascade))
+    return _forecast(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "delete", cascade))
 
 
 @command.command("prune", cls=Sectioned)
@@ -166,10 +168,10 @@ def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: An
 @common_options
 def prune_command(named: tuple[str, ...], demo: bool, **given: Any) -> int:
     """What the next sync with prune deletes: of all applications, of those named, or of the manifests in a FILE, had they left Git."""
-    return _told(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "prune", "auto"))
+    return _forecast(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "prune", "auto"))
 
 
-def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Told:
+def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Made:
     from argolint.forecast import removal
 
     meant = removal.meant(read.fleet, named, run.selection.takes, way)
@@ -194,10 +196,10 @@ def move_command(
     if len(asked) != 1:
         raise UsageError("name one place to move to", "one of --rename, --to, --to-set and --to-cluster")
     ((way, target),) = asked
-    return _told(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
+    return _forecast(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
 
 
-def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Told:
+def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Made:
     from argolint.forecast import removal
 
     app, failures = removal.one(read.transport, read.fleet, name, run.plan)
@@ -206,6 +208,6 @@ def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Told:
         "move",
         about=(plan.about,),
         causes=tuple(removal.causes_of(move.EFFECT, plan.findings)),
-        steps=tuple(removal.told_steps(app, plan)),
+        steps=tuple(removal.move_steps(app, plan)),
     )
     return forecast, plan.findings, (*read.failures, *failures), (app.ref,), len(app.resources)

@@ -18,7 +18,7 @@ from argolint.application.resource import Resource
 from argolint.comparison import TRACKING_ID
 from argolint.edits.handover import names, sync, untrack
 from argolint.edits.pruning import cascades
-from argolint.forecast.deletion import FAMILY, Effect
+from argolint.forecast.fate import FAMILY, Effect
 from argolint.model import Edit, Finding, Fix, Location, Object, Related, ResourceId, Severity
 from argolint.values import (
     dig,
