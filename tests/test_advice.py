@@ -159,7 +159,12 @@ def test_refused_applications_have_advice_by_every_cause() -> None:
     of_one = {"server", "namespace", "pattern"}  # one server that the project permits
     assert _missing(needed, {*invalid_spec._facts(APP, FLEET, "x"), *of_one}) == {}
     causes = {f"invalid-spec/{cause}" for cause in load_rules()["invalid-spec"].causes}
-    assert set(needed) == {*causes, "invalid-spec/no-namespace", "invalid-spec/permitted-destination"}
+    assert set(needed) == {
+        *causes,
+        "invalid-spec/denied-destination",
+        "invalid-spec/no-namespace",
+        "invalid-spec/permitted-destination",
+    }
 
 
 def test_failed_syncs_have_advice_by_every_cause() -> None:
