@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import click
 import msgspec
@@ -28,7 +28,7 @@ from argolint.cli.progress import Clock, progress
 from argolint.engine.servers import Read
 from argolint.errors import UsageError
 from argolint.forecast import move, report
-from argolint.forecast.move import Where
+from argolint.forecast.moves.plan import EFFECT, Where
 from argolint.model import Failure, Finding
 from argolint.model.stats import Stats
 from argolint.reports.document import Forecast
@@ -186,15 +186,14 @@ def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", 
 @click.option("--to", metavar="APP", help="Let this Application have its objects.")
 @click.option("--to-set", metavar="APPSET", help="Let this ApplicationSet generate it.")
 @click.option("--to-cluster", metavar="C", help="Deploy it to another cluster (name or URL).")
+@click.option("--to-argocd", metavar="CONTEXT", help="Let another Argo CD have it, by its context of `argocd login`.")
 @common_options
-def move_command(
-    app: str, rename: str | None, to: str | None, to_set: str | None, to_cluster: str | None, demo: bool, **given: Any
-) -> int:
+def move_command(app: str, demo: bool, **given: Any) -> int:
     """The plan of a move, step by step with a check after each; refuses where an object would be deleted on the way."""
-    ways: dict[Where, str | None] = {"rename": rename, "to": to, "to-set": to_set, "to-cluster": to_cluster}
-    asked = [(way, target) for way, target in ways.items() if target]
+    ways: tuple[Where, ...] = get_args(Where)
+    asked = [(way, target) for way in ways if (target := given.pop(way.replace("-", "_")))]
     if len(asked) != 1:
-        raise UsageError("name one place to move to", "one of --rename, --to, --to-set and --to-cluster")
+        raise UsageError("name one place to move to", f"one of {', '.join(f'--{way}' for way in ways)}")
     ((way, target),) = asked
     return _forecast(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
 
@@ -207,7 +206,7 @@ def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Made:
     forecast = Forecast(
         "move",
         about=(plan.about,),
-        causes=tuple(removal.causes_of(move.EFFECT, plan.findings)),
+        causes=tuple(removal.causes_of(EFFECT, plan.findings)),
         steps=tuple(removal.move_steps(app, plan)),
     )
     return forecast, plan.findings, (*read.failures, *failures), (app.ref,), len(app.resources)

@@ -15,7 +15,7 @@ from argolint.errors import UsageError
 from argolint.forecast import consequences, deletion
 from argolint.forecast.conditions.fleetwide import of_set, set_id
 from argolint.forecast.fate import EFFECT, FAMILY, Effect, Fate
-from argolint.forecast.move import Plan as Moving
+from argolint.forecast.moves.plan import Plan as Moving
 from argolint.host.folder import FileError
 from argolint.model import AppRef, Failure, Finding, Location, Object, Related, ResourceKey
 from argolint.reports import assemble
