@@ -133,4 +133,4 @@ def listing(changes: Sequence[Change], noun: str = "field") -> str:
 
 def left_out(resource: Resource, change: Change) -> bool:
     """True for a field that live holds and Argo CD compares as absent: an ignore rule or its own normalisation takes it out."""
-    return change.live is MISSING and get(resource.live, change.pointer) not in (MISSING, None)
+    return change.live is MISSING and get(resource.live, change.pointer) not in (MISSING, None, {}, [], "")
