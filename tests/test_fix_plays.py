@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from argolint import Edit, Finding, Fix, testing
+from argolint import AppRef, Edit, Fact, Finding, Fix, Location, ResourceId, testing
 from argolint.engine import inspect
 from argolint.proof import schema
-from argolint.proof.verify import verify
+from argolint.proof.verify import played, verify, verify_together
 from tests.test_rules import RULES
 
 FIXTURES = Path(__file__).parent / "rules"
@@ -91,6 +91,7 @@ WRONG = {
 
 PLAYED: Sequence[tuple[str, int]] = (
     ("annotation-too-long/bad-refused.yaml", 1),
+    ("cluster-external-secret-failed/bad-in-the-way.yaml", 1),
     ("external-secret-sync-error/bad-owners.yaml", 4),
     ("external-secret-sync-error/bad-old-operator.yaml", 2),
     ("external-secret-sync-error/bad-provider-causes.yaml", 1),
@@ -150,3 +151,36 @@ def test_of_a_kind_that_is_not_known_nothing_is_said() -> None:
     custom = {"apiVersion": "example.com/v1", "kind": "Depot", "spec": {"anything": 1}}
     assert not schema.known(custom)
     assert list(schema.faults(custom)) == []
+
+
+A, B = (ResourceId("external-secrets.io", "ExternalSecret", "pay", name) for name in ("a", "b"))
+RENAME = [{"op": "replace", "path": "/spec/target/name", "value": "a"}]
+
+
+def _fleet_fix(value: str, verified: bool | None, contested: Sequence[str]) -> Fix:
+    """The verdict of a fleet finding's rename, where the finding of the object itself has this verdict for its own."""
+    app = AppRef("argocd", "pay", "default", "")
+    own = Fix("Rename it", "manifest", "a", Edit("json-patch", RENAME), verified=verified)
+    of_object = Finding(message="a fails", at=Location(app, A), fixes=(own,))
+    asked = Fix("Rename it", "manifest", "a", Edit("json-patch", [{**RENAME[0], "value": value}]))
+    facts = [Fact("key", app, {"name": id_.name}, about=id_.key) for id_ in (A, B)]
+
+    def rejoin(rest: Sequence[Fact]) -> list[Finding]:
+        return [of_object] if {fact.data["name"] for fact in rest} & set(contested) else []
+
+    return verify_together(asked, of_object, facts, rejoin, played([of_object]))
+
+
+@pytest.mark.parametrize(
+    ("value", "verified", "contested", "verdict"),
+    [
+        ("a", True, (), True),
+        ("other", True, (), None),
+        ("a", None, (), None),
+        ("a", True, ("b",), None),
+    ],
+)
+def test_an_edit_that_ends_what_its_object_shows_is_verified_for_the_fleet_too(
+    value: str, verified: bool | None, contested: Sequence[str], verdict: bool | None
+) -> None:
+    assert _fleet_fix(value, verified, contested).verified is verdict

@@ -390,12 +390,16 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What one application tells a fleet-wide rule; facts of one `key` meet in the rule's `join`. `data` is plain JSON."""
+    """What one application tells a fleet-wide rule; facts of one `key` meet in the rule's `join`. `data` is plain JSON.
+
+    `about` is the object that the fact would not be told of once a fix has changed it: without its facts the rule must be silent.
+    """
 
     key: str
     app: AppRef
     data: Mapping[str, Json] = field(default_factory=dict)
     trials: tuple[Trial, ...] = ()
+    about: ResourceKey | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ An edit is replayed on the states of its application (`replay`), Helm values are
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -20,7 +21,7 @@ from argolint.proof.replay import NOT_REPLAYED, Check, Looks, patched, replay
 from argolint.proof.syncs import Today
 from argolint.values import joined, owner_references, sh
 
-__all__ = ["Check", "Render", "Today", "unreplayed", "verify", "verify_together"]
+__all__ = ["Check", "Render", "Today", "played", "unreplayed", "verify", "verify_together"]
 
 
 def verify(
@@ -120,20 +121,61 @@ def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
 
 def verify_together(
     fix: Fix,
+    finding: Finding,
     facts: Sequence[Fact],
     rejoin: Callable[[Sequence[Fact]], Iterable[Finding]],
+    played: Played,
     versions: Sequence[str] = (),
 ) -> Fix:
-    """A fleet finding's fix with its verdict: by the parts that its applications have tried, else by none. `versions` are those of
-    their Argo CDs."""
+    """A fleet finding's fix with its verdict: by the parts that its applications have tried, by an edit that was replayed for what its
+    object shows (`played`), else by none. `versions` are those of their Argo CDs."""
     fix, works = needs.fitted(fix, versions)
     if not works:
         return fix
     if not fix.trials:
-        return unreplayed(fix)
+        return _as_played(fix, finding, facts, rejoin, played)
     found = {*effects.told_by(fix), *handover.effects_of(fix, facts)}
     if why := handover.together(fix, facts, rejoin):
         return _with(replace(fix, verified=None, unverified=why), found)
+    return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
+
+
+Played = Mapping[tuple[ResourceKey, str], Sequence[Fix]]
+"""The fixes that applications' findings offer, by the manifest that they edit and what the edit says."""
+
+
+def played(findings: Iterable[Finding]) -> Played:
+    """Those that are json-patches of manifests."""
+    found: dict[tuple[ResourceKey, str], list[Fix]] = defaultdict(list)
+    for finding in findings:
+        for fix in finding.fixes:
+            if (place := _edited(fix, finding)) is not None:
+                found[place].append(fix)
+    return found
+
+
+def _edited(fix: Fix, finding: Finding) -> tuple[ResourceKey, str] | None:
+    id_ = fix.resource or finding.at.resource
+    of_manifest = fix.target == "manifest" and fix.edit.kind == "json-patch"
+    return (id_.key, repr(fix.edit.content)) if of_manifest and id_ is not None else None
+
+
+def _as_played(
+    fix: Fix,
+    finding: Finding,
+    facts: Sequence[Fact],
+    rejoin: Callable[[Sequence[Fact]], Iterable[Finding]],
+    played: Played,
+) -> Fix:
+    """Verified where the very edit ends all that its object shows, and the rule is silent without what that object was told of."""
+    place = _edited(fix, finding)
+    same = played.get(place, ()) if place else ()
+    if place is None or not same or not all(other.verified for other in same):
+        return unreplayed(fix)
+    rest = [fact for fact in facts if fact.about != place[0]]
+    if len(rest) == len(facts) or any(True for _ in rejoin(rest)):
+        return unreplayed(fix)
+    found = {*effects.told_by(fix), *(effect for other in same for effect in other.effects)}
     return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
 
 
