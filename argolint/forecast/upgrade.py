@@ -67,7 +67,6 @@ def removals(tables: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
                 f"table of removed API versions: {table['product']} {entry['removed_in']}",
                 "api",
                 {
-                    "product": product,
                     "group": entry["group"],
                     "version": entry["version"],
                     "kinds": entry.get("kinds") or [],
@@ -130,7 +129,11 @@ def upgrade(
     resources = 0
 
     def one(app: App) -> tuple[list[tuple[Row, Hit]], tuple[Failure, ...], int]:
-        looking = [row for row in asked if CONDITIONS[row.condition].of_app is not None]
+        looking = [
+            row
+            for row in asked
+            if CONDITIONS[row.condition].of_app is not None and world.reaches(app, row.product, row.since)
+        ]
         app = replace(app, resources=tuple(app.resources))
         missing: tuple[Failure, ...] = ()
         if any(CONDITIONS[row.condition].reads(app, world, row.asked) for row in looking):

@@ -13,6 +13,7 @@ from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
 from argolint.proof import admitted, effects, handover, losses, needs
+from argolint.proof.afterwards import Then
 from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.proof.renders import Render, render_again
 from argolint.proof.replay import NOT_REPLAYED, Check, Looks, patched, replay
@@ -31,12 +32,13 @@ def verify(
     render: Render | None = None,
     today: Today | None = None,
     others: Check | None = None,
+    then: Then | None = None,
 ) -> Fix:
     """The fix with its verdict: verified True, False (`unverified` says what contradicts it), or None (says why not replayed).
 
     `app` is the application whose manifest or Application object the fix edits, with its states; a caller that verifies several
     fixes of it passes the same `today`. `check` is the finding's own rule, `others` what any rule finds that is not there
-    today. Helm values are proven with `render`: what two renders drew differently must then come out equal.
+    today, `then` what follows where no comparison shows it. Helm values are proven with `render`: what two renders drew differently must then come out equal.
     """
     fix, works = needs.fitted(fix, (fleet.version,), app, fleet)
     if not works:
@@ -46,10 +48,10 @@ def verify(
     fix = _with(replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.of_edit(fix, finding, app))
     if fix.plays is not None and fix.edit.kind == "command":
         played = replace(fix, edit=fix.plays, target="live", plays=None)
-        verdict = verify(played, finding, app, fleet, check, None, today, others)
+        verdict = verify(played, finding, app, fleet, check, None, today, others, then)
         return replace(verdict, edit=fix.edit, target=fix.target, plays=fix.plays)
     known = Today() if today is None else today
-    looks = Looks(check, others)
+    looks = Looks(check, others, then)
     found: set[Effect] = set()
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from argolint.application.resource import Node
 from argolint.edits.advice import Shell, advice
+from argolint.messages import telling
 from argolint.model import Object, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
@@ -122,7 +123,7 @@ def said_by_child(complaint: Complaint) -> Iterator[Explained]:
             "said-by-child",
             app.ref,
             child.id,
-            f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{excerpt(said, 160)}".',
+            f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{telling(said)}".',
             evidence=(f"{child.id}: {excerpt(words, 400)}",),
             fixes=advice(__package__, "said-by-child/read", facts, complaint.id),
         )
@@ -215,6 +216,8 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
     lags = number_at(live, "status", "observedGeneration") < number_at(live, "metadata", "generation")
     if ready is None or health.status not in ("Progressing", "Degraded") or any(speaks(c) for c in conditions):
         return
+    if any(_under_way(c) or (c is not ready and _shows(health.message, c)) for c in conditions):
+        return  # it says itself what Argo CD shows
     if lags and dig(live, "status", "observedGeneration") is not None:
         return
     seen = ready.get("observedGeneration")
@@ -241,6 +244,22 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
         fixes=advice(__package__, "contradicts/health", facts, id_),
         likely=True,
     )
+
+
+_UNDER_WAY = re.compile(
+    r"(?:Progress|Reconcil|Issu|Renew|Updat|Upgrad|Roll|Scal|Migrat|Restor|Creat|Delet|Terminat|Provision)ing$"
+)
+
+
+def _under_way(condition: Object) -> bool:
+    """A condition that says that its controller is at work."""
+    return text_at(condition, "status") == "True" and _UNDER_WAY.search(text_at(condition, "type")) is not None
+
+
+def _shows(shown: str, condition: Object) -> bool:
+    """Argo CD's message is the condition's own."""
+    said = text_at(condition, "message")
+    return bool(said) and said.strip() in shown
 
 
 def _rolled_out(live: Object) -> bool:
