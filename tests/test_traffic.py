@@ -252,7 +252,8 @@ def _expressions(operator: str, *values: str) -> dict[str, Any]:
 
 def test_empty_selectors_match_all_or_none_by_kind_and_are_no_fault() -> None:
     for kind in ("Service", "PodDisruptionBudget", "NetworkPolicy", "PodMonitor", "ServiceMonitor"):
-        for empty in ({}, None):
+        empties: tuple[Any, ...] = ({}, None)
+        for empty in empties:
             found = _check(_app(_pods("web"), _selecting(kind, empty)))
             assert (kind, found.failures, [f.message for f in found.findings]) == (kind, (), [])
 
@@ -297,7 +298,9 @@ def test_label_values_of_ten_kilobytes_are_cut_and_compared_with_nothing() -> No
 
 def test_nothing_is_said_of_an_application_that_is_being_deleted() -> None:
     client = _pods("front")
-    client["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "CHECKOUT_URL", "value": "http://chekout:80"}]
+    client["spec"]["template"]["spec"]["containers"][0]["env"] = [
+        {"name": "CHECKOUT_URL", "value": "http://chekout:80"}
+    ]
     ingress = {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "Ingress",
