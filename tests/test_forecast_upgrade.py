@@ -924,6 +924,13 @@ def test_a_cluster_that_is_past_the_change_is_left_alone() -> None:
     assert len(of(forecast(fleet(made, here, clusters=clusters), kubernetes="1.36"), "gitrepo-volume")) == 1
 
 
+def test_a_default_that_the_live_object_holds_already_changes_nothing() -> None:
+    live = external_secret(nullBytePolicy="Ignore")
+    held = applied(external_secret())
+    held["resources"][0]["live"] = live
+    assert not of(forecast(fleet(held), external_secrets="2.3"), "null-byte-default")
+
+
 def test_lists_that_the_account_may_not_see_are_named_with_what_they_hide() -> None:
     data = fleet(app("web", config("a")), version="v3.3.0")
     found = unread(data, (Failure("applicationsets", "refused"),), argocd="3.4")

@@ -2,6 +2,7 @@
 
 releases    the products, their release lines, and what lies between two versions
 table       the rows of upgrade tables: a condition, an effect, what to do first, a source
+today       what runs on the clusters
 world       everything that a forecast looks at: the fleet, the applications that were read, what could not be read
 conditions  the closed set of conditions that rows name
 charts      charts that the fleet renders, as products

@@ -9,6 +9,7 @@ from functools import cached_property
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.forecast.releases import Step, Version, has
+from argolint.forecast.today import operator
 from argolint.model import AppRef, Json, Object, Related, ResourceId, Severity
 from argolint.values import mapping, parse_version, text_at
 
@@ -47,8 +48,15 @@ class World:
             return True
         if self.clusters and app.cluster not in self.clusters:
             return False
-        today = parse_version(self.fleet.kubernetes_version(app.cluster)) if product == "kubernetes" else None
-        return today is None or not (has(today, since) or today >= self.steps[product].to)
+        runs = parse_version(self.fleet.kubernetes_version(app.cluster))
+        if product != "kubernetes":
+            runs = self._operators.get(app.cluster)
+        return runs is None or not (has(runs, since) or runs >= self.steps[product].to)
+
+    @cached_property
+    def _operators(self) -> Mapping[str, Version | None]:
+        """The oldest External Secrets Operator that each cluster may run."""
+        return {server: operator(self.fleet, frozenset((server,)))[0] for server in self.fleet.clusters}
 
     @cached_property
     def after(self) -> After:

@@ -50,8 +50,14 @@ def _object(app: App, world: World, asked: Asked) -> Iterator[Hit]:
             yield _hit(app, r, "", "")
         elif (state := r.live if asked.get("live") else r.desired) is not None:
             first = next(_values(state, str(pattern), asked), None)
-            if first is not None:
+            if first is not None and not (asked.get("strategy") and _defaulted(r, first[0], asked)):
                 yield _hit(app, r, *first)
+
+
+def _defaulted(r: Resource, pointer: str, asked: Asked) -> bool:
+    """Whether the live object holds the default already, or does not exist: nothing changes with the CRD then."""
+    value = get(r.live, pointer)
+    return not isinstance(value, Mapping) or asked["lacks"] in value
 
 
 def _values(of: Json, pattern: str, asked: Asked) -> Iterator[tuple[str, Json]]:
