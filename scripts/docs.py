@@ -77,7 +77,7 @@ def conditions(topic: str, entries: Sequence[Mapping[str, Any]]) -> str:
         return str(held)
     name = topic.partition("/")[2] or topic
     said = leading_to(name) or leading_to(name.rpartition("/")[2])
-    shown = [f'"{shorten(e.seen[0].text, 90)}"' for e in said if e.seen][:2]
+    shown = [f"`{shorten(e.seen[0].text, 90).replace('`', '')}`" for e in said if e.seen][:2]
     more = f" and {len(said) - len(shown)} more messages" if len(said) > len(shown) else ""
     stage = "no more is known than the stage: " if said and all(e.knows == "stage" for e in said) else ""
     return f"{stage}the server says {' or '.join(shown)}{more}" if shown else ""
