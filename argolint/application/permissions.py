@@ -39,7 +39,7 @@ def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Ite
     for url in _forbidden(project, spec):
         yield f"application repo {url} is not permitted in project '{name}'"
     destination = mapping(spec, "destination")
-    if not _destination(destination, fleet) and not _permits_destination(project, spec, fleet):
+    if not _destination(destination, fleet) and not permits_destination(project, spec, fleet):
         where = text_at(destination, "server") or text_at(destination, "name")
         yield (
             f"application destination server '{where}' and namespace '{text_at(destination, 'namespace')}' "
@@ -51,7 +51,7 @@ def is_widened(name: str, project: Object, fleet: Fleet) -> bool:
     """True when an application runs that the project's own words forbid: global projects (argocd-cm) add to them unseen."""
     return any(
         not any(c.get("type") == "InvalidSpecError" for c in maps(app.status, "conditions"))
-        and (any(_forbidden(project, app.spec)) or not _permits_destination(project, app.spec, fleet))
+        and (any(_forbidden(project, app.spec)) or not permits_destination(project, app.spec, fleet))
         for app in fleet.derive(_by_project).get(name, ())
     )
 
@@ -100,7 +100,8 @@ def _bare(url: str) -> str:
     return re.sub(r"\.git$", "", url.strip().lower().rstrip("/"))
 
 
-def _permits_destination(project: Object, spec: Object, fleet: Fleet) -> bool:
+def permits_destination(project: Object, spec: Object, fleet: Fleet) -> bool:
+    """Whether the project's own words allow the destination of a spec; True where it does not show what it permits."""
     if dig(project, "spec", "destinations") is None:
         return True
     destination, cluster = mapping(spec, "destination"), fleet.cluster_of(spec)
