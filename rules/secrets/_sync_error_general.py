@@ -10,6 +10,7 @@ from argolint.edits.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
+from ._rewrite import lost_groups
 from ._store_hints import foreign_vault
 from ._sync_error_generators import ran
 from ._sync_error_pointers import key_of
@@ -20,6 +21,8 @@ from ._sync_error_texts import Diagnosis
 def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
     """What advice.yaml says of the cause."""
     store = store_of(app, fleet, resource, found)
+    if found.cause == "invalid-keys" and any(lost_groups(resource.live)):
+        return ()
     if found.cause == "store-kind-omitted" or ran(found) or foreign_vault(store, found.text) is not None:
         return ()  # the generator is there; the key is right, and eso-known-bug tells what mends it
     force = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)

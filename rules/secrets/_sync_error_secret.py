@@ -10,6 +10,7 @@ from argolint.edits import set_field
 from argolint.values import dig, join_pointer, mapping
 
 from . import _external_secret as es
+from ._rewrite import lost_groups, with_braces
 from ._sync_error_texts import Diagnosis
 
 
@@ -19,6 +20,11 @@ def of_secret(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
         yield from _into_one(resource, found.detail.get("owner") or "the other one")
     elif found.cause == "invalid-keys" and found.detail.get("item"):
         yield from _as_metadata(resource, found.detail["item"])
+    elif found.cause == "invalid-keys":
+        yield from (
+            with_braces(lost, f"ExternalSecret {resource.namespace}/{resource.name}")
+            for lost in lost_groups(resource.live)
+        )
     elif found.cause == "immutable" and es.keeps_first_value(resource.live):
         yield _written_once(resource)
     elif found.topic == "admission-docker":
