@@ -19,9 +19,21 @@ REVISION = "1f0e3dad99908345f7439f8ffabdffc4c1a0b0d5"
 Manifest = dict[str, Any]
 
 
+_SETTINGS = {
+    "user.name": "a",
+    "user.email": "a@example.com",
+    "init.defaultBranch": "main",
+    # A clone of a test lives for seconds: no sample hooks, no waiting for the disk, no tidying.
+    "init.templateDir": "",
+    "core.fsync": "none",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+}
+
+
 def git(folder: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
-    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    settings = [word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}")]
+    done = subprocess.run(["git", *settings, *arguments], cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout
 
 

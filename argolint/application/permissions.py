@@ -7,9 +7,10 @@ and IsDestinationPermitted), so that the rules which read its conditions underst
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
-from argolint.application.app import sources_of
+from argolint.application.app import App, sources_of
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import Object
 from argolint.values import dig, glob, items, mapping, maps, same_repository, text_at
@@ -49,11 +50,17 @@ def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Ite
 def is_widened(name: str, project: Object, fleet: Fleet) -> bool:
     """True when an application runs that the project's own words forbid: global projects (argocd-cm) add to them unseen."""
     return any(
-        app.ref.project == name
-        and not any(c.get("type") == "InvalidSpecError" for c in maps(app.status, "conditions"))
+        not any(c.get("type") == "InvalidSpecError" for c in maps(app.status, "conditions"))
         and (any(_forbidden(project, app.spec)) or not permits_destination(project, app.spec, fleet))
-        for app in fleet.apps
+        for app in fleet.derive(_by_project).get(name, ())
     )
+
+
+def _by_project(fleet: Fleet) -> Mapping[str, Sequence[App]]:
+    found: dict[str, list[App]] = defaultdict(list)
+    for app in fleet.apps:
+        found[app.ref.project].append(app)
+    return found
 
 
 def _forbidden(project: Object, spec: Object) -> Iterator[str]:
