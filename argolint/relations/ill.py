@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from argolint.application.app import App
 from argolint.application.resource import Resource
+from argolint.comparison import has_sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.model import Follows, ResourceId, Want
+from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, Known, mentioned, peer
 from argolint.relations.names import mentions
@@ -178,6 +180,48 @@ def rewritten(complaint: Complaint) -> Iterator[Explained]:
             return
 
 
+_KEPT = re.compile(
+    r"immutable|may not be (?:changed|removed|unset)|can(?:not|'t) be (?:changed|removed|unset|updated)|must be (?:specified|set)",
+    re.IGNORECASE,
+)
+_MARK = re.compile(r"(?<![\w./-])([a-z0-9][\w.-]{0,252}/[\w.-]{1,63})(?![\w/])")
+
+
+def taken_away(complaint: Complaint) -> Iterator[Explained]:
+    """A label or annotation that a controller wrote, and that must stay: Replace=true writes the manifest of Git without it."""
+    app, id_ = complaint.app, complaint.id
+    resource = app.resource(id_.key) if id_ else None
+    if resource is None or id_ is None or not has_sync_option(app.raw, resource.desired, "Replace=true"):
+        return
+    for text in complaint.texts:
+        for name in _MARK.findall(text[:8000]) if _KEPT.search(text[:8000]) else ():
+            for field in ("annotations", "labels"):
+                if name in mapping(resource.live, "metadata", field) and name not in mapping(
+                    resource.desired, "metadata", field
+                ):
+                    value = str(mapping(resource.live, "metadata", field)[name])
+                    facts = {
+                        "object": str(id_),
+                        "name": name,
+                        "field": field,
+                        "value": excerpt(value, 200),
+                        "app": str(app.ref),
+                    }
+                    own = has_sync_option({}, resource.desired, "Replace=true")
+                    yield Explained(
+                        "rewritten-by",
+                        app.ref,
+                        id_,
+                        f"{id_} is refused because Replace=true takes away its {field[:-1]} {name}, which a controller wrote.",
+                        evidence=(
+                            f"live has {field[:-1]} {name}, and Git does not; Replace=true stands {'on the object' if own else 'in the syncOptions of its Application'}",
+                        ),
+                        fixes=advice(__package__, "rewritten-by/own", facts, id_),
+                        pointer=f"/metadata/{field}",
+                    )
+                    return
+
+
 def _named_in(complaint: Complaint, owner: App, id_: ResourceId) -> Resource | None:
     """The webhook configuration of another application, where it holds a webhook that the sentence names."""
     found = peer(complaint.app, owner, id_)
@@ -195,9 +239,10 @@ def ill(complaint: Complaint) -> Iterator[Explained]:
             or kind in ("Pod", "Application")
         ):
             continue
-        if complaint.id is not None and known.app.ref == complaint.app.ref and _below(complaint, known):
-            continue
-        owner = "" if known.app.ref == complaint.app.ref else f" of Application {known.app.ref}"
+        own = known.app.ref == complaint.app.ref
+        if own and (known.resource.missing or (complaint.id is not None and _below(complaint, known))):
+            continue  # what the sync has yet to create is not ill
+        owner = "" if own else f" of Application {known.app.ref}"
         health = known.resource.health
         facts = {"workload": str(known.id), "owner": str(known.app.ref), "command": Shell(kubectl_name(known.id))}
         yield Explained(
@@ -206,7 +251,9 @@ def ill(complaint: Complaint) -> Iterator[Explained]:
             known.id,
             f"{complaint.subject} depends on {known.id}{owner}, which is {health.status}.",
             evidence=(f"the message names {mention.name}", f"{known.id}: {health.status} {health.message}".rstrip()),
-            fixes=advice(__package__, "owner-ill/ill", facts, complaint.id),
+            fixes=advice(
+                __package__, f"owner-ill/{'missing' if known.resource.missing else 'ill'}", facts, complaint.id
+            ),
             follows=(Follows(app=known.app.ref),) if owner else (),
             likely=True,
         )

@@ -16,7 +16,7 @@ from argolint.application.resource import Resource, Row
 from argolint.model import Object, ResourceId
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.names import Mention, kind_word, mentions
-from argolint.sequence.order import Place, place_of
+from argolint.sequence.order import PHASES, Place, place_of
 from argolint.values import maps, text_at
 from argolint.values.kubernetes import CLUSTER_SCOPED
 
@@ -58,7 +58,15 @@ class Complaint:
     def place(self) -> Place:
         """When a sync applies the object that complains."""
         resource = self.app.resource(self.id.key) if self.id else None
-        return place_of(self.manifest, resource.sync_wave if resource else None)
+        found = place_of(self.manifest, resource.sync_wave if resource else None)
+        return found if self.manifest or not (phase := self._phase()) else Place(PHASES.index(phase), found.wave)
+
+    def _phase(self) -> str:
+        """The phase in which the running operation applied the object; empty where it does not say."""
+        results = self.app.operation.results if self.app.operation and self.id else ()
+        wanted = (self.id.group, self.id.kind, self.id.name) if self.id else ()
+        said = (r for r in results if tuple(text_at(r, key) for key in ("group", "kind", "name")) == wanted)
+        return next((phase for r in said if (phase := text_at(r, "syncPhase")) in PHASES), "")
 
 
 @dataclass(frozen=True)
@@ -132,10 +140,12 @@ def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Men
     own = complaint.app.derive(by_name)
     kinds = complaint.app.derive(kind_words)
     seen: set[tuple[str, ResourceId]] = set()
-    names = tuple(m for text in complaint.texts for m in mentions(text))
+    names = dict.fromkeys(m for text in complaint.texts for m in mentions(text))
     for where in (own, None) if fleet else (own,):
         for mention in names:
             candidates = where.get(mention.name, ()) if where is not None else _beyond(complaint, mention, kinds)
+            if not candidates:
+                continue
             meant = [k for k in candidates if k.id != complaint.id and means(complaint, mention, k, kinds)]
             for known in _one(meant):
                 if (known.how, known.id) not in seen:
@@ -145,7 +155,7 @@ def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Men
 
 def _beyond(complaint: Complaint, mention: Mention, kinds: frozenset[str]) -> Iterable[Known]:
     """Candidates of other applications: only for a name whose kind or namespace the sentence tells."""
-    return of_fleet(complaint, mention.name) if mention.namespace or kinds.intersection(mention.kinds) else ()
+    return of_fleet(complaint, mention.name) if mention.namespace or not kinds.isdisjoint(mention.kinds) else ()
 
 
 def _one(meant: list[Known]) -> list[Known]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,11 +12,11 @@ from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
 from argolint.edits import annotation_option
-from argolint.edits.advice import advice
+from argolint.edits.advice import Shell, advice
 from argolint.model import Object
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, Known, peer
-from argolint.values import get
+from argolint.values import get, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import SYNC_OPTIONS
 
@@ -67,6 +68,48 @@ def made(complaint: Complaint) -> Iterator[Explained]:
     for known in _origins(complaint, id_.group, id_.kind):
         yield _explained(complaint, known)
         return
+    yield from _installed(complaint)
+
+
+@cache
+def _installers() -> Mapping[tuple[str, str], str]:
+    """The kinds of installers.yaml, by group and kind, and how the end of an installation is seen."""
+    found = {}
+    for entry in load(__package__, "installers.yaml"):
+        group, _, kind = entry["by"].partition("/")
+        found[group, kind] = str(entry["wait"])
+    return found
+
+
+def _installed(complaint: Complaint) -> Iterator[Explained]:
+    """The object of this application that installs an operator; of several the one that bears a word of the kind's group."""
+    app, id_ = complaint.app, complaint.id
+    assert id_ is not None  # `made` has looked
+    if "." not in id_.group or (id_.group, id_.kind) in _installers():
+        return
+    known = [Known(app, r) for group, kind in _installers() for r in app.of_kind(kind, group) if r.desired is not None]
+    alike = [k for k in known if _bears(k.resource.any, id_.group, id_.kind)]
+    for installer in alike[:1] or (known if len(known) == 1 else ()):
+        yield _explained(complaint, installer, installs=True)
+
+
+_WORD = re.compile(r"[a-z0-9]{4,}")
+_COMMON = frozenset(("operator", "operators", "controller", "cluster", "infra", "infrastructure"))
+_NAMES = (
+    ("metadata", "name"),
+    ("spec", "name"),
+    ("spec", "package"),
+    ("spec", "chart"),
+    ("spec", "chart", "spec", "chart"),
+)
+
+
+def _bears(installer: Object, group: str, kind: str) -> bool:
+    """Whether what it installs has the kind's name, or a word of the group that is not its maker's domain, in its own."""
+    labels = group.split(".")
+    words = frozenset(_WORD.findall(f"{' '.join(labels[: max(1, len(labels) - 2)])} {kind}".lower())) - _COMMON
+    said = " ".join(text_at(installer, *path).rpartition("/")[2] for path in _NAMES).lower()
+    return any(word in said or word in said.replace("-", "") for word in words)
 
 
 def _origins(complaint: Complaint, group: str, kind: str) -> Iterator[Known]:
@@ -93,7 +136,7 @@ def _elsewhere(complaint: Complaint, group: str, kind: str) -> Iterator[tuple[Ap
                 yield other, listed
 
 
-def _explained(complaint: Complaint, known: Known) -> Explained:
+def _explained(complaint: Complaint, known: Known, *, installs: bool = False) -> Explained:
     app, id_ = complaint.app, complaint.id
     assert id_ is not None  # `made` has looked
     same = known.app.ref == app.ref
@@ -111,16 +154,23 @@ def _explained(complaint: Complaint, known: Known) -> Explained:
         "patch": [] if skipped else annotation_option(complaint.manifest, SYNC_OPTIONS, _SKIP),
         "other": "" if same else str(known.app.ref),
         "unordered": same and not after,
+        "wait": Shell(_installers()[known.id.group, known.id.kind]) if installs else "",
     }
-    evidence = [f"{known.id}{owner} defines kind {id_.kind}; its controller makes the CRD after it was applied"]
+    if installs:
+        evidence = [f"{known.id} installs an operator, whose CRDs come after it was applied"]
+    else:
+        evidence = [f"{known.id}{owner} defines kind {id_.kind}; its controller makes the CRD after it was applied"]
     if misplaced:
         evidence.append(f"{_SKIP} is written on {known.id}, where it has no effect: it belongs on {id_}")
     return Explained(
         "made-by",
         known.app.ref,
         known.id,
-        f"A controller makes kind {id_.kind} from {known.id}{owner} only after that is applied, so the sync of {id_} fails.",
+        f"The operator that {known.id} installs brings kind {id_.kind} only after the sync, which fails before at {id_}."
+        if installs
+        else f"A controller makes kind {id_.kind} from {known.id}{owner} only after that is applied, so the sync of {id_} fails.",
         evidence=tuple(evidence),
         fixes=advice(__package__, "made-by/elsewhere" if not same else "made-by/same", facts, id_),
         pointer="/kind",
+        likely=installs,
     )

@@ -7,21 +7,23 @@ from dataclasses import replace
 
 from argolint.model import Finding, Related, Relation, Want
 from argolint.redaction import excerpt
-from argolint.relations.child import contradicts, full_volume, said_by_child, wanted_of_children
+from argolint.relations.child import contradicts, full_volume, said_by_child, there, wanted_of_children
 from argolint.relations.denied import level, unspecified
 from argolint.relations.explained import Explained
 from argolint.relations.foreign import foreign
-from argolint.relations.ill import ill, rewritten, unanswered, wanted_of_peers
+from argolint.relations.ill import ill, rewritten, taken_away, unanswered, wanted_of_peers
 from argolint.relations.later import later
 from argolint.relations.look_up import Complaint
 from argolint.relations.made import made
-from argolint.relations.spec import chart_of_git, refused_value
+from argolint.relations.spec import chart_of_git, refused_value, unknown_field
 
 Finder = Callable[[Complaint], Iterator[Explained]]
 _FINDERS: tuple[Finder, ...] = (
     later,
     chart_of_git,
     refused_value,
+    unknown_field,
+    taken_away,
     rewritten,
     made,
     level,
@@ -30,6 +32,7 @@ _FINDERS: tuple[Finder, ...] = (
     unanswered,
     ill,
     contradicts,
+    there,
     full_volume,
     said_by_child,
 )

@@ -12,7 +12,7 @@ from argolint.model import Json, Object
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.values import get, leaves, parse_version, same_repository, split_pointer, text_at
+from argolint.values import get, join_pointer, leaves, parse_version, same_repository, split_pointer, text_at
 
 _CHOICES = re.compile(
     r"\b(?:supported|valid|allowed|available|accepted|possible|known|permitted)(?:\s+[\w-]+){0,3}?(?:\s+(?:are|is|include)\s*:?|\s*[:=])\s*(?P<a>[^\n;]{1,1500})"
@@ -73,6 +73,65 @@ def refused_value(complaint: Complaint) -> Iterator[Explained]:
                 pointer=pointer,
             )
             return
+
+
+_UNKNOWN_FIELD = re.compile(r"(?:json: |strict decoding error: )?unknown field \"([A-Za-z][\w-]{0,100})\"")
+_SHOWN = 3
+
+
+def unknown_field(complaint: Complaint) -> Iterator[Explained]:
+    """A field that a decoder does not know: it names the last step alone, and the manifest tells where that stands.
+
+    Where the live object lacks some of the places, those are the ones: what is live was accepted.
+    """
+    app, id_, manifest = complaint.app, complaint.id, complaint.manifest
+    name = next((found[1] for text in complaint.texts if (found := _UNKNOWN_FIELD.search(text[:8000]))), "")
+    if not name or id_ is None or manifest is None:
+        return
+    held = [at for at in _steps(manifest.get("spec"), "/spec") if split_pointer(at)[-1] == name]
+    resource = app.resource(id_.key)
+    live = resource.live if resource else None
+    places = [at for at in held if live is not None and get(live, at, None) is None] or held
+    if not places or len(places) > _SHOWN:
+        return
+    at = ", ".join(places)
+    facts = {
+        "object": str(id_),
+        "at": at,
+        "name": name,
+        "kind": f"{id_.kind.lower()}.{id_.group}".rstrip("."),
+        "steps": _explain_path(places[0]),
+    }
+    yield Explained(
+        "spec-says",
+        app.ref,
+        id_,
+        f"{id_} sets {at}, but its API knows no field {name} there, so it is refused.",
+        evidence=tuple(f"the message: {excerpt(text, 400)}" for text in complaint.texts[:1]),
+        fixes=advice(__package__, "spec-says/unknown-field", facts, id_),
+        pointer=places[0],
+        likely=True,
+    )
+
+
+def _steps(node: Json, at: str) -> Iterator[str]:
+    """Every field below, by its pointer, in the order of the manifest."""
+    left = [(at, node)]
+    while left:
+        here, node = left.pop()
+        if isinstance(node, dict):
+            below = [(here + join_pointer(key), value) for key, value in node.items()]
+            yield from (pointer for pointer, _ in below)
+        elif isinstance(node, list):
+            below = [(f"{here}/{index}", item) for index, item in enumerate(node)]
+        else:
+            continue
+        left.extend(reversed(below))
+
+
+def _explain_path(pointer: str) -> str:
+    """The parent of a field as `kubectl explain` takes it."""
+    return ".".join(token for token in split_pointer(pointer)[:-1] if not token.isdigit())
 
 
 def _number(text: str) -> Json:

@@ -44,7 +44,7 @@ from argolint.edits.advice import advice
 from argolint.messages import Match, field_errors, telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
+from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
 
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
 from ..shared.fields import field_fixes, refused_pointer
@@ -61,6 +61,8 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     for resource in _unhealthy(app, options, ailing):
         yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
         yield from related_wants(_complaint(app, fleet, resource, _own_words(resource)))
+    if _is_by_itself(app, options):
+        yield Want("app-events")
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
@@ -74,13 +76,18 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     for resource in app.resources:
         if not resource.health.status and (condition := refused(app, resource, options)):
             yield _unseen(app, resource, condition)
-    if (
+    if _is_by_itself(app, options):
+        yield _whole(app)
+
+
+def _is_by_itself(app: App, options: Patience) -> bool:
+    """Whether the application is ill while none of its objects is."""
+    return (
         app.health.status in ("Degraded", "Unknown")
         and app.desired_known
         and not _any_object_is(app, app.health.status)
         and not _just_turned(app, options)
-    ):
-        yield _whole(app)
+    )
 
 
 def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
@@ -202,7 +209,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
         confidence="likely" if reason else "possible",
         evidence=(*evidence, *((f"{status}{since}",) if since else ())),
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
-        fixes=_reason_followed(resource, reason),
+        fixes=_reason_followed(resource, reason, _pod_of(reason, pod_troubles)),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in ailing),
@@ -222,11 +229,21 @@ def _own_words(resource: Resource) -> tuple[str, ...]:
     return (resource.health.message, *map(_of_condition, conditions))
 
 
-def _reason_followed(resource: Resource, reason: str) -> tuple[Fix, ...]:
+def _pod_of(reason: str, pod_troubles: tuple[Trouble, ...]) -> str:
+    """The pod that the reason is about."""
+    pods = [t.node.id for t in pod_troubles if t.node.id.kind == "Pod"]
+    return next((pod.name for pod in pods if reason.startswith(f"{pod}: ")), pods[0].name if pods else "")
+
+
+_HAS_LOGS = frozenset({"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"})
+"""Kinds of which kubectl shows logs."""
+
+
+def _reason_followed(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
     """What ends the reason where it is known, and where to read it in any case."""
     title = f"Follow the reason that the {resource.kind} gives"
     return (
-        *_of_reason(resource, reason),
+        *_of_reason(resource, reason, pod),
         Fix(title, "live", str(resource.id), Edit("command", _describe(resource))),
     )
 
@@ -243,7 +260,7 @@ def _cause(resource: Resource, reason: str) -> str:
     return found.entry.cause if found else "unknown"
 
 
-def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
+def _of_reason(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
     """What ends the trouble that the object tells: of the field that is refused, or by the words of its controller."""
     if fixes := field_fixes(resource.id, resource.desired or resource.live, reason):
         return fixes
@@ -254,7 +271,9 @@ def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
         return ()
     name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
     named = {"what": "", "sort": "", **{key: _bare(excerpt(word)) for key, word in words.items()}}
-    return advice(__package__, f"unhealthy/{name}", {**_facts(resource), "reason": excerpt(reason, 400), **named})
+    logs = {"logs": pod} if pod else {}
+    facts = {**_facts(resource), **logs, "reason": excerpt(reason, 400)}
+    return advice(__package__, f"unhealthy/{name}", {**facts, **named})
 
 
 def _bare(word: str) -> str:
@@ -280,6 +299,7 @@ def _facts(resource: Resource) -> Mapping[str, str]:
             "/"
         ),
         "customization": f"resource.customizations.health.{group}{resource.kind}",
+        "logs": f"{resource.kind.lower()}/{resource.name}" if resource.kind in _HAS_LOGS else "",
     }
 
 
@@ -298,9 +318,7 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
     candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
-    conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
-    candidates += [_of_condition(c) for c in sorted(conditions, key=lambda c: c.get("reason") in _CONSEQUENCES)]
-    candidates += [_of_event(e) for e in events or () if e.type == "Warning"]
+    candidates += _said(resource, [e for e in events or () if e.type == "Warning"])
     candidates += _of_task(resource)
     lines += [excerpt(c, 400) for c in candidates[:6]]
     if events is None and resource.uid:
@@ -309,6 +327,36 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
     newest = next((_of_event(e) for e in events or ()), "")  # of claims, what is amiss is a Normal Event
     best = next(iter(candidates), message or newest)
     return best, tuple(lines)
+
+
+_KNOWS = ("cause", "sort", "stage")
+
+
+def _said(resource: Resource, events: list[Event]) -> list[str]:
+    """What the object's conditions and Events say is wrong, the sentence that tells most first.
+
+    A condition of an earlier spec, and one that only says what follows from another, come last. Of what tells as much, conditions go before
+    Events, and the newest transition goes first.
+    """
+    conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
+    conditions.sort(key=lambda c: text_at(c, "lastTransitionTime"), reverse=True)
+    ranked = [(_tells(resource, c), _of_condition(c)) for c in conditions]
+    ranked += [((False, False, _told(resource, _of_event(e))), _of_event(e)) for e in events]
+    return [text for _, text in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _tells(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
+    """How little a condition tells; less is better."""
+    of_now = text_at(condition, "observedGeneration") in ("", None) or is_of_now(resource, condition)
+    return not of_now, condition.get("reason") in _CONSEQUENCES, _told(resource, _of_condition(condition))
+
+
+def _told(resource: Resource, text: str) -> int:
+    """0 where the cause is known by the words, 1 for a form that many programs share, 2 for a stage, 3 for what no one knows."""
+    if field_errors(text):
+        return 0
+    found = _meaning(resource, text)
+    return _KNOWS.index(found.entry.knows) if found else len(_KNOWS)
 
 
 def _of_task(resource: Resource) -> tuple[str, ...]:
@@ -373,10 +421,14 @@ def _child_application(app: App, fleet: Fleet, resource: Resource) -> Finding:
 
 def _whole(app: App) -> Finding:
     why = f' ("{telling(app.health.message)}")' if app.health.message else ", though none of its objects is"
+    event, causes = _turned(app)
+    if causes:
+        why = f", and Argo CD's event names {excerpt(causes, 160)} as the cause"
     return Finding(
         message=f"Application {app.ref} is {app.health.status}{why}, so automation that looks at its health stops.",
         at=Location(app.ref),
         confidence="possible",
+        evidence=(event,) if event else (),
         fixes=(
             Fix(
                 "Refresh the application, so that its health is taken again",
@@ -387,6 +439,20 @@ def _whole(app: App) -> Finding:
         ),
         explains=(Symptom.health(),),
     )
+
+
+_CAUSED_BY = re.compile(r"Caused by (?P<all>[^()]{1,400})")
+_NAMED = re.compile(r"(?:[a-z0-9.-]{1,253}/)?(?P<kind>[A-Z][A-Za-z0-9]{0,62}):(?P<name>[^\s,:]{1,320})")
+
+
+def _turned(app: App) -> tuple[str, str]:
+    """The newest event of a change to the health of now, and the objects that it names as the cause, as Argo CD 3.6 writes it."""
+    for event in app.evidence.get(Want("app-events")) or ():
+        if "Updated health status" in event.message and f"-> {app.health.status}" in event.message:
+            found = _CAUSED_BY.search(event.message)
+            named = [f"{n['kind']} {n['name']}" for n in _NAMED.finditer(found["all"])] if found else []
+            return excerpt(event.message, 400), enumerated(named) if named else ""
+    return "", ""
 
 
 RULE = Rule(

@@ -21,12 +21,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
 from argolint.application.fleet import IN_CLUSTER
-from argolint.messages import in_passing
-from argolint.redaction import excerpt
-from argolint.values import maps, sh, text_at
+from argolint.messages import in_passing, quoted
+from argolint.redaction import excerpt, without_secrets
+from argolint.values import maps, same_repository, sh, text_at
+from argolint.values.knowledge import load
 
+from ..shared.application_sets import made
 from ..shared.messages import catalogue
-from ._application_sets import NAMED_TWICE, OWNED_TWICE, made_by
+from ._application_sets import NAMED_TWICE, OWNED_TWICE
 
 _CAUSES = {
     "ApplicationGenerationFromParamsError": "generator",
@@ -56,7 +58,7 @@ _HOW = {
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a set; reported by the first Application that it made, else by the fleet's first."""
     for raw, condition in fleet.derive(_by_application).get(app.ref, ()):
-        yield _finding(app, raw, condition)
+        yield _finding(app, fleet, raw, condition)
 
 
 def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Object]]]:
@@ -64,8 +66,8 @@ def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Obje
     for raw in fleet.application_sets:
         condition = _failed(raw)
         name = text_at(raw, "metadata", "name")
-        made = (app.ref for app in fleet.apps if made_by(app.raw, (name,)) and _same_namespace(app, raw))
-        speaker = next(made, fleet.apps[0].ref if fleet.apps else None)
+        own = (app.ref for app in made(fleet, name) if _same_namespace(app, raw))
+        speaker = next(own, fleet.apps[0].ref if fleet.apps else None)
         if condition is not None and speaker is not None:
             found.setdefault(speaker, []).append((raw, condition))
     return found
@@ -87,7 +89,7 @@ def _failed(raw: Object) -> Object | None:
     return None
 
 
-def _finding(app: App, raw: Object, condition: Object) -> Finding:
+def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
     name, namespace = text_at(raw, "metadata", "name"), text_at(raw, "metadata", "namespace") or app.ref.namespace
     cause = _CAUSES.get(text_at(condition, "reason"), "unknown")
     id_ = ResourceId("argoproj.io", "ApplicationSet", namespace, name, "v1alpha1", IN_CLUSTER)
@@ -101,12 +103,12 @@ def _finding(app: App, raw: Object, condition: Object) -> Finding:
         at=Location(app.ref, id_),
         cause=cause,
         evidence=(
-            f'the controller says: "{excerpt(text_at(condition, "message"), 400)}"',
+            f'the controller says: "{quoted(text_at(condition, "message"), 400)}"',
             f"{text_at(condition, 'type')} {text_at(condition, 'status')}, reason {text_at(condition, 'reason') or 'not stated'}",
         ),
         fixes=(
             Fix(
-                _how(cause, text_at(condition, "message")),
+                _resolved(fleet, raw, text_at(condition, "message")) or _how(cause, text_at(condition, "message")),
                 "application",
                 f"ApplicationSet {namespace}/{name}",
                 Edit("command", command),
@@ -120,6 +122,68 @@ def _how(cause: str, message: str) -> str:
     if found is None:
         return _HOW[cause]
     return found.entry.sentence({name: excerpt(value) for name, value in found.facts.items()})
+
+
+def _resolved(fleet: Fleet, raw: Object, message: str) -> str:
+    """What ends it, where the set's own generators or Argo CD's repositories tell; empty where they do not."""
+    generators = tuple(_generators(raw))
+    found = catalogue().match(message, "generate")
+    name = found.entry.name if found else ""
+    if found and name in ("parameter", "generator-parameters"):
+        return _given_by(generators, found.facts.get("what") or "")
+    if name == "credentials":
+        return _scoped(fleet, generators)
+    if name == "not-found":
+        return next(
+            (
+                f"Name an organization in gitea.owner, which lists no repositories of a user ({excerpt(owner, 60)}), or let the token see it"
+                for kind, body in generators
+                if kind == "scmProvider" and (owner := text_at(body, "gitea", "owner"))
+            ),
+            "",
+        )
+    return ""
+
+
+def _given_by(generators: Sequence[tuple[str, Object]], parameter: str) -> str:
+    """Which generator would give the parameter, where this set has none of those and no element of its own of that name."""
+    givers = load(__package__, "generator_parameters.yaml").get(parameter) or ()
+    has = sorted({kind for kind, _ in generators} - {"matrix", "merge"})
+    # lists, files and plugins give whatever their authors write; the list alone shows it
+    if not givers or not has or not {*givers, "plugin"}.isdisjoint(has) or _reads_files(generators):
+        return ""
+    return f"Take .{parameter} from a {' or '.join(givers)} generator, or write the value otherwise: it has {' and '.join(has)} alone"
+
+
+def _reads_files(generators: Sequence[tuple[str, Object]]) -> bool:
+    return any(body.get("files") or body.get("elementsYaml") for _, body in generators)
+
+
+def _scoped(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -> str:
+    """A repository whose credentials belong to a project, while the generator asks for those of none."""
+    for kind, body in generators:
+        url = text_at(body, "repoURL")
+        known = [r for r in fleet.repositories if kind == "git" and same_repository(text_at(r, "repo"), url)]
+        projects = sorted({text_at(r, "project") for r in known})
+        if projects and all(projects):
+            return f"Register {excerpt(without_secrets(url), 120)} without a project, or with that of the template: its credentials belong to project {', '.join(projects)}"
+    return ""
+
+
+def _generators(raw: Object) -> Iterator[tuple[str, Object]]:
+    """(kind, body) of every generator of the set, those of a matrix or merge included."""
+    left = list(maps(raw, "spec", "generators"))
+    for _ in range(_MOST):
+        if not left:
+            return
+        for kind, body in left.pop(0).items():
+            if isinstance(body, dict) and kind not in ("selector", "template"):
+                yield kind, body
+                left.extend(maps(body, "generators"))
+
+
+_MOST = 64
+"""Generators of one set that are looked at."""
 
 
 def _left(cause: str) -> str:

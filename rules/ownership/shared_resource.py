@@ -241,7 +241,7 @@ def _message(shared: Shared) -> str:
 
 def _consequence(shared: Shared, owner: Party | None, both: str) -> str:
     if shared.two_programs:
-        return f"a selector cannot be changed in place, so only {shared.name(owner) if owner else 'one of them'} can sync it"
+        return f"selectors cannot change, so only {shared.name(owner) if owner else 'one of them'} can sync it"
     wins = "the last sync wins" if shared.fields else "each sync takes it over"
     if shared.untracked:
         return f"the last sync wins for {both}" if shared.fields else f"the first upgrade of one changes it for {both}"

@@ -11,6 +11,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.values import dig, maps
+from argolint.values.kubernetes import CLUSTER_SCOPED
 
 from ..shared.fields import field_fixes, quoting
 from ._failures import Failed, refusal, resource_of
@@ -101,8 +102,14 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "cluster": app.cluster,
         "namespace": (id_.namespace if id_ else "") or app.destination_namespace or "default",
         "destination_namespace": app.destination_namespace or "*",
-        "scope": "namespace" if id_ and id_.namespace else "cluster",
+        "scope": "namespace" if id_ and id_.namespace and (id_.group, id_.kind) not in CLUSTER_SCOPED else "cluster",
         "object": str(id_ or app.ref),
+        "created_by_sync": bool(
+            id_
+            and id_.kind == "Namespace"
+            and _manifest(app, failed) is None
+            and "CreateNamespace=true" in app.sync_options
+        ),
         "object_name": id_.name if id_ else "",
         "writes_status": bool(id_ and dig(_manifest(app, failed), "status")),
         "own_name": id_.name if id_ else app.ref.name,

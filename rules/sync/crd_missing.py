@@ -39,6 +39,7 @@ from argolint import (
     Symptom,
 )
 from argolint.comparison import has_sync_option
+from argolint.edits import application_place
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.relations import resolved
@@ -50,6 +51,8 @@ from ._failures import Failed, answered_by, complaint_of
 from ._options import on_manifest
 from ._removed import refused
 
+_ARGO_CD = ("Application", "ApplicationSet", "AppProject")
+"""Kinds that only a cluster with an Argo CD of its own knows, and that Argo CD reads in its own cluster alone."""
 _GROUP_VERSION = re.compile(r"group version (\S+?):|in version \"([^\"]+)\"")
 
 
@@ -176,6 +179,17 @@ def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions:
             f"Application {owners[0]}",
             Edit("command", f"argocd app sync {sh(owners[0])} && argocd app sync {sh(app.ref)}"),
         )
+    elif group == "argoproj.io" and kind in _ARGO_CD:
+        yield Fix(
+            f"Take {kind} objects out of this application, or send them to the cluster of Argo CD",
+            "application",
+            application_place(app),
+            Edit(
+                "text",
+                f"spec.destination: the cluster and namespace of Argo CD itself; {kind} objects work nowhere else, so do not install the CRD",
+            ),
+        )
+        return
     elif group in _derived():
         maker = _derived()[group]
         yield Fix(

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 
 from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Symptom
 from argolint.edits import application_place
 from argolint.edits.advice import advice
 from argolint.messages import in_passing, quoting
 from argolint.redaction import excerpt
-from argolint.values import maps
+from argolint.values import maps, text_at
 
 from ..shared.messages import catalogue
 from ._comparison import Read, read
@@ -69,7 +70,12 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         "source": pointer_of_source(app, condition.message),
     }.get(cause, "/spec")
     said = f"Application {app.ref} cannot sync"
-    fact = _says(condition.message, rendering)
+    denying = _denying(app, fleet) if cause == "destination" else ""
+    fact = (
+        f"project {app.ref.project} takes its destination back by {denying}"
+        if denying
+        else _says(condition.message, rendering)
+    )
     return Finding(
         message=in_passing(f"{said}: {fact}", condition.message) if fact else quoting(said, condition.message),
         at=Location(app.ref, None, rendering.pointer or pointer if rendering else pointer),
@@ -97,6 +103,9 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
     if re.match(_NO_NAMESPACE, message):
         yield from advice(__package__, "invalid-spec/no-namespace", facts)
         return
+    if cause == "destination" and facts["denying"]:
+        yield from advice(__package__, "invalid-spec/denied-destination", facts)
+        return
     for other in _permitted(app, fleet) if cause == "destination" else ():
         yield from advice(__package__, "invalid-spec/permitted-destination", {**facts, **other})
     yield from advice(__package__, f"invalid-spec/{cause}", facts)
@@ -116,7 +125,33 @@ def _facts(app: App, fleet: Fleet, message: str) -> Mapping[str, str]:
         "destination_namespace": app.destination_namespace or "*",
         "repo": excerpt(str(source_in(app, message).get("repoURL") or "")),
         "message": excerpt(message, 600),
+        "denying": _denying(app, fleet),
     }
+
+
+def _denying(app: App, fleet: Fleet) -> str:
+    """The negated entry of the project that denies this destination, while another entry permits it; empty when none does.
+
+    pkg/apis/application/v1alpha1/app_project_types.go, IsDestinationPermitted: a `!` entry wins over every other.
+    """
+    entries = maps(fleet.projects.get(app.ref.project), "spec", "destinations")
+    here, name = app.destination_namespace, text_at(app.spec, "destination", "name")
+    permits = any(
+        fnmatchcase(here, text_at(d, "namespace"))
+        and (fnmatchcase(app.cluster, text_at(d, "server")) or (name and fnmatchcase(name, text_at(d, "name"))))
+        for d in entries
+        if not any(text_at(d, field).startswith("!") for field in ("namespace", "server", "name"))
+    )
+    asked = {"namespace": here, "server": app.cluster, "name": name}
+    return next(
+        (
+            text_at(d, field)
+            for d in entries
+            for field, value in asked.items()
+            if permits and text_at(d, field).startswith("!") and value and fnmatchcase(value, text_at(d, field)[1:])
+        ),
+        "",
+    )
 
 
 def _permitted(app: App, fleet: Fleet) -> Iterator[Mapping[str, str]]:
