@@ -100,6 +100,8 @@ def described(change: Change, resource: Resource) -> str:
     live = f"{value(change, change.live)} live"
     if left_out(resource, change):
         live = "left out of the comparison on the live side, which holds it"
+    elif change.live is MISSING and isinstance(get(resource.live, change.pointer.rpartition("/")[0]), list):
+        live = "no such item live"
     desired = value(change, change.desired)
     if change.desired is MISSING and (written := get(resource.desired, change.pointer)) in ([], {}, ""):
         desired = show(written, change.pointer)  # the comparison leaves an empty value out
