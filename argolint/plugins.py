@@ -53,6 +53,12 @@ def upgrade_tables() -> tuple[Mapping[str, Any], ...]:
 _UPGRADES = ("argocd", "external-secrets", "helm", "kubernetes")
 
 
+def chart_changes() -> Mapping[str, Any]:
+    """What major releases of charts change: argolint/forecast/charts.py makes rows of it."""
+    table: Mapping[str, Any] = load(f"{BUILTIN[0]}.shared.upgrades", "charts.yaml")
+    return table
+
+
 def removed_apis() -> tuple[Mapping[str, Any], ...]:
     """The API versions that products no longer serve, one entry a product."""
     return tuple(load(f"{BUILTIN[0]}.shared", "removed_apis.yaml"))

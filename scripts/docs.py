@@ -1,4 +1,5 @@
-"""Write the pages that are made: docs/rules/ from the rules' docstrings, docs/cli.md from the commands, docs/advice.md from the tables of advice, docs/schema/. Run by `make docs`."""
+"""Write the pages that are made: docs/rules/ from the rules' docstrings, docs/cli.md from the commands, docs/advice.md from the
+tables of advice, docs/schema/, and the words of the patterns of messages. Run by `make docs`."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from argolint.application.rule import Rule
 from argolint.cli.group import COMMANDS
 from argolint.engine.config import schema as config_schema
 from argolint.messages import Entry
+from argolint.messages.literals import written
 from argolint.model import MISSING
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN
@@ -31,6 +33,7 @@ from argolint.values import get, shorten
 from argolint.values.knowledge import load
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+WORDS = "../rules/shared/messages/words.json"
 HEAD = "<!-- Made by `make docs` from the rule's docstring: change that. -->\n"
 CLI_HEAD = "<!-- Made by `make docs` from the commands: change those. -->\n"
 
@@ -43,6 +46,7 @@ def pages() -> dict[str, str]:
         "cli.md": _cli(),
         "advice.md": _advice(),
         **{f"schema/{name}-1.json": json.dumps(found, indent=1) + "\n" for name, found in schemas.items()},
+        WORDS: written(pattern.pattern for _, _, pattern in catalogue().patterns()),
     }
 
 
@@ -281,9 +285,14 @@ def main() -> int:
     """Write the pages; with --check only say whether they are current."""
     wanted = pages()
     have = {
-        path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
-        for path in (*DOCS.glob("rules/*.md"), *DOCS.glob("schema/*.json"), DOCS / "cli.md", DOCS / "advice.md")
-        if path.exists()
+        name: (DOCS / name).read_text(encoding="utf-8")
+        for name in (
+            *(p.relative_to(DOCS).as_posix() for p in DOCS.glob("*/*") if p.parent.name in ("rules", "schema")),
+            "cli.md",
+            "advice.md",
+            WORDS,
+        )
+        if (DOCS / name).exists()
     }
     if "--check" in sys.argv:
         stale = sorted(n for n in have.keys() | wanted.keys() if have.get(n) != wanted.get(n))

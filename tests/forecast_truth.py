@@ -39,6 +39,9 @@ _OF_CAUSE = {
     "kyverno-policy-health": "judged",
     "scaled-job-health": "judged",
     "cluster-policy-health": "judged",
+    "pdb-health": "judged",
+    "backend-tls-health": "judged",
+    "gateway-class-health": "judged",
     "excluded-by-default": "excluded",
     "comparison-returns": "comparison",
 }
@@ -148,6 +151,10 @@ def _told(report: dict[str, Any]) -> Iterator[Change]:
         if cause in IN_PLACE:
             continue
         what, of = _OF_CAUSE.get(cause, cause), found.get("resource")
+        if cause.startswith("health-checks-"):
+            for one in (of, *(related["resource"] for related in found.get("related", ()))):
+                yield found["app"]["name"], f"{one['kind']}/{one['name']}", "judged"
+            continue
         whole = what == "degraded" or not of
         yield found["app"]["name"], "" if whole else f"{of['kind']}/{of['name']}", what
 

@@ -12,7 +12,7 @@ from argolint.engine.load import load_fleet
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
 from argolint.forecast import removal
-from argolint.forecast.deletion import EFFECT, Fate
+from argolint.forecast.fate import EFFECT, Fate
 from argolint.model import Finding
 from argolint.testing import FixtureTransport
 from tests.conftest import recording
@@ -159,7 +159,7 @@ def test_a_pruned_crd_takes_every_instance_along() -> None:
     other = app("web", tracked("web", "Thing", "a", group="example.com"))
     found = fate(fleet(app("base", tracked("base", "ConfigMap", "x"), left=(crd,)), other), "base", way="prune")
     assert messages(found, "instances-deleted") == [
-        "CustomResourceDefinition things.example.com of argocd/base is deleted, and with it every Thing of the cluster, of which argocd/web manages 1."
+        "CustomResourceDefinition things.example.com of argocd/base is deleted with every Thing of the cluster, among them 1 object of argocd/web."
     ]
 
 

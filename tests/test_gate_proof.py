@@ -20,9 +20,9 @@ import pytest
 import yaml
 
 from argolint.application.app import App
-from argolint.gate import Git
 from argolint.gate.candidates import Candidate, by_files
 from argolint.gate.reads import of_all
+from argolint.sources.git import Git
 from tests.conftest import PROFILE
 
 from .gitops import REPO, git

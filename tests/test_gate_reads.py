@@ -11,9 +11,9 @@ import pytest
 
 from argolint.application.app import App, app_from_list
 from argolint.application.fleet import IN_CLUSTER
-from argolint.gate import Git
 from argolint.gate.candidates import Candidate, Read, by_files
 from argolint.gate.reads import OPEN, of_all, reach
+from argolint.sources.git import Git
 
 from .gitops import REPO, commit, git
 from .test_touched import app as application

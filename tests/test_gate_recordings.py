@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from argolint.engine.plan import Chosen, Plan
-from argolint.gate import Change, Verdict, judge
+from argolint.gate.change import Change
+from argolint.gate.judge import judge
+from argolint.gate.verdict import Verdict
 from argolint.model import Finding
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from argolint.application.fleet import Fleet
-from argolint.gate import Git
 from argolint.gate.candidates import Candidate, by_files
 from argolint.gate.declared import declared
 from argolint.gate.generated import coming, generated
 from argolint.gate.projects import _unjudged
 from argolint.model import Object
 from argolint.relations.names import mentions
+from argolint.sources.git import Git
 
 from .gitops import REPO, git
 from .test_gate_reads import KUSTOMIZE, app, holds

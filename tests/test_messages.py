@@ -11,7 +11,7 @@ import pytest
 from argolint_rules.shared.messages import catalogue
 
 from argolint.messages import Catalogue, CatalogueError, field_errors, unwrap
-from argolint.messages.literals import literals
+from argolint.messages.literals import key_of, known_words, literals
 from argolint.plugins import load_rules
 from argolint.values.knowledge import dump, load
 
@@ -124,6 +124,13 @@ def test_two_entries_of_which_none_is_first_are_told(package: Any) -> None:
 )
 def test_words_are_read_from_patterns(pattern: str, words: set[str]) -> None:
     assert {word for word in literals(pattern) if len(word) >= 3} == words
+
+
+def test_words_kept_beside_the_messages_are_those_of_the_patterns() -> None:
+    kept = known_words("argolint_rules.shared.messages")
+    read = {key_of(p.pattern): literals(p.pattern) for _, _, p in catalogue().patterns()}
+    assert kept
+    assert {key: words for key, words in kept.items() if read.get(key, words) != words} == {}
 
 
 def test_a_long_message_is_tried_against_few_patterns() -> None:

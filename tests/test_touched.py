@@ -13,7 +13,6 @@ import pytest
 from argolint.application.app import App, app_from_list
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.errors import UsageError
-from argolint.gate import Git
 from argolint.gate import written as manifests
 from argolint.gate.candidates import Candidate, by_files, candidates, usual_base
 from argolint.gate.change import Change
@@ -25,6 +24,7 @@ from argolint.gate.sides import without_ended_warnings
 from argolint.gate.touched import Touched
 from argolint.gate.written import edits_of, written
 from argolint.model import ResourceKey
+from argolint.sources.git import Git
 from argolint.values import same_repository
 
 from .gitops import commit, git

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
+from argolint import testing
 from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Plan
+from argolint.engine.plan import Chosen, Plan
 from argolint.model.fingerprint import identity
+from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import recording
@@ -43,3 +46,46 @@ def test_what_could_not_be_read_makes_no_finding_that_looks_new(ends: str, least
     assert [f.message for f in outcome.findings if identity(f) not in known] == []
     assert len(outcome.findings) >= least
     assert any(f.stage == ends.removeprefix("/") for f in outcome.failures)
+
+
+WORDS = 'events is forbidden: User "system:serviceaccount:shop:deployer" cannot list resource "events"'
+
+
+class Impersonating(testing.FixtureTransport):
+    """A server that reads Events as the project's service account, which may not."""
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        if path.endswith("/events"):
+            return Answer(403, "application/json", json.dumps({"message": WORDS, "code": 7}).encode())
+        return super().get(path, query, anonymous=anonymous)
+
+
+def _of_impersonation(version: str, *, on: bool) -> tuple[tuple[str, ...], list[str]]:
+    claim: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "disk", "namespace": "shop", "uid": "u1", "creationTimestamp": "2026-01-01T01:00:00Z"},
+        "spec": {"storageClassName": "fast"},
+    }
+    held = {"desired": claim, "live": claim, "health": {"status": "Progressing"}}
+    app = {"name": "shop", "status": {"health": {"status": "Progressing"}}, "resources": [held]}
+    t = Impersonating({"server": {"version": version, "settings": {"impersonationEnabled": on}}, "apps": [app]})
+    fleet, _ = load_fleet(t)
+    chosen = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+    outcome = join(engine.run(t, fleet, Plan(chosen, workers=1)), chosen)
+    return fleet.remarks, [f.hint for f in outcome.failures if f.stage == "events"]
+
+
+def test_reads_as_a_service_account_are_said_beforehand_and_where_they_are_refused() -> None:
+    remarks, hints = _of_impersonation("v3.6.1", on=True)
+    assert ["destinationServiceAccounts" in remark for remark in remarks] == [True]
+    assert hints
+    assert all("service account that project default names" in hint for hint in hints)
+
+
+@pytest.mark.parametrize(("version", "on"), [("v3.4.2", True), ("v3.6.1", False)])
+def test_a_server_that_reads_by_its_own_rights_asks_for_those(version: str, on: bool) -> None:
+    remarks, hints = _of_impersonation(version, on=on)
+    assert remarks == ()
+    assert hints
+    assert all("argolint explain --setup" in hint for hint in hints)

@@ -273,6 +273,11 @@ class Fleet:
         return (other for other in self.apps if other.cluster == app.cluster and other.ref != app.ref)
 
 
+def impersonates_reads(settings: Object, version: str) -> bool:
+    """Whether Argo CD reads objects and Events as service accounts of projects, as it does from 3.5 on where impersonation is on."""
+    return settings.get("impersonationEnabled") is True and (parse_version(version) or ()) >= (3, 5)
+
+
 def control_plane_of(settings: Object, applications: Iterable[Object]) -> str:
     """The namespace of Argo CD itself: by its settings, else by the controller that wrote an Application's status."""
     told = (text_at(application, "status", "controllerNamespace") for application in applications)

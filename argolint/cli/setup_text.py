@@ -27,6 +27,15 @@ What argolint needs in Argo CD: to read. It writes nothing unless you ask for it
      argocd account generate-token --account argolint
      export ARGOCD_SERVER=argocd.example.com ARGOCD_AUTH_TOKEN=<the token>
 
+With impersonation (application.sync.impersonation.enabled) Argo CD 3.5 and later reads as the service accounts that each AppProject names
+under destinationServiceAccounts. They need, in the namespaces of their applications:
+
+     rules:
+     - {apiGroups: ["*"], resources: ["*"], verbs: [get]}
+     - {apiGroups: ["", events.k8s.io], resources: [events], verbs: [list]}
+
+Where they lack it the server answers 403, whatever rights the account above has.
+
 For one project only, a project role does (it sees the applications of that project alone, so objects shared with other
 projects stay unknown):
 

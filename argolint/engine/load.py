@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import Any
 
 from argolint.application.app import App, app_from_list
-from argolint.application.fleet import Fleet, cluster_of, control_plane_of
+from argolint.application.fleet import Fleet, cluster_of, control_plane_of, impersonates_reads
 from argolint.application.resource import Resource
 from argolint.engine.guard import crash, guarded_failures
 from argolint.engine.plan import Chosen, Plan
@@ -72,6 +73,11 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
         remarks.append(
             f"The token is of project {project} alone: applications of other projects, what they own, and the settings of "
             "projects are not seen."
+        )
+    if impersonates_reads(settings, version):
+        remarks.append(
+            "Argo CD reads objects and Events as the service accounts that projects name under destinationServiceAccounts: where those may "
+            "not `get` an object or `list` Events, argolint sees less."
         )
     if not project:  # its role can hold no right to see projects
         failed = {failure.stage for failure in failures}
@@ -166,11 +172,26 @@ def _unanswered(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: 
     cluster = fleet.clusters.get(app.cluster)
     state = mapping(cluster, "info", "connectionState") or mapping(cluster, "connectionState")
     if not argocd.does_not_answer(error, app.cluster, failed=state.get("status") == "Failed"):
-        return Failure(stage, error.message, error.hint, app.ref, rule)
+        return Failure(stage, error.message, _hint(stage, error, app, fleet), app.ref, rule)
     why = f"cluster {plain(app.cluster)} does not answer Argo CD"
     hint = f"`argocd cluster get {sh(app.cluster)}` shows why; run again when it answers"
     return Failure(DESTINATION, why, hint, app.ref)
 
+
+def _hint(stage: str, error: ArgolintError, app: App, fleet: Fleet) -> str:
+    """The error's own, except of a read that Argo CD makes as a service account of the project."""
+    refused = isinstance(error, ApiError) and error.status in (403, 500) and _FORBIDDEN.search(error.reason)
+    if stage in ("events", "live", "peer") and refused and impersonates_reads(fleet.settings, fleet.version):
+        return (
+            f"Argo CD reads as the service account that project {plain(app.ref.project)} names for this destination: give that account "
+            "`get` on the object and `list` on events"
+        )
+    return error.hint
+
+
+_FORBIDDEN = re.compile(
+    r"PermissionDenied|permission denied|forbidden|cannot (?:get|list) resource|service account", re.IGNORECASE
+)
 
 _STATES = frozenset((_MANAGED, _TREE))
 _ROUNDS = 3

@@ -11,7 +11,7 @@ from argolint.values import parse_version
 
 Version = tuple[int, ...]
 
-_LATEST = 1 << 20
+LATEST = 1 << 20
 """The patch of a version that names none: the newest of its line."""
 _WRITTEN = re.compile(r"v?[0-9]{1,4}\.[0-9]{1,4}(\.[0-9]{1,4})?", re.ASCII)
 
@@ -42,12 +42,12 @@ def written(text: str, product: Product) -> Version:
             f"--{product.id} {text}: no release {line} of {product.name} is known here",
             f"known are {product.lines[0]} to {product.newest}; a newer argolint may know more",
         )
-    return found if len(found) > 2 else (*found, _LATEST)
+    return found if len(found) > 2 else (*found, LATEST)
 
 
 def shown(version: Version) -> str:
     """For a sentence: `3.6`, or `3.6.1` where the patch matters."""
-    return ".".join(str(part) for part in version if part != _LATEST)
+    return ".".join(str(part) for part in version if part != LATEST)
 
 
 def has(version: Version, since: Sequence[Version]) -> bool:
@@ -77,7 +77,7 @@ def step(product: Product, today: str, wanted: str) -> Step:
             f"the version of {product.name} that runs today is not known ({today or 'the server does not tell it'})",
             "a forecast starts from it",
         )
-    line_reached = of[:2] == to[:2] and to[2] == _LATEST
+    line_reached = of[:2] == to[:2] and to[2] == LATEST
     if of >= to or line_reached:
         raise UsageError(
             f"--{product.id} {wanted} is no upgrade: {product.name} {today} runs today",

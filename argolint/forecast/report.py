@@ -28,7 +28,7 @@ PAGE = f"{DOCS}forecast.md"
 
 
 def report(
-    told: Forecast,
+    forecast: Forecast,
     findings: Sequence[Finding],
     failures: Sequence[Failure],
     fleet: Fleet,
@@ -50,9 +50,9 @@ def report(
         tool_version=__version__,
         remarks=remarks,
     )
-    complete = built.complete and not told.unknown
+    complete = built.complete and not forecast.unknown
     found = tuple(msgspec.structs.replace(f, docs=PAGE) for f in built.findings)
-    return msgspec.structs.replace(built, findings=found, complete=complete, forecast=told)
+    return msgspec.structs.replace(built, findings=found, complete=complete, forecast=forecast)
 
 
 def _mark(f: Finding) -> str:
@@ -63,7 +63,7 @@ def _mark(f: Finding) -> str:
 
 def versions(steps: Mapping[str, Step], today: Mapping[str, str]) -> tuple[ForecastVersion, ...]:
     return tuple(
-        ForecastVersion(way.product.name, without_secrets(today[product]), shown(way.to))
+        ForecastVersion(way.product.name, without_secrets(today[product] or "an unknown version"), shown(way.to))
         for product, way in steps.items()
     )
 
@@ -92,6 +92,6 @@ def _since(row: Row, steps: Mapping[str, Step]) -> str:
 
 
 def looks(rows: Iterable[Row], steps: Mapping[str, Step]) -> Iterator[ForecastLook]:
-    for row in rows:
+    for row in sorted(rows, key=lambda r: _EFFECTS.index(r.effect)):
         name = steps[row.product].product.name
         yield ForecastLook(row.id, row.says, row.look, name, _since(row, steps), row.source)

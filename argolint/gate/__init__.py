@@ -3,10 +3,3 @@
 Findings that base has already are counted, an application that renders neither before nor after is reported, and values that no
 two renders share are taken as equal.
 """
-
-from argolint.gate.change import Change
-from argolint.gate.judge import judge
-from argolint.gate.verdict import Verdict, gate_report
-from argolint.sources.git import Git
-
-__all__ = ["Change", "Git", "Verdict", "gate_report", "judge"]

@@ -1,7 +1,8 @@
 """What messages mean: the entries of one or several packages, found by their words.
 
 A text is looked up by groups of three characters: of each entry one literal is known without which it cannot match, so that a few regular
-expressions are tried of a thousand. Which entry speaks where several match is declared (`before`, `knows`), and never the order of lines.
+expressions are tried of a thousand. `words.json` of a package keeps those literals, so that no pattern is parsed at a start; a pattern that it does not
+know is parsed. Which entry speaks where several match is declared (`before`, `knows`), and never the order of lines.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
 from argolint.messages.entry import CatalogueError, Entry, Words, entries_of
-from argolint.messages.literals import SHORTEST, literals
+from argolint.messages.literals import SHORTEST, key_of, known_words, literals
 from argolint.messages.wrapping import READ, unwrap
 
 _KNOWS = {"cause": 0, "sort": 1, "stage": 2}
+_NAMED = re.compile(r"\(\?P<(\w+)>")
 _NO_FACTS: Mapping[str, object] = {}
+_NONE_KNOWN: Mapping[str, frozenset[str]] = {}
+_Rank = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +55,6 @@ class _Pattern:
 
 
 @cache
-def _words(given: str | Words) -> frozenset[str]:
-    return literals(given) if isinstance(given, str) else frozenset({given.has.lower()})
-
-
-@cache
 def _compiled(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE)
 
@@ -63,13 +62,17 @@ def _compiled(text: str) -> re.Pattern[str]:
 class Catalogue:
     """Entries by their words. Made once (`Catalogue.of`), asked for each text."""
 
-    def __init__(self, entries: Collection[tuple[str, Entry]]) -> None:
+    def __init__(
+        self, entries: Collection[tuple[str, Entry]], known: Mapping[str, frozenset[str]] = _NONE_KNOWN
+    ) -> None:
         self._places = {entry.id: file for file, entry in entries}
         if len(self._places) < len(entries):
             twice = Counter(entry.id for _, entry in entries).most_common(1)[0][0]
             raise CatalogueError(f"{self._places[twice]}: the id {twice} is there twice", "give one of them another id")
-        read = {entry.id: tuple(_read(file, entry, given) for given in entry.match) for file, entry in entries}
-        self.entries = _in_order({entry.id: entry for _, entry in entries}, self._places)
+        read = {entry.id: tuple(_read(file, entry, given, known) for given in entry.match) for file, entry in entries}
+        self.entries = _in_order(
+            {entry.id: (entry, _rank(entry, read[entry.id])) for _, entry in entries}, self._places
+        )
         self._patterns = tuple(pattern for entry in self.entries for pattern in read[entry.id])
         self._by_gram = self._indexed()
         self._find = lru_cache(maxsize=4096)(self._found)
@@ -77,7 +80,8 @@ class Catalogue:
     @classmethod
     def of(cls, *packages: str) -> Catalogue:
         """The catalogue of all `*.yaml` files of these packages. Raises CatalogueError, which says what is wrong and where."""
-        return cls([found for package in packages for found in entries_of(package)])
+        known = {key: words for package in packages for key, words in known_words(package).items()}
+        return cls([found for package in packages for found in entries_of(package)], known)
 
     def __getitem__(self, id_: str) -> Entry:
         return self._by_id[id_]
@@ -117,7 +121,8 @@ class Catalogue:
 
     def names(self, rule: str) -> frozenset[str]:
         """The facts that the entries of a rule may read out of a text."""
-        return frozenset(name for _, id_, p in self.patterns() if self[id_].rule == rule for name in p.groupindex)
+        own = (pattern.text for pattern in self._patterns if pattern.entry.rule == rule)
+        return frozenset(name for text in own for name in _NAMED.findall(text))
 
     def patterns(self) -> Iterator[tuple[str, str, re.Pattern[str]]]:
         """(file, id, regular expression) of all entries, as they are searched."""
@@ -149,19 +154,19 @@ class Catalogue:
             found[entry.id] = frozenset(entry.before).union(*(found.get(id_, frozenset()) for id_ in entry.before))
         return found
 
-    def _indexed(self) -> Mapping[str, tuple[tuple[str, int], ...]]:
+    def _indexed(self) -> Mapping[str, list[tuple[str, int]]]:
         """By three characters: the words that are looked for where these stand in a text, each with the number of its pattern.
 
-        Of each word the three that fewest other words hold, so that a text picks few.
+        Of each word the three at its begin, middle or end that fewest others are found by, so that a text picks few.
         """
-        words = {word for pattern in self._patterns for word in pattern.words}
-        common = Counter(gram for word in words for gram in set(_grams(word)))
-        chosen = {word: min(_grams(word), key=lambda gram: (common[gram], gram)) for word in words}
         found: dict[str, list[tuple[str, int]]] = defaultdict(list)
         for number, pattern in enumerate(self._patterns):
             for word in pattern.words:
-                found[chosen[word]].append((word, number))
-        return {gram: tuple(held) for gram, held in found.items()}
+                middle = len(word) // 2 - 1
+                min((found[word[at : at + SHORTEST]] for at in (0, middle, len(word) - SHORTEST)), key=len).append(
+                    (word, number)
+                )
+        return found
 
     def _found(self, text: str, stages: frozenset[str], kind: str, group: str, provider: str) -> tuple[Match, ...]:
         lower = text.lower()
@@ -184,10 +189,12 @@ class Catalogue:
         return tuple(found.values())
 
 
-def _read(file: str, entry: Entry, given: str | Words) -> _Pattern:
+def _read(file: str, entry: Entry, given: str | Words, known: Mapping[str, frozenset[str]]) -> _Pattern:
     text = given if isinstance(given, str) else given.match
     try:
-        words = _words(given)
+        words = (
+            frozenset({given.has.lower()}) if isinstance(given, Words) else known.get(key_of(text)) or literals(text)
+        )
     except re.error as error:
         raise CatalogueError(
             f"{file}, entry {entry.id}: {text!r} is no regular expression: {error}", "correct it"
@@ -204,10 +211,10 @@ def _grams(text: str) -> Iterator[str]:
     return (text[place : place + SHORTEST] for place in range(len(text) - SHORTEST + 1))
 
 
-def _in_order(entries: Mapping[str, Entry], places: Mapping[str, str]) -> tuple[Entry, ...]:
+def _in_order(entries: Mapping[str, tuple[Entry, _Rank]], places: Mapping[str, str]) -> tuple[Entry, ...]:
     """What tells most first, as declared; entries without a declared order by how long the shortest word is that they need."""
     waits = dict.fromkeys(entries, 0)
-    for entry in entries.values():
+    for entry, _ in entries.values():
         for other in entry.before:
             if other not in entries:
                 raise CatalogueError(
@@ -215,22 +222,21 @@ def _in_order(entries: Mapping[str, Entry], places: Mapping[str, str]) -> tuple[
                     "correct the id",
                 )
             waits[other] += 1
-    ready = [(_rank(entries[id_]), id_) for id_, above in waits.items() if not above]
+    ready = [(entries[id_][1], id_) for id_, above in waits.items() if not above]
     heapq.heapify(ready)
     found: list[Entry] = []
     while ready:
-        entry = entries[heapq.heappop(ready)[1]]
+        entry, _ = entries[heapq.heappop(ready)[1]]
         found.append(entry)
         for other in entry.before:
             waits[other] -= 1
             if not waits[other]:
-                heapq.heappush(ready, (_rank(entries[other]), other))
+                heapq.heappush(ready, (entries[other][1], other))
     if len(found) < len(entries):
         circle = next(id_ for id_, above in waits.items() if above)
         raise CatalogueError(f"{places[circle]}, entry {circle}: `before` leads in a circle", "take one of them out")
     return tuple(found)
 
 
-def _rank(entry: Entry) -> tuple[int, int]:
-    shortest = min((len(word) for given in entry.match for word in _words(given)), default=0)
-    return _KNOWS[entry.knows], -shortest
+def _rank(entry: Entry, patterns: Collection[_Pattern]) -> _Rank:
+    return _KNOWS[entry.knows], -min((len(word) for pattern in patterns for word in pattern.words), default=0)

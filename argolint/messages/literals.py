@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from itertools import product
 from re import _constants as code  # type: ignore[attr-defined]  # the parser of `re` knows its own syntax best
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
+import msgspec
+
+from argolint.values.decoding import decoder
+
+KNOWN = "words.json"
+"""Beside the messages of a package: the words of its patterns, read once. `make docs` writes that of argolint's own."""
 SHORTEST = 3
 """Characters. Shorter words stand in nearly every text."""
 _SPELLINGS = 40
@@ -17,12 +25,31 @@ _SPELLINGS = 40
 _REPEATS = (code.MAX_REPEAT, code.MIN_REPEAT, code.POSSESSIVE_REPEAT)
 _NOTHING: frozenset[str] = frozenset()
 Items = Iterable[tuple[Any, Any]]
+_KNOWN = decoder(dict[str, frozenset[str]])
 
 
 def literals(pattern: str) -> frozenset[str]:
     """Lower-case texts of which each match of the pattern holds at least one; empty where none can be read from it."""
     found = _best(parser.parse(pattern, re.IGNORECASE))
     return found if _worth(found) else _NOTHING
+
+
+def key_of(pattern: str) -> str:
+    """What `words.json` calls a pattern."""
+    return hashlib.blake2b(pattern.encode(), digest_size=9).hexdigest()
+
+
+def known_words(package: str) -> Mapping[str, frozenset[str]]:
+    """What `words.json` of a package says, empty where it has none."""
+    file = files(package).joinpath(KNOWN)
+    return _KNOWN(file.read_bytes()) if file.is_file() else {}
+
+
+def written(patterns: Iterable[str]) -> str:
+    """The text of `words.json` for these patterns: a line each, in an order in which two branches seldom add at one place."""
+    found = {key_of(pattern): sorted(literals(pattern)) for pattern in patterns}
+    lines = [f'"{key}": {msgspec.json.encode(words).decode()}' for key, words in sorted(found.items()) if words]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _best(items: Items) -> frozenset[str]:

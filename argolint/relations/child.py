@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from argolint.application.resource import Node
 from argolint.edits.advice import Shell, advice
+from argolint.messages import telling
 from argolint.model import Object, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
@@ -123,7 +124,7 @@ def said_by_child(complaint: Complaint) -> Iterator[Explained]:
             "said-by-child",
             app.ref,
             child.id,
-            f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{excerpt(said, 160)}".',
+            f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{telling(said)}".',
             evidence=(f"{child.id}: {excerpt(words, 400)}",),
             fixes=advice(__package__, "said-by-child/read", facts, complaint.id),
         )

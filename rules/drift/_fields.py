@@ -100,7 +100,10 @@ def described(change: Change, resource: Resource) -> str:
     live = f"{value(change, change.live)} live"
     if left_out(resource, change):
         live = "left out of the comparison on the live side, which holds it"
-    return f"{change.pointer}: {value(change, change.desired)} desired, {live}{by}"
+    desired = value(change, change.desired)
+    if change.desired is MISSING and (written := get(resource.desired, change.pointer)) in ([], {}, ""):
+        desired = show(written, change.pointer)  # the comparison leaves an empty value out
+    return f"{change.pointer}: {desired} desired, {live}{by}"
 
 
 def who(change: Change) -> str:
@@ -130,4 +133,4 @@ def listing(changes: Sequence[Change], noun: str = "field") -> str:
 
 def left_out(resource: Resource, change: Change) -> bool:
     """True for a field that live holds and Argo CD compares as absent: an ignore rule or its own normalisation takes it out."""
-    return change.live is MISSING and get(resource.live, change.pointer) not in (MISSING, None)
+    return change.live is MISSING and get(resource.live, change.pointer) not in (MISSING, None, {}, [], "")

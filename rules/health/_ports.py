@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -61,6 +62,24 @@ def may_be_injected(member: Member, port: str | int) -> bool:
     """Whether another container than those of the template may have the port: an injector adds it to the live pods alone."""
     ports, marks = _injected()
     return port in ports or any(mark in key for key in (*member.annotations, *member.labels) for mark in marks)
+
+
+def taken(annotations: Mapping[str, str]) -> Mapping[str, Mapping[int, str]]:
+    """By the name of an injected container: the ports that it listens on, each with the annotation of the template that gives it, if one does."""
+    known = load(__package__, "traffic.yaml")["injected"]
+    found = {name: dict.fromkeys(ports, "") for name, ports in known["takes"].items()}
+    for entry in known["gives"]:
+        given = str(annotations.get(entry["annotation"]) or "")[:_MANY]
+        keys = "|".join(entry.get("keys") or ())
+        texts = re.findall(rf"""(?:{keys})["']?\s{{0,9}}:\s{{0,9}}["']?(\d{{1,5}})(?!\d)""", given) if keys else [given]
+        for number in (number_or_name(text)[0] for text in texts):
+            if number:
+                found[entry["to"]][number] = entry["annotation"]
+    return found
+
+
+_MANY = 4_000
+"""Characters of an annotation that are looked at."""
 
 
 def declared(ports: Sequence[Port]) -> str:

@@ -91,6 +91,14 @@ def ends(pod: Object) -> Iterator[tuple[str, Object]]:
                     break
 
 
+def names_in_pod(pod: Object) -> frozenset[str]:
+    """The containers of a live pod, those that were injected included."""
+    spec, status = pod.get("spec"), pod.get("status")
+    found = (*maps(spec, "containers"), *maps(spec, "initContainers"))
+    told = (*maps(status, "containerStatuses"), *maps(status, "initContainerStatuses"))
+    return frozenset(text_at(each, "name") for each in (*found, *told))
+
+
 def crash_loops(node: Node) -> bool:
     """Whether a container of the pod is restarted again and again, or was a few times."""
     return status_reason(node).removeprefix("Init:") in ("CrashLoopBackOff", "OOMKilled", "Error") or restarts(node) > 2

@@ -1,16 +1,17 @@
 """Two containers of a pod claim one port
 
 What it finds: a pod template in which two containers declare the same port and protocol, while its pods fail; or in which, of a container that
-ends with an error and one that is ready, one declares a port and the other is to listen on it by a command, an argument or its environment.
+ends with an error and one that is ready, one declares a port and the other is to listen on it by a command, an argument or its environment;
+or in which a container, or a Service of the pods, uses a port that belongs to the proxy which a mesh injects into them.
 
 Why it hurts: containers of a pod share one network. The second one that binds the port ends with "address already in use", and the pod
 is restarted again and again.
 
-How to fix: let one of them listen elsewhere, and lead the Service and the probes there.
+How to fix: let one of them listen elsewhere, and lead the Service and the probes there. The ports of an injected proxy cannot be had.
 
 Example: a proxy with `containerPort: 8080` next to the program that listens on 8080 itself.
 
-Sources: kubernetes.io, Pods (resource sharing). Declared ports are only words: pods that run well are left alone, and so are init
+Sources: kubernetes.io, Pods (resource sharing); istio.io, linkerd.io and dapr.io (ports used by their proxies; traffic.yaml). Declared ports are only words: pods that run well are left alone, and so are init
 containers that end before the others start.
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from argolint import (
     App,
@@ -31,16 +33,19 @@ from argolint import (
     Rank,
     Related,
     Resource,
+    ResourceId,
     Rule,
     Symptom,
     Want,
 )
 from argolint.redaction import excerpt
-from argolint.values import dig, items, maps, number_at, text_at
-from argolint.values.kubernetes import containers
+from argolint.values import annotations_of, dig, get, items, maps, number_at, text_at
+from argolint.values.kubernetes import containers, pod_spec
 
-from ._ports import number_or_name
-from ._running import crash_loops, ends, live, live_wants, unwell, workloads
+from ._ports import number_or_name, taken
+from ._running import crash_loops, ends, live, live_wants, names_in_pod, unwell, workloads
+from ._selecting import selected, selecting
+from ._surroundings import shown
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -51,16 +56,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             found = next(_twice(obj), None) or next(_told(obj, _failing(app, nodes)), None)
             if found is not None:
                 yield _finding(app, resource, nodes, *found)
+            elif (wrong := next(_of_a_proxy(app, resource, nodes), None)) is not None:
+                yield _with_proxy(app, resource, nodes, wrong)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The state of a pod that restarts, where several containers run in it: which of them ends."""
     for resource, nodes in workloads(app):
-        if (
-            unwell(resource, nodes)
-            and any(map(crash_loops, nodes[:1]))
-            and len(list(_side_by_side(resource.live or resource.any))) > 1
-        ):
+        several = any(map(crash_loops, nodes[:1])) and len(list(_side_by_side(resource.live or resource.any))) > 1
+        if unwell(resource, nodes) and (several or any(_claims(app, resource))):
             yield from live_wants(nodes)
 
 
@@ -145,6 +149,113 @@ def _twice(obj: Object) -> Iterator[tuple[str, str, str, int]]:
             first = seen.setdefault((number, text_at(port, "protocol") or "TCP"), name)
             if number and first != name:
                 yield f"{at}/ports/{index}/containerPort", name, first, number
+
+
+def _named(obj: Object, at: str) -> str:
+    """The name of the variable whose value lies there; empty for other places."""
+    return text_at(get(obj, at.removesuffix("/value"), None), "name") if at.endswith("/value") else ""
+
+
+_MEANS_A_PROXY = re.compile(r"dapr|envoy|istio|linkerd|sidecar|mesh|proxy", re.IGNORECASE)
+"""How a program is led to the proxy's own port, rather than to one of its own."""
+_NUMBER = re.compile(r"(?<!\d)\d{4,5}(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A port of an injected proxy that something else uses. `given` is the annotation of the template that gives it to the proxy, if one does."""
+
+    proxy: str
+    given: str
+    port: int
+    by: ResourceId
+    at: str
+    words: str
+
+
+def _of_a_proxy(app: App, resource: Resource, nodes: Sequence[Node]) -> Iterator[_Claim]:
+    """Claims on a port of a container that the pod has and its template has not, what is declared first."""
+    found = live(app, nodes)
+    if found is not None:
+        own = {text_at(container, "name") for _, container in containers(resource.any)}
+        injected = names_in_pod(found[1]) - own
+        failed = any(number_at(end, "exitCode") for _, end in ends(found[1]))
+        for claim in _claims(app, resource):
+            if claim.proxy in injected and (failed or claim.by != resource.id):
+                yield claim
+
+
+def _claims(app: App, resource: Resource) -> Iterator[_Claim]:
+    """Each use of a port that a proxy has, if one is injected: by a container that declares it or is to listen on it, or by a Service."""
+    at, _ = pod_spec(resource.any)
+    annotations = annotations_of(get(resource.any, at.removesuffix("/spec"), {}))
+    ports = {port: (proxy, given) for proxy, all_ in taken(annotations).items() for port, given in all_.items()}
+    for place, container in containers(resource.any):
+        name = f"Container {excerpt(text_at(container, 'name'), 63)} of {resource.id}"
+        for index, port in enumerate(maps(container, "ports")):
+            number = number_or_name(port.get("containerPort"))[0]
+            if number in ports:
+                yield _Claim(
+                    *ports[number],
+                    number,
+                    resource.id,
+                    f"{place}/ports/{index}/containerPort",
+                    f"{name} claims",
+                )
+        for where, text in _words(place, container):
+            numbers = {int(number) for number in _NUMBER.findall(text[:4000])}
+            for number in sorted(numbers & ports.keys()):
+                listens = _listens_there(text[:4000], re.compile(_PORT.format(port=number)))
+                if listens and not _MEANS_A_PROXY.search(_named(resource.any, where) + text[:4000]):
+                    yield _Claim(*ports[number], number, resource.id, where, f"{name} claims")
+    for one in selecting(app):
+        if one.kind.form == "labels" and any(m.id.key == resource.key for m in selected(app, one)):
+            for index, port in enumerate(maps(shown(one.resource), "spec", "ports")):
+                field = "targetPort" if "targetPort" in port else "port"
+                number = number_or_name(port.get(field))[0]
+                if number in ports and not _OF_THE_PROXY.search(f"{one.resource.name} {text_at(port, 'name')}"):
+                    words = f"{one.resource.id} leads to"
+                    yield _Claim(
+                        *ports[number],
+                        number,
+                        one.resource.id,
+                        f"/spec/ports/{index}/{field}",
+                        words,
+                    )
+
+
+_OF_THE_PROXY = re.compile(
+    r"metric|prom|monitor|stat|health|ready|admin|envoy|mesh|istio|linkerd|dapr|proxy", re.IGNORECASE
+)
+"""How a Service and its port are called that mean the proxy itself."""
+
+
+def _with_proxy(app: App, resource: Resource, nodes: Sequence[Node], claim: _Claim) -> Finding:
+    so = "so one of them cannot start" if claim.by == resource.id else "so its connections do not reach the program"
+    all_ = sorted(set(taken({})[claim.proxy]) | {claim.port})
+    if claim.given:
+        title = f"Give {claim.proxy} another port in annotation {claim.given}"
+        text = f"leave port {claim.port} to the program: take it out of {claim.given} in the pod template of {resource.id}\n"
+    else:
+        title = f"Let the program listen on a port that {claim.proxy} does not use"
+        text = f"{claim.proxy} keeps {', '.join(map(str, all_))}; move the program, its probes and the targetPort of its Service\n"
+    return Finding(
+        message=f"{claim.words} port {claim.port}, which the injected {claim.proxy} listens on, {so}.",
+        at=Location(app.ref, claim.by, claim.at),
+        confidence="likely",
+        evidence=(
+            f"{nodes[0].id} has container {claim.proxy}, which its template does not have",
+            *((f"annotation {claim.given} of the template gives it port {claim.port}",) if claim.given else ()),
+        ),
+        related=(
+            *(() if claim.by == resource.id else (Related(app.ref, resource.id, role="other"),)),
+            *(Related(app.ref, n.id, role="symptom") for n in nodes),
+        ),
+        fixes=(Fix(title, "manifest", str(resource.id), Edit("text", text), caveat="its pods restart"),),
+        explains=(Symptom.health(resource.id), *(Symptom.health(n.id) for n in app.descendants(resource.uid)))
+        if claim.by == resource.id
+        else (),
+    )
 
 
 def _finding(

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, Rule, Symptom, Want
 from argolint.edits import removals, set_field
-from argolint.edits.advice import advice
+from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.sequence.order import place_of
 from argolint.values import annotations_of, dig, join_pointer
@@ -107,7 +107,13 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
 
 
 def _hooked(app: App, claim: Resource) -> Finding:
-    facts = {"claim": str(claim.id), "app": str(app.ref), "name": claim.name, "namespace": claim.namespace}
+    facts = {
+        "claim": str(claim.id),
+        "app": str(app.ref),
+        "anew": Shell(synced_anew(app)),
+        "name": claim.name,
+        "namespace": claim.namespace,
+    }
     return Finding(
         message=f"Hook {claim.id} waits for a pod that mounts it, and none comes before the hook has ended, so the sync never ends.",
         at=Location(app.ref, claim.id),

@@ -44,7 +44,7 @@ from argolint.edits.advice import advice
 from argolint.messages import Match, field_errors, telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
+from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
 
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
 from ..shared.fields import field_fixes, refused_pointer
@@ -61,6 +61,8 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     for resource in _unhealthy(app, options, ailing):
         yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
         yield from related_wants(_complaint(app, fleet, resource, _own_words(resource)))
+    if _is_by_itself(app, options):
+        yield Want("app-events")
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
@@ -74,13 +76,18 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     for resource in app.resources:
         if not resource.health.status and (condition := refused(app, resource, options)):
             yield _unseen(app, resource, condition)
-    if (
+    if _is_by_itself(app, options):
+        yield _whole(app)
+
+
+def _is_by_itself(app: App, options: Patience) -> bool:
+    """Whether the application is ill while none of its objects is."""
+    return (
         app.health.status in ("Degraded", "Unknown")
         and app.desired_known
         and not _any_object_is(app, app.health.status)
         and not _just_turned(app, options)
-    ):
-        yield _whole(app)
+    )
 
 
 def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
@@ -427,10 +434,14 @@ def _child_application(app: App, fleet: Fleet, resource: Resource) -> Finding:
 
 def _whole(app: App) -> Finding:
     why = f' ("{telling(app.health.message)}")' if app.health.message else ", though none of its objects is"
+    event, causes = _turned(app)
+    if causes:
+        why = f", and Argo CD's event names {excerpt(causes, 160)} as the cause"
     return Finding(
         message=f"Application {app.ref} is {app.health.status}{why}, so automation that looks at its health stops.",
         at=Location(app.ref),
         confidence="possible",
+        evidence=(event,) if event else (),
         fixes=(
             Fix(
                 "Refresh the application, so that its health is taken again",
@@ -441,6 +452,20 @@ def _whole(app: App) -> Finding:
         ),
         explains=(Symptom.health(),),
     )
+
+
+_CAUSED_BY = re.compile(r"Caused by (?P<all>[^()]{1,400})")
+_NAMED = re.compile(r"(?:[a-z0-9.-]{1,253}/)?(?P<kind>[A-Z][A-Za-z0-9]{0,62}):(?P<name>[^\s,:]{1,320})")
+
+
+def _turned(app: App) -> tuple[str, str]:
+    """The newest event of a change to the health of now, and the objects that it names as the cause, as Argo CD 3.6 writes it."""
+    for event in app.evidence.get(Want("app-events")) or ():
+        if "Updated health status" in event.message and f"-> {app.health.status}" in event.message:
+            found = _CAUSED_BY.search(event.message)
+            named = [f"{n['kind']} {n['name']}" for n in _NAMED.finditer(found["all"])] if found else []
+            return excerpt(event.message, 400), enumerated(named) if named else ""
+    return "", ""
 
 
 RULE = Rule(

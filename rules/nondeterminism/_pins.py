@@ -42,7 +42,8 @@ def fixes(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fix,
 def pinning(app: App, own: Sequence[Sign]) -> tuple[Fix, ...]:
     """The ways to make these values constant."""
     made = {fix.title: fix for release, found in _by_release(app, own) for fix in _known(app, release, found, own)}
-    return tuple(made.values()) or (_unknown(app, own),)
+    unknown = [sign for sign in own if sign.item is None]
+    return (*made.values(), *((_unknown(app, unknown),) if unknown or not made else ()))
 
 
 def _by_release(app: App, own: Sequence[Sign]) -> list[tuple[Release, tuple[Item, ...]]]:
@@ -274,7 +275,7 @@ def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
         block = release.values_block({key: _filled(release, value) for key, value in pin.values.items()})
         seen = f"{pin.first_version} is the oldest version of chart {release.chart} in which {keys} was seen"
         return Fix(
-            title=f"Set {keys}; if it is unknown, upgrade chart {release.chart} to {pin.first_version}",
+            title=f"Set {keys}; if it is unknown, {_upgrade(release, pin.first_version)}",
             target="helm-values",
             where=release.values_at,
             edit=Edit("yaml", f"# {seen};\n# older ones were not looked at: see `helm show values`\n{block}"),
@@ -289,6 +290,12 @@ def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
         edit=Edit("text", f"Chart {release.label}: {notes}."),
         caveat="Until then the field can only be ignored.",
     )
+
+
+def _upgrade(release: Release, version: str) -> str:
+    if release.prefix and not release.assumed:
+        return f"take a version of the chart around it that holds {release.chart} {version}"
+    return f"upgrade chart {release.chart} to {version}"
 
 
 def _unknown(app: App, own: Sequence[Sign]) -> Fix:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from argolint import App, Finding, Fleet, Location, Related, Severity
 from argolint.model import Confidence
 from argolint.values import enumerated, join_pointer, split_pointer
+from argolint.values.kubernetes import reads
 
 from ..shared import charts
 from . import _pins as pins
@@ -160,6 +161,7 @@ def findings(app: App, fleet: Fleet, kinds: frozenset[str]) -> Iterator[Finding]
             )
 
 
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "CronJob")
 _CHANGES = {
     ("proven", False): "changes",
     ("likely", False): "most likely changes",
@@ -180,7 +182,7 @@ def _message(app: App, root: Root) -> str:
         case "secret":
             keys = [s.key for s in root.own if s.resource == head.resource and s.key != "data"]
             what = f'Key "{keys[0]}" of {head.resource}' if len(keys) == 1 and not many else _names(root.own)
-            return f"{what} {changes}; {'the pods restart each time' if rolled else 'running pods keep the old value'}."
+            return f"{what} {changes}{'; the pods restart each time' if rolled else _meanwhile(app, root)}."
         case "checksum" | "stamp":
             return (
                 f'Annotation "{head.key}" of {_names(root.own)} {changes}, so {then or "the next sync writes another"}.'
@@ -192,6 +194,18 @@ def _message(app: App, root: Root) -> str:
             end = "leaves the old object to prune" if left else "wants another object than the synced one"
             return f"The name of {head.resource} {changes}, which {end}."
     return f"{head.pointer} of {head.resource} {changes}, so {then or 'the next sync writes another'}."
+
+
+def _meanwhile(app: App, root: Root) -> str:
+    """What becomes of pods that nothing restarts: a variable keeps its value, a mounted file follows the Secret."""
+    secrets = {(s.resource.namespace, s.resource.name) for s in root.own}
+    named = {name for _, name in secrets}
+    for workload in app.resources:
+        if workload.kind in _WORKLOADS and any(workload.mentions(f'"{name}"') for name in named):
+            read = (r for r in reads(workload.any) if r.kind == "Secret" and r.by == "environment")
+            if any((workload.namespace, r.name) in secrets for r in read):
+                return "; running pods keep the old value"
+    return "; each sync writes another" if root.shown else ""
 
 
 def _names(found: Sequence[Sign]) -> str:

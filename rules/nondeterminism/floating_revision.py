@@ -5,6 +5,8 @@ What it finds: a chart source, or a Git source that follows tags, whose target r
 reported once for each repository and branch, as info: following a branch of a configuration repository is how GitOps deploys, so
 it is worth knowing and no fault by itself.
 
+An Application that renders a folder at a tag or commit with values of a branch of the same repository is one info more.
+
 Why it hurts: with a range a release that someone else publishes is deployed by no one's commit, cannot be reviewed, and
 cannot be rolled back by reverting. With a branch that many applications share, one push is a deployment of all of them.
 
@@ -23,7 +25,7 @@ from collections.abc import Iterator, Sequence
 
 from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Object, Related, Rule
 from argolint.edits import set_field
-from argolint.values import owner_references
+from argolint.values import owner_references, same_repository, text_at, texts
 
 _CHART_RANGE = re.compile(r"[\^~<>=*|,]|(?:^|\.)[xX](?:\.|$)|\s-\s")
 _TAG_RANGE = re.compile(r"^v?[\d.\sxX-]*[\^~<>=*][\^~<>=*|,\d.\sxXv-]*$")
@@ -37,6 +39,51 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         revision = str(source.get("targetRevision") or "")
         if _is_range(source, revision):
             yield _range(app, index, source, revision or "*")
+    for index, revision, values in _pinned_with_values(app):
+        chart = app.sources[index]
+        if not chart.get("chart") and same_repository(text_at(chart, "repoURL"), text_at(values, "repoURL")):
+            yield _of_two_times(app, index, revision, values)
+
+
+def _pinned_with_values(app: App) -> Iterator[tuple[int, str, Object]]:
+    """(position, revision, source of values) where what renders is pinned and its values, which a `ref` brings, follow a branch."""
+    refs = {text_at(s, "ref"): s for s in app.sources if s.get("ref") and not s.get("chart")}
+    for index, source in enumerate(app.sources):
+        revision = str(source.get("targetRevision") or "")
+        if not revision or _is_range(source, revision) or _follows_a_branch(source):
+            continue
+        for name in dict.fromkeys(file[1:].partition("/")[0] for file in texts(source.get("helm"), "valueFiles")):
+            if name in refs and refs[name] is not source and _follows_a_branch(refs[name]):
+                yield index, revision, refs[name]
+
+
+def _follows_a_branch(source: Object) -> bool:
+    revision = str(source.get("targetRevision") or "HEAD")
+    return not source.get("chart") and not (
+        _TAG_RANGE.match(revision) or _COMMIT.match(revision) or _TAG.match(revision)
+    )
+
+
+def _of_two_times(app: App, index: int, revision: str, values: Object) -> Finding:
+    branch = str(values.get("targetRevision") or "HEAD")
+    return Finding(
+        message=f"Application {app.ref} renders {app.sources[index].get('path')} at {revision} with values of {branch} of the same repository, which another version may need.",
+        at=Location(app.ref, None, f"/spec/sources/{index}/targetRevision"),
+        severity="info",
+        confidence="possible",
+        evidence=(f"values by ref {text_at(values, 'ref')} of {values.get('repoURL')}",),
+        fixes=(
+            Fix(
+                "Let both sources name one revision",
+                "application",
+                f"Application {app.ref}",
+                Edit(
+                    "text",
+                    f"targetRevision {revision} for the source with ref {text_at(values, 'ref')}, or {branch} for both\n",
+                ),
+            ),
+        ),
+    )
 
 
 def _is_range(source: Object, revision: str) -> bool:
@@ -76,11 +123,20 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     followed = {
         (str(source.get("repoURL") or ""), str(source.get("targetRevision") or "HEAD"))
         for source in app.sources
-        if not source.get("chart")
+        if _follows_a_branch(source)
+    }
+    values = {
+        (
+            str(s.get("repoURL") or ""),
+            str(s.get("targetRevision") or "HEAD"),
+        ): f"{of.get('chart') or of.get('path')} {revision}"
+        for index, revision, s in _pinned_with_values(app)
+        for of in (app.sources[index],)
     }
     for repo, revision in sorted(followed):
-        if repo and not (_TAG_RANGE.match(revision) or _COMMIT.match(revision) or _TAG.match(revision)):
-            yield Fact(f"{repo}@{revision}", app.ref, {"repo": repo, "revision": revision})
+        if repo:
+            pinned = {"pinned": values[repo, revision]} if (repo, revision) in values else {}
+            yield Fact(f"{repo}@{revision}", app.ref, {"repo": repo, "revision": revision, **pinned})
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
@@ -94,6 +150,11 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         message=f"{many} {branch} of {repo}, so a push there deploys at once.",
         at=Location(refs[0]),
         severity="info",
+        evidence=tuple(
+            f"{fact.app} pins {fact.data['pinned']} and takes its values from there"
+            for fact in facts
+            if "pinned" in fact.data
+        )[:5],
         related=tuple(Related(ref, role="other") for ref in refs[1:]),
         fixes=(
             Fix(

@@ -122,6 +122,8 @@ _DEPLOYERS = (
 """Field managers of tools that write whole manifests: what they write is no one's copy."""
 
 
+_BY_HAND = tuple(f"kubectl-{verb}" for verb in ("annotate", "create", "edit", "label", "patch", "set"))
+"""Field managers of kubectl that no Argo CD since 2.5 writes as: it names its own."""
 _MACHINE_MADE = {("cilium.io", "CiliumIdentity"), ("cilium.io", "CiliumEndpoint")}
 """Kinds that no one writes by hand."""
 
@@ -139,7 +141,9 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
     if not tracking.own:
         return True
     written = managers(live)
-    if any(by_argocd(w) or w.manager == "argocd" or w.manager.startswith(_DEPLOYERS) for w in written):
+    by_hand = _BY_HAND if fleet.at_least(2, 5) else ()
+    deployed = (w.manager.startswith(_DEPLOYERS) and w.manager not in by_hand for w in written)
+    if any(by_argocd(w) or w.manager == "argocd" for w in written) or any(deployed):
         return False  # argocd-operator is none of Argo CD's own managers
     applied = annotations_of(live).get(LAST_APPLIED)
     if applied:

@@ -1,7 +1,7 @@
 """Tracking metadata copied to an object that Argo CD never applied
 
 What it finds: a live object that carries this Application's tracking label or tracking-id, is not among its manifests and was never
-applied by Argo CD: an operator made it from a tracked object and copied the metadata.
+applied by Argo CD: an operator made it from a tracked object and copied the metadata, or a script labelled it like the release.
 
 Why it hurts: with label tracking the copy looks like an object that left Git: the Application is OutOfSync, and a sync with prune deletes
 what the operator has just made, again and again. With annotation tracking Argo CD sees that the tracking-id names another
@@ -59,7 +59,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             f" never applied it: {danger}.",
             at=Location(app.ref, resource.id),
             evidence=(
-                f'{tracking.by} is "{tracking.instance}", which {maker or "its maker"} copied from a tracked object or set by itself',
+                f'{tracking.by} is "{tracking.instance}", which {_set_by(maker)}',
                 f"field managers of the live object: {_managers(resource)}; none of them is Argo CD",
             ),
             fixes=tuple(_fixes(app, resource)),
@@ -85,6 +85,12 @@ def _maker(app: App, fleet: Fleet, resource: Resource, instance: str) -> str:
     return label if label not in ("", "Helm", "helm", "argocd", instance) else writer
 
 
+def _set_by(maker: str) -> str:
+    if maker.startswith("kubectl-"):
+        return f"{maker.replace('-', ' ', 1)} set, by hand or in a script"
+    return f"{maker or 'its maker'} copied from a tracked object or set by itself"
+
+
 def _managers(resource: Resource) -> str:
     return ", ".join(dict.fromkeys(w.manager for w in managers(resource.live or {}))) or "not recorded"
 
@@ -106,7 +112,7 @@ def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
             "command",
             f"kubectl annotate {kubectl_name(resource.id)} --overwrite {SYNC_OPTIONS}=Prune=false argocd.argoproj.io/compare-options=IgnoreExtraneous\n",
         ),
-        caveat="lasts until the operator makes the object again",
+        caveat="lasts until the object is made again",
         safe=True,
     )
 

@@ -62,7 +62,7 @@ def facts(
         "member": f"serviceAccount:{_cluster_project(store)}.svc.id.goog[{account_ns}/{account}]",
         "credential": secret,
         "credential_ns": secret_ns,
-        "about": _about(app, fleet, text, detail),
+        "about": _about(app, fleet, text, {"namespace": store.namespace or "", **detail}),
         "unplaced": enumerated([f'{c.pointer} ({c.kind} "{c.name}")' for c in _provider.unplaced(store)], limit=6)
         or "every secretRef and serviceAccountRef",
         "remote": _valid(

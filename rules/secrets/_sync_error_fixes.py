@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 
-from argolint import MISSING, App, Edit, Fix, Fleet, Resource
+from argolint import GONE, MISSING, App, Edit, Fix, Fleet, Resource
+from argolint.edits import set_field
 from argolint.values import below, dig, enumerated, sh
 
 from . import _external_secret as es
@@ -17,7 +18,7 @@ from ._store_hints import Hint, foreign_vault
 from ._sync_error_general import general, store_of
 from ._sync_error_generators import failing_generator
 from ._sync_error_pointers import remote_of
-from ._sync_error_secret import of_secret, patch
+from ._sync_error_secret import of_secret, patch, secret_id
 from ._sync_error_texts import Diagnosis
 from ._template import of_target, template_fixes, unfetched
 
@@ -242,6 +243,8 @@ def _of_former(resource: Resource, secret: str) -> Fix:
         f"Secret {resource.namespace}/{secret}",
         Edit("command", f"kubectl -n {sh(resource.namespace)} delete secret {sh(secret)}"),
         "the provider must still hold the values; pods that start in between wait for it",
+        resource=secret_id(resource),
+        plays=GONE,
     )
 
 
@@ -259,7 +262,9 @@ def _rename(resource: Resource) -> Fix:
 def _sync_now(resource: Resource, title: str) -> Fix:
     if es.force_sync_works(resource.live):
         command = Edit("command", es.force_sync(es.FULL_NAME, resource.namespace, resource.name))
-        return Fix(title, "live", f"ExternalSecret {resource.namespace}/{resource.name}", command, safe=True)
+        annotated = set_field(resource.live or {}, "/metadata/annotations/force-sync", "now")
+        where = f"ExternalSecret {resource.namespace}/{resource.name}"
+        return Fix(title, "live", where, command, safe=True, plays=Edit("json-patch", annotated))
     return Fix(
         "Give the ExternalSecret a real refreshInterval: force-sync does nothing with this one",
         "manifest",

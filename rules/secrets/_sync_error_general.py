@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from argolint import App, Fix, Fleet, Resource
+from dataclasses import replace
+
+from argolint import GONE, App, Fix, Fleet, Resource
 from argolint.edits.advice import advice
 
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
+from ._rewrite import lost_groups
 from ._store_hints import foreign_vault
 from ._sync_error_generators import ran
 from ._sync_error_pointers import key_of
+from ._sync_error_secret import secret_id
 from ._sync_error_texts import Diagnosis
 
 
 def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
     """What advice.yaml says of the cause."""
     store = store_of(app, fleet, resource, found)
+    if found.cause == "invalid-keys" and any(lost_groups(resource.live)):
+        return ()
     if found.cause == "store-kind-omitted" or ran(found) or foreign_vault(store, found.text) is not None:
         return ()  # the generator is there; the key is right, and eso-known-bug tells what mends it
     force = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
@@ -27,7 +33,10 @@ def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tup
         "key": key_of(resource, found) or "its keys",
         "controller": found.detail.get("controller", "<class>"),
     }
-    return advice(__package__, found.advice, {**known, **own})
+    given = advice(__package__, found.advice, {**known, **own})
+    if found.cause != "immutable":
+        return given
+    return tuple(replace(fix, plays=GONE, resource=secret_id(resource)) for fix in given[:1]) + given[1:]
 
 
 def store_of(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> stores.Store:

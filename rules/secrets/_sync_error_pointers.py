@@ -6,6 +6,7 @@ from argolint import Resource
 from argolint.values import dig, get, items, join_pointer, mapping
 
 from . import _external_secret as es
+from ._rewrite import lost_groups
 from ._sync_error_texts import Diagnosis, names_key
 from ._template import of_target
 
@@ -28,6 +29,8 @@ def pointer_of(resource: Resource, found: Diagnosis) -> str:
             return f"{remote}/property" if remote else ""
         case "decode":
             return f"{remote}/decodingStrategy" if remote else ""
+        case "invalid-keys" if lost := next(lost_groups(resource.live), None):
+            return lost.pointer
         case "invalid-keys":
             return remote.rpartition("/")[0] or "/spec/dataFrom"
         case "template":

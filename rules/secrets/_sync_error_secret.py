@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import Edit, Fix, Resource
+from argolint import Edit, Fix, Resource, ResourceId
 from argolint.edits import set_field
 from argolint.values import dig, join_pointer, mapping
 
 from . import _external_secret as es
+from ._rewrite import lost_groups, with_braces
 from ._sync_error_texts import Diagnosis
 
 
@@ -19,10 +20,20 @@ def of_secret(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
         yield from _into_one(resource, found.detail.get("owner") or "the other one")
     elif found.cause == "invalid-keys" and found.detail.get("item"):
         yield from _as_metadata(resource, found.detail["item"])
+    elif found.cause == "invalid-keys":
+        yield from (
+            with_braces(lost, f"ExternalSecret {resource.namespace}/{resource.name}")
+            for lost in lost_groups(resource.live)
+        )
     elif found.cause == "immutable" and es.keeps_first_value(resource.live):
         yield _written_once(resource)
     elif found.topic == "admission-docker":
         yield from _encoded_once(resource, found.detail["item"])
+
+
+def secret_id(resource: Resource) -> ResourceId:
+    """The Secret that the ExternalSecret writes."""
+    return ResourceId("", "Secret", resource.namespace, es.target_name(resource.any), "v1", resource.id.cluster)
 
 
 def _written_once(resource: Resource) -> Fix:

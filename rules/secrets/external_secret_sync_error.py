@@ -39,13 +39,16 @@ first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers 
 import re
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Location, Rank, Resource, Rule, Symptom, Want
+from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.values import dig, get, parse_time
 
 from . import _external_secret as es
 from . import _stores as stores
+from ._operator_plays import Failed
+from ._operator_plays import then as plays
 from ._operator_version import OperatorVersion, version_of, wants_crd
 from ._refresh_cost import load_of_store
+from ._rewrite import lost_groups
 from ._store_hints import Hint, foreign_vault, hints
 from ._sync_error import diagnose
 from ._sync_error_causes import follows
@@ -165,7 +168,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
             str(resource.id),
             given[0].says if given else _because(resource, found, store),
             _so(resource, found, users, optional),
-            "" if given else _quote(found),
+            "" if given or (found.cause == "invalid-keys" and any(lost_groups(resource.live))) else _quote(found),
             found.told if found.cause == "auth" else (0, 0),
         ),
         at=Location(app.ref, resource.id, pointer),
@@ -231,6 +234,8 @@ def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
         return f'"{key}" was searched in the vault "{foreign[0]}", not in "{foreign[1]}"'
     if found.cause == "conflict" and raced(resource):
         return "a second write of the Secret crossed the first one"
+    if found.cause == "invalid-keys" and (lost := next(lost_groups(resource.live), None)) is not None:
+        return lost.says
     if found.topic and found.cause in ("access-denied", "not-found", "property-missing"):
         return _KEY.sub(lambda _: f'"{key}"', found.says) if key else found.says
     if found.cause == "not-found" and key:
@@ -280,6 +285,16 @@ def _seen(resource: Resource, found: Diagnosis, given: tuple[Hint, ...], users: 
         yield f"{hint.says}{f' ({hint.seen})' if hint.seen else ''}"
 
 
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """The operator, when it looks at the ExternalSecret again."""
+    at = _ENTRY.match(finding.at.pointer)
+    failed = Failed(finding.cause or "", at[1] if at else "", int(at[2]) if at else 0)
+    return plays(fix, finding, after, fleet, failed)
+
+
+_ENTRY = re.compile(r"/spec/(data|dataFrom)/(\d{1,6})(?:/|$)")
+
+
 RULE = Rule(
     id="external-secret-sync-error",
     family="secrets",
@@ -288,5 +303,6 @@ RULE = Rule(
     causes=CAUSES,
     check=check,
     wants=wants,
+    then=then,
     rank=Rank.CAUSE,
 )

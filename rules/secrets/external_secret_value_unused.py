@@ -1,13 +1,14 @@
 """An ExternalSecret fetches values that its template does not use
 
 What it finds: an ExternalSecret, also in the template of a ClusterExternalSecret, whose `target.template` writes the whole Secret
-and holds no action that could name a fetched value: nothing of `spec.data` and `spec.dataFrom` gets into the Secret.
+and holds no action that could name a fetched value: nothing of `spec.data` and `spec.dataFrom` gets into the Secret. And a rewrite whose
+target reads a group that its source does not have, such as `$1_URL` (Go reads the group "1_URL"): the keys lose their names.
 
 Why it hurts: it is Ready, and the Secret holds fixed text, such as a connection string without its password. In a Helm chart the usual
 reason is that Helm itself has evaluated `{{ .password }}`, which is empty there.
 
 How to fix: in a Helm chart write the action so that Helm prints it: ``{{ `{{ .password }}` }}``. Else use the fetched keys in the
-template, or set `mergePolicy: Merge`, which keeps them next to it.
+template, or set `mergePolicy: Merge`, which keeps them next to it. In a rewrite put the group in braces: `${1}_URL`.
 
 Example: `url: postgres://app:@db/shop`, where the chart's source reads `postgres://app:{{ .password }}@db/shop`.
 
@@ -15,12 +16,14 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 from argolint.values import dig, enumerated, items, mapping
 
 from ..shared import charts
 from . import _external_secret as es
+from ._rewrite import Lost, lost_groups, with_braces
 from ._template import uses_nothing
 
 
@@ -29,6 +32,21 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for found in es.declared(app):
         if es.creation_policy(found.manifest) != "None" and uses_nothing(found.manifest):
             yield _finding(app, found)
+        elif es.ready(found.resource.live).get("status") != "False":
+            yield from (_renamed(app, found, lost) for lost in lost_groups(found.manifest))
+
+
+def _renamed(app: App, found: es.Declared, lost: Lost) -> Finding:
+    """A rewrite that loses what tells the keys apart: all that are fetched there end under one name."""
+    lost = replace(lost, pointer=found.pointer(lost.pointer))
+    return Finding(
+        message=f"{found.resource.id} loses the names of its keys: {lost.says}.",
+        at=Location(app.ref, found.resource.id, lost.pointer),
+        evidence=(
+            "Go takes the longest run of letters, digits and underscores after $ for the name; one that is not there is empty",
+        ),
+        fixes=(with_braces(lost, str(found.resource.id), found.resource.id),),
+    )
 
 
 def _finding(app: App, found: es.Declared) -> Finding:

@@ -134,6 +134,8 @@ def _because(resource: Resource, text: str, come: bool) -> str:
         kind, name, _ = _origin(resource)
         if come:
             return f'its source Secret "{name}" was missing at the last attempt (by now it is there)'
+        if api := _no_generator(resource):
+            return f'its generatorRef names apiVersion "{api}", which holds no generators'
         return f'its source Secret "{name}" is missing' if kind == "Secret" else f"its {kind} {name} gives no value"
     if es.ready(resource.live).get("message") == "one or more namespaces failed":
         failed = items(resource.live, "status", "failedNamespaces")
@@ -170,6 +172,12 @@ def _origin(resource: Resource) -> tuple[str, str, str]:
     return "selector", "of Secrets", "/spec/selector/secret"
 
 
+def _no_generator(resource: Resource) -> str:
+    """The apiVersion of the generatorRef, where its group is not that of the generators."""
+    api = str(dig(resource.any, "spec", "selector", "generatorRef", "apiVersion") or "")
+    return "" if _source(resource) or not api or api.startswith(f"{es.GENERATORS}/") else api
+
+
 def _pointer(resource: Resource, text: str) -> str:
     found = classify(text)
     if found is not None and found.detail.get("store"):
@@ -177,7 +185,7 @@ def _pointer(resource: Resource, text: str) -> str:
         index = next((i for i, ref in enumerate(refs) if dig(ref, "name") == found.detail["store"]), 0)
         return f"/spec/secretStoreRefs/{index}/name"
     if _no_source(resource, text):
-        return _origin(resource)[2]
+        return _origin(resource)[2] + ("/apiVersion" if _no_generator(resource) else "")
     missing = _NO_KEY.search(text)
     for index, entry in enumerate(items(resource.any, "spec", "data")):
         if missing and dig(entry, "match", "secretKey") == missing.group(1):
@@ -244,6 +252,10 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
         )
     if _no_source(resource, text):
         kind, name, _ = _origin(resource)
+        if _no_generator(resource):
+            path, right = f"{_origin(resource)[2]}/apiVersion", f"{es.GENERATORS}/v1alpha1"
+            edit = Edit("json-patch", [{"op": "replace", "path": path, "value": right}])
+            return (Fix(f"Write {right}", "manifest", str(resource.id), edit),)
         if kind != "Secret":
             read = f"kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets --since=1h | grep {sh(json.dumps(resource.name))}\n{retry}   # afterwards"
             return (Fix(f"Let its {kind} {name} give a value", "live", str(resource.id), Edit("command", read)),)

@@ -71,6 +71,7 @@ CREDENTIAL = re.compile(
     r'(?:secrets?|configmaps?|serviceaccounts?) "[^"]+" not found|cannot find secret data for key', re.IGNORECASE
 )
 MISSING = re.compile(r'(?:secrets?|configmaps?|serviceaccounts?) "([^"]+)" not found', re.IGNORECASE)
+_CONFIG_MAP = re.compile(r"caProvider configMap (\S+)")
 NAMESPACE = re.compile(r'from namespace "([^"]+)"')
 _OWN = re.compile(r"\bthe (\w+(?: \w+)?) of (?:its|the) store\b")
 PATIENCE = timedelta(minutes=5)
@@ -112,7 +113,7 @@ def collect(app: App, fleet: Fleet, options: Options) -> Iterator[Fact]:
     for resource in _stores(app):
         finding = _inspect(app, fleet, resource, options)
         if finding is not None:
-            yield Fact(_key(resource.id), app.ref, {"finding": to_builtins(finding)})
+            yield Fact(_key(resource.id), app.ref, {"finding": to_builtins(finding)}, about=resource.key)
     for resource in es.external_secrets(app):
         for ref in es.store_refs(resource.any):
             yield Fact(_key(ref.id(resource.namespace, app.cluster)), app.ref, {"dependent": to_builtins(resource.id)})
@@ -292,7 +293,7 @@ def _pointer(resource: Resource, cause: str, text: str) -> str:
     settings = mapping(providers, provider)
     auth = next((f"{base}/{field}" for field in ("auth", "authSecretRef") if field in settings), base)
     if cause == "credential":
-        named = tuple(_naming(settings, MISSING.findall(text), base))
+        named = tuple(_naming(settings, [*MISSING.findall(text), *_CONFIG_MAP.findall(text)], base))
         beside = not any(place.startswith(auth) for place in named)
         return named[0] if named and beside else auth  # a CA certificate, a header of a webhook
     return auth if cause == "auth" else base

@@ -2,23 +2,36 @@
 
 What it finds: an Application that Argo CD Image Updater writes new images into (its annotations, without a write-back to Git), while its
 ApplicationSet writes it again, or its parent application heals the list of images that Git states, and neither leaves that field alone.
+Also two Applications whose write-back to Git goes to the same key of one file by other rules (`one-file`).
 
 Why it hurts: each new image is deployed and taken back minutes later, or never deployed at all, and both say that all went well.
 
-How to fix: write back to Git (`write-back-method: git`), or leave spec.source alone in the parent or in the ApplicationSet.
+How to fix: write back to Git (`write-back-method: git`), or leave spec.source alone in the parent or in the ApplicationSet. Give each Application
+a write-back file of its own.
 
 Example: `argocd-image-updater.argoproj.io/image-list: web=registry.example.com/web` on a child of an app of apps with selfHeal.
 
-Sources: Argo CD Image Updater's documentation, update methods; Argo CD's documentation, ApplicationSet, ignoreApplicationDifferences.
+Sources: Argo CD Image Updater's documentation, update methods (write-back target, git-branch); Argo CD's documentation, ApplicationSet, ignoreApplicationDifferences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import posixpath
+from collections.abc import Iterator, Sequence
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Rule
+from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Object, Related, Rule
 from argolint.redaction import excerpt
-from argolint.values import annotations_of, dig, items, join_pointer, maps, owner_references, text_at, texts
+from argolint.values import (
+    annotations_of,
+    bare_address,
+    dig,
+    items,
+    join_pointer,
+    maps,
+    owner_references,
+    text_at,
+    texts,
+)
 
 _PREFIX = "argocd-image-updater.argoproj.io"
 _LIST = join_pointer("metadata", "annotations", f"{_PREFIX}/image-list")
@@ -35,6 +48,103 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         child = fleet.app(resource.name, resource.namespace)
         if child is not None and _updated(child.raw) and (pointer := _stated(resource.desired)):
             yield _finding(app, child, f"application {app.ref}", Location(app.ref, resource.id, pointer))
+
+
+def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
+    """Each place of a file that Image Updater writes for the Application, and by which rule it chooses what to write."""
+    given = {
+        key.removeprefix(f"{_PREFIX}/"): str(v) for key, v in annotations_of(app.raw).items() if key.startswith(_PREFIX)
+    }
+    if app.deleting or not given.get("write-back-method", "").startswith("git") or not given.get("image-list"):
+        return
+    sources = [s for s in app.sources if s.get("path") and not s.get("chart")]
+    if len(sources) != 1:
+        return  # which of several it writes to is its own choice
+    file = _file(given.get("write-back-target", ""), text_at(sources[0], "path"), app)
+    branch = given.get("git-branch", "") or text_at(sources[0], "targetRevision") or "HEAD"
+    repository = bare_address(given.get("git-repository", "") or text_at(sources[0], "repoURL"))
+    for image in given["image-list"].split(",")[:_IMAGES]:
+        alias, _, name = image.strip().rpartition("=")
+        name, _, constraint = name.partition(":")
+        rule = (
+            constraint,
+            *(
+                given.get(f"{alias}.{k}") or given.get(k) or ""
+                for k in ("update-strategy", "allow-tags", "ignore-tags")
+            ),
+        )
+        helm = (
+            file.endswith((".yaml", ".yml"))
+            and not file.endswith("kustomization.yaml")
+            and ".argocd-source" not in file
+        )
+        place = (
+            (given.get(f"{alias}.helm.image-tag") or given.get(f"{alias}.helm.image-spec") or "image.tag")
+            if helm
+            else name
+        )
+        data = {
+            "file": file,
+            "branch": branch,
+            "repository": repository,
+            "place": place,
+            "rule": "\n".join((name, *rule)),
+        }
+        yield Fact("\n".join((repository, branch, file, place)), app.ref, data)
+
+
+_IMAGES = 50
+"""Images of one list that are looked at."""
+
+
+def _file(target: str, path: str, app: App) -> str:
+    """The file that is written, from the top of the repository (its annotation write-back-target)."""
+    kind, _, named = target.partition(":")
+    if kind == "kustomization":
+        folder = named.lstrip("/") if named.startswith("/") else posixpath.join(path, named)
+        return posixpath.normpath(posixpath.join(folder, "kustomization.yaml"))
+    if kind == "helmvalues":
+        file = named or "values.yaml"
+        return posixpath.normpath(file.lstrip("/") if file.startswith("/") else posixpath.join(path, file))
+    return posixpath.normpath(posixpath.join(path, f".argocd-source-{app.name}.yaml"))
+
+
+def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
+    """One finding for a place that several Applications write by unlike rules: alike ones write the same."""
+    refs = list(dict.fromkeys(fact.app for fact in facts))
+    if len(refs) < 2 or len({str(fact.data["rule"]) for fact in facts}) < 2:
+        return
+    data = facts[0].data
+    file, place = excerpt(str(data["file"]), 120), excerpt(str(data["place"]), 120)
+    own = (
+        "kustomization:<its own overlay>   # a folder, from the source's path"
+        if file.endswith("kustomization.yaml")
+        else "helmvalues:values-<environment>.yaml"
+    )
+    many = f"applications {refs[0]} and {refs[1]}" if len(refs) == 2 else f"{len(refs)} applications"
+    yield Finding(
+        message=f"Image Updater writes {place} of {file} for {many} by unlike rules, so they overwrite each other.",
+        at=Location(refs[0], None, _LIST),
+        cause="one-file",
+        confidence="likely",
+        evidence=(
+            f"{excerpt(str(data['repository']), 200)} at {excerpt(str(data['branch']), 120)}",
+            *(f"{f.app}: {excerpt(' '.join(str(f.data['rule']).split()), 240)}" for f in facts[:6]),
+        ),
+        related=tuple(Related(ref, role="other") for ref in refs[1:20]),
+        fixes=(
+            Fix(
+                "Give each Application a file of its own",
+                "application",
+                "these Applications, or the template of their ApplicationSet",
+                Edit(
+                    "yaml",
+                    f"metadata:\n  annotations:\n    {_PREFIX}/write-back-target: {own}\n",
+                ),
+                "the Application must render from that file",
+            ),
+        ),
+    )
 
 
 def _updated(raw: Object) -> bool:
@@ -78,6 +188,7 @@ def _finding(app: App, child: App, owner: str, at: Location) -> Finding:
     return Finding(
         message=f"Image Updater writes new images into application {child.ref}, which {owner} takes back, so they do not stay.",
         at=at,
+        cause="undone",
         confidence="likely",
         evidence=(f"image-list: {images}", "no write-back to Git"),
         related=() if child is app else (Related(child.ref, role="dependent"),),
@@ -105,4 +216,14 @@ def _finding(app: App, child: App, owner: str, at: Location) -> Finding:
     )
 
 
-RULE = Rule(id="image-updater-undone", family="sync", severity="warning", doc=__doc__, check=check, standing=True)
+RULE = Rule(
+    id="image-updater-undone",
+    family="sync",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    collect=collect,
+    join=join,
+    causes=("undone", "one-file"),
+    standing=True,
+)

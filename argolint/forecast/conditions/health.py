@@ -11,9 +11,10 @@ from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
-from argolint.model import Object, Severity
+from argolint.model import Object, Related, Severity
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, items, json_in, maps, parse_time, text_at
+from argolint.values.glob import matches
 
 _ORDER = ("", "Healthy", "Suspended", "Progressing", "Missing", "Degraded", "Unknown")
 """From well to worst (gitops-engine pkg/health/health.go, healthOrder)."""
@@ -215,7 +216,56 @@ def _reads_kinds(app: App, world: World, asked: Asked) -> bool:
     return any(row.group == asked["group"] and row.kind in asked["kinds"] for row in app.rows)
 
 
+def _check_comes(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """Live objects of `kinds` (globs, by globs of groups) that nothing judges today, and whose conditions do not say that they are ready.
+
+    What the check makes of them is not computed: one hit a kind.
+    """
+    found: dict[tuple[str, str], list[Resource]] = {}
+    for r in app.resources:
+        if r.live is None or r.health.status or r.hook or not _of_kinds(r.group, r.kind, asked) or _ignored(r):
+            continue
+        if not (_ready(r.live) or dig(world.fleet.overrides, f"{r.group}/{r.kind}", "health.lua")):
+            found.setdefault((r.group, r.kind), []).append(r)
+    for resources in found.values():
+        first, *others = sorted(resources, key=lambda r: r.key)
+        fields = {
+            "object": str(first.id),
+            "more": f" and {len(others)} more" if others else "",
+            "app": str(app.ref),
+            "get": "get" if others else "gets",
+            "their": "none of their conditions says that they are"
+            if others
+            else "none of its conditions says that it is",
+        }
+        said = tuple(
+            f"condition {text_at(c, 'type')} is {text_at(c, 'status')}: {excerpt(text_at(c, 'message'), 200)}"
+            for c in maps(first.live, "status", "conditions")[:3]
+        )
+        yield Hit(
+            app.ref, first.id, "/status", fields, said, tuple(Related(app.ref, r.id, "", "other") for r in others)
+        )
+
+
+_WELL = frozenset("Ready Available Healthy Accepted Synced Programmed Established Succeeded Running".split())
+
+
+def _ready(live: Object | None) -> bool:
+    """Whether the conditions that controllers give their objects say that all is well."""
+    said = [c.get("status") for c in maps(live, "status", "conditions") if c.get("type") in _WELL]
+    return bool(said) and all(status == "True" for status in said)
+
+
+def _of_kinds(group: str, kind: str, asked: Asked) -> bool:
+    return any(matches(g, group) and any(matches(k, kind) for k in kinds) for g, kinds in asked["kinds"].items())
+
+
+def _reads_any(app: App, world: World, asked: Asked) -> bool:
+    return any("." in row.group and _of_kinds(row.group, row.kind, asked) for row in app.rows)
+
+
 CONDITIONS: Mapping[str, Condition] = {
+    "health-check-comes": Condition(of_app=_check_comes, reads=_reads_any),
     "missing-in-part": Condition(of_app=_missing, reads=_reads_missing),
     "autoscaler-health": _checked("autoscaling", "HorizontalPodAutoscaler", _autoscaler_before, _autoscaler_after),
     "new-health-check": Condition(of_app=_new_check, reads=_reads_kinds),

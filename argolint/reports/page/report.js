@@ -91,10 +91,14 @@
 
   const known = new Set();
   const below = (row) => $('sort').value === 'worst' && row.causedBy && known.has(row.causedBy);
-  const draw = () => {
+  let lastScrolled = '';
+  const draw = (scrolled = false) => {
     const list = $('list'), inner = $('rows'), whole = everything || shown.length <= WINDOWED;
     const from = whole ? 0 : Math.max(0, Math.floor(list.scrollTop / ROW) - 10);
     const to = whole ? shown.length : Math.min(shown.length, from + Math.ceil(list.clientHeight / ROW) + 20);
+    const range = from + '-' + to;
+    if (scrolled && range === lastScrolled) return; // a row that is replaced between press and release gets no click
+    lastScrolled = range;
     list.className = whole ? 'all' : 'windowed';
     inner.style.height = whole ? 'auto' : shown.length * ROW + 'px';
     const made = shown.slice(from, to).map((row, i) => {
@@ -266,7 +270,7 @@
     $('json').onclick = () => save('findings.json', 'application/json', JSON.stringify(shown.map((row) => Object.fromEntries(FIELDS.map((f) => [f, row[f]]))), null, 1));
     $('csv').onclick = () => save('findings.csv', 'text/csv', [FIELDS, ...shown.map((row) => FIELDS.map((f) => row[f]))].map((line) => line.map(cell).join(',')).join('\r\n'));
     let frame = 0;
-    $('list').onscroll = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(draw); };
+    $('list').onscroll = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(() => draw(true)); };
     addEventListener('hashchange', () => go(true));
     addEventListener('beforeprint', () => { everything = true; draw(); });
     addEventListener('afterprint', () => { everything = false; draw(); });

@@ -1,0 +1,81 @@
+"""Conditions on objects that a chart renders: what its next releases change in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from argolint.application.app import App
+from argolint.application.resource import Resource
+from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.world import Hit, World
+from argolint.model import Json
+from argolint.values import enumerated, get, labels_of, mapping, parse_version
+from argolint.values.glob import matches
+from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
+
+
+def _chart(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    """Live objects of the chart, of a release before `in`, that one of `changes` fits."""
+    kinds = {change["kind"] for change in asked["changes"]}
+    for r in app.resources:
+        if r.kind not in kinds or r.live is None or r.hook or not _older(r, asked):
+            continue
+        fitting = [c for c in asked["changes"] if c["kind"] == r.kind and _fits(r, c)]
+        if not fitting:
+            continue
+        hook = any(c.get("hook") for c in fitting)
+        fields = {
+            "object": str(r.id),
+            "app": str(app.ref),
+            "what": _what(fitting),
+            "then": "Argo CD deletes it and makes it again at each sync" if hook else _THEN,
+            "delete": f"kubectl delete {kubectl_name(r.id)}",
+            "keep": f"kubectl annotate {kubectl_name(r.id)} --overwrite {SYNC_OPTIONS}=Prune=false",
+        }
+        yield Hit(app.ref, r.id, fitting[0].get("at", ""), fields, (f"rendered by {_release(r)}",))
+
+
+_THEN = "a sync with prune deletes it, and what replaces it begins without its data"
+
+
+def _what(fitting: list[Mapping[str, Json]]) -> str:
+    if "gone" in fitting[0]:
+        return "makes a hook of" if fitting[0].get("hook") else "no longer renders"
+    return enumerated(list(dict.fromkeys(str(c["at"]).split("/")[2] for c in fitting)))
+
+
+def _release(r: Resource) -> str:
+    labels = labels_of(r.live)
+    return labels.get("helm.sh/chart") or labels.get("chart") or ""
+
+
+def _older(r: Resource, asked: Asked) -> bool:
+    name, _, version = _release(r).partition(f"{asked['chart']}-")
+    release = parse_version(version)
+    return not name and release is not None and release < asked["in"]
+
+
+def _fits(r: Resource, change: Mapping[str, Json]) -> bool:
+    """The object is as the chart rendered it before, and not yet as it renders it then."""
+    if "gone" in change:
+        return matches(str(change["gone"]), r.name)
+    value, becomes = get(r.live, change["at"], None), change["becomes"]
+    if isinstance(change["was"], Mapping):
+        labels, wanted = mapping(value), mapping(change["was"])
+        return labels.keys() == wanted.keys() and all(matches(str(wanted[k]), str(labels[k])) for k in wanted)
+    text = str(value or "OrderedReady")
+    return matches(str(change["was"]), text) and not matches(str(becomes), text)
+
+
+def _reads(app: App, world: World, asked: Asked) -> bool:
+    kinds = {change["kind"] for change in asked["changes"]}
+    return _helm(app) and any(row.kind in kinds for row in app.rows)
+
+
+def _helm(app: App) -> bool:
+    """Whether a chart may be in it: Kustomize inflates charts too, and a plugin may."""
+    types = app.status.get("sourceTypes") or [app.status.get("sourceType")]
+    return any(kind != "Directory" for kind in types)
+
+
+CONDITIONS: Mapping[str, Condition] = {"chart": Condition(of_app=_chart, reads=_reads)}

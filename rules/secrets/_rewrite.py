@@ -1,0 +1,87 @@
+"""What a rewrite of an ExternalSecret makes of keys, as Go's regexp reads its target.
+
+`$name` in a target takes the longest run of letters, digits and underscores: `$1_URL` names a group "1_URL". One that the source does not have
+counts as empty, so what stood for the key is gone. `${1}_URL` names group 1.
+
+Sources: Go regexp, Regexp.Expand; external-secrets runtime/esutils/utils.go (RewriteMap).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from argolint import Edit, Fix, Object, ResourceId
+from argolint.values import items, mapping, text_at
+
+_REFERENCE = re.compile(r"\$(?:\$|\{(?P<braced>\w{1,100})\}|(?P<bare>\w{1,100}))", re.ASCII)
+_GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<(?P<name>\w{1,100})>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A target that reads a group which its source does not have; `mended` writes the one that is meant, where one is."""
+
+    pointer: str
+    target: str
+    group: str
+    mended: str
+
+    @property
+    def says(self) -> str:
+        return f'"{self.target}" of its rewrite reads group "{self.group}", which the source does not have'
+
+
+def lost_groups(manifest: Object | None) -> Iterator[Lost]:
+    """Each regexp rewrite of spec.dataFrom whose target names no group of its source."""
+    for index, entry in enumerate(items(manifest, "spec", "dataFrom")):
+        for number, rewrite in enumerate(items(entry, "rewrite")):
+            regexp = mapping(rewrite, "regexp")
+            source, target = text_at(regexp, "source"), text_at(regexp, "target")
+            known = _groups(source)
+            missing = [name for name in _names(target) if name not in known]
+            if missing:
+                pointer = f"/spec/dataFrom/{index}/rewrite/{number}/regexp/target"
+                yield Lost(pointer, target, missing[0], _mended(target, known))
+
+
+def with_braces(lost: Lost, where: str, resource: ResourceId | None = None) -> Fix:
+    """The edit that names the group which is meant; what to correct where that is not certain."""
+    if lost.mended:
+        edit = Edit("json-patch", [{"op": "replace", "path": lost.pointer, "value": lost.mended}])
+        return Fix(
+            f'Write "{lost.mended}", whose braces end the name of the group', "manifest", where, edit, resource=resource
+        )
+    text = f"{lost.pointer}: `${{1}}` is the first pair of parentheses in `source`, `${{name}}` one that begins with `(?P<name>`; give the source the group that the target reads."
+    return Fix(
+        f'Read a group that the source has in place of "{lost.group}"',
+        "manifest",
+        where,
+        Edit("text", text),
+        resource=resource,
+    )
+
+
+def _groups(source: str) -> frozenset[str]:
+    """Numbers and names of its groups; 0 is the whole match."""
+    named = [found["name"] for found in _GROUP.finditer(source) if found[0].startswith("(")]
+    return frozenset({*map(str, range(len(named) + 1)), *(name for name in named if name)})
+
+
+def _names(target: str) -> Iterator[str]:
+    for found in _REFERENCE.finditer(target):
+        if name := found["braced"] or found["bare"]:
+            yield name
+
+
+def _mended(target: str, known: frozenset[str]) -> str:
+    """Braces around the longest group that the bare name begins with; the empty text where none is there."""
+
+    def braced(found: re.Match[str]) -> str:
+        name = found["bare"] or ""
+        meant = max((group for group in known if name.startswith(group)), key=len, default="")
+        return f"${{{meant}}}{name.removeprefix(meant)}" if meant and name not in known else found[0]
+
+    mended = _REFERENCE.sub(braced, target)
+    return mended if all(name in known for name in _names(mended)) else ""

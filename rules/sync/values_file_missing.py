@@ -1,0 +1,157 @@
+"""A values file that Argo CD passes over
+
+What it finds: an Application with `ignoreMissingValueFiles: true` that names a values file which cannot be there: its name holds a placeholder
+that nothing filled in (`placeholder`), or it differs only in its ending, in letter case or in a dash from the file that other Applications of the same
+folder name (`slip`).
+
+Why it hurts: Argo CD passes over a file that is missing and says nothing. The application is Synced and Healthy with the values of another environment.
+
+How to fix: name the file that is there. Where each file must exist, take `ignoreMissingValueFiles` out: then a missing one is an error.
+
+Example: `valueFiles: [values.yaml, envs/<no value>.yaml]`, made by an ApplicationSet whose generator lacks the parameter.
+
+Sources: Argo CD's documentation, Helm (ignore missing value files); ApplicationSet, Go template (missingkey); util/io/path (ResolveValueFilePathOrUrl).
+Files in Git are not read here. `--helm-render` takes them from a clone.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Related, Rule
+from argolint.redaction import excerpt
+from argolint.values import bare_address, dig, maps, owner_references, text_at, texts
+
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|<no value>|(?:^|[/\-_.])\.ya?ml$")
+"""What is left where a template got no value: `{{env}}`, `<no value>`, `envs/.yaml`, `values-.yaml`."""
+Place = tuple[str, str, str]
+"""A repository, a folder in it, and the bare name of a file."""
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an Application: the first such file, the others in its evidence."""
+    if app.deleting:
+        return
+    found = [each for each in _passed_over(app) if _PLACEHOLDER.search(each[1])]
+    if found:
+        yield _placeholder(app, found)
+        return
+    for pointer, file, place in _passed_over(app):
+        others = fleet.derive(_named).get(place, {})
+        near = sorted(
+            ((name, refs) for name, refs in others.items() if name != posixpath.basename(file)),
+            key=lambda n: (-len(n[1]), n[0]),
+        )
+        own = others.get(posixpath.basename(file), ())
+        if near and len(near[0][1]) > len(own) and app.ref not in near[0][1]:
+            yield _slip(app, pointer, file, *near[0])
+            return
+
+
+def _passed_over(app: App) -> Iterator[tuple[str, str, Place]]:
+    """(pointer, file, place) of each values file that may be missing."""
+    for pointer, file, place, ignored in _files(app):
+        if ignored:
+            yield pointer, file, place
+
+
+def _files(app: App) -> Iterator[tuple[str, str, Place, bool]]:
+    """The same of all values files, and whether they may be missing. Patterns, addresses and files of Argo CD's own variables are left out."""
+    several = bool(maps(app.spec, "sources"))
+    refs = {text_at(s, "ref"): s for s in app.sources if text_at(s, "ref")}
+    for index, source in enumerate(app.sources):
+        at = f"/spec/sources/{index}" if several else "/spec/source"
+        if app.spec.get("sourceHydrator"):
+            at = "/spec/sourceHydrator/drySource"
+        ignored = dig(source, "helm", "ignoreMissingValueFiles") is True
+        for number, file in enumerate(texts(source.get("helm"), "valueFiles")):
+            where = _where(source, file, refs)
+            if where is not None:
+                name = re.sub(r"[-_.]", "", posixpath.basename(file).lower()).removesuffix("yaml").removesuffix("yml")
+                yield f"{at}/helm/valueFiles/{number}", file, (*where, name), ignored
+
+
+def _where(source: Object, file: str, refs: Mapping[str, Object]) -> tuple[str, str] | None:
+    """The repository and the folder of a values file; None where they are not known."""
+    if "://" in file or any(mark in file for mark in "*?["):
+        return None
+    if not file.startswith("$"):
+        if source.get("chart"):
+            return None
+        folder = "" if file.startswith("/") else text_at(source, "path")
+        return bare_address(text_at(source, "repoURL")), posixpath.normpath(
+            posixpath.join(folder, posixpath.dirname(file).lstrip("/"))
+        )
+    name, _, rest = file[1:].partition("/")
+    if name not in refs or "$" in rest:
+        return None
+    return bare_address(text_at(refs[name], "repoURL")), posixpath.normpath(posixpath.dirname(rest) or ".")
+
+
+def _named(fleet: Fleet) -> Mapping[Place, Mapping[str, Sequence[AppRef]]]:
+    """By place: the files that Applications name there, and which Applications do."""
+    found: dict[Place, dict[str, list[AppRef]]] = defaultdict(lambda: defaultdict(list))
+    for app in fleet.apps:
+        for _, file, place, _ in _files(app):
+            refs = found[place][posixpath.basename(file)]
+            if app.ref not in refs[-1:]:
+                refs.append(app.ref)
+    return found
+
+
+def _placeholder(app: App, found: Sequence[tuple[str, str, Place]]) -> Finding:
+    pointer, file, _ = found[0]
+    owner = next((str(o.get("name")) for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"), "")
+    where = f"template of ApplicationSet {owner}" if owner else f"Application {app.ref}"
+    text = "goTemplate: true\ngoTemplateOptions: [missingkey=error]   # of the ApplicationSet: a parameter that is not there is then an error\n"
+    return Finding(
+        message=f"Application {app.ref} names values file {excerpt(file, 120)}, whose placeholder nothing filled in; Argo CD passes over it, so its values are missing.",
+        at=Location(app.ref, None, pointer),
+        cause="placeholder",
+        evidence=("ignoreMissingValueFiles is true", *(excerpt(f, 200) for _, f, _ in found[1:6])),
+        fixes=(
+            Fix(
+                "Fill in the placeholder",
+                "application",
+                where,
+                Edit("yaml", text) if owner else Edit("text", f"write the file's name at {pointer}\n"),
+            ),
+        ),
+    )
+
+
+def _slip(app: App, pointer: str, file: str, other: str, refs: Sequence[AppRef]) -> Finding:
+    meant = posixpath.join(posixpath.dirname(file), other)
+    return Finding(
+        message=f"Application {app.ref} names values file {excerpt(file, 120)}, others name {excerpt(other, 120)}; Argo CD passes over the one that is missing.",
+        at=Location(app.ref, None, pointer),
+        cause="slip",
+        confidence="possible",
+        evidence=(
+            "ignoreMissingValueFiles is true",
+            f"{len(refs)} Applications of the folder name {excerpt(other, 120)}",
+        ),
+        related=tuple(Related(ref, role="other") for ref in refs[:5]),
+        fixes=(
+            Fix(
+                f"Name {excerpt(meant, 120)}",
+                "application",
+                f"Application {app.ref}",
+                Edit("json-patch", [{"op": "replace", "path": pointer, "value": meant}]),
+            ),
+        ),
+    )
+
+
+RULE = Rule(
+    id="values-file-missing",
+    family="sync",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    causes=("placeholder", "slip"),
+    standing=True,
+)
