@@ -339,13 +339,14 @@ _KNOWS = ("cause", "sort", "stage")
 def _said(resource: Resource, told: list[str]) -> list[str]:
     """What the object's conditions and Events say is wrong, the sentence that tells most first.
 
-    A condition of an earlier spec, and one that only says what follows from another, come last. Of what tells as much, conditions go before
+    A condition of an earlier spec, one that only says what follows from another, and an Event that no one knows come last. Of what tells as much, conditions go before
     Events, and the newest transition goes first.
     """
     conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
     conditions.sort(key=lambda c: text_at(c, "lastTransitionTime"), reverse=True)
     ranked = [(_tells(resource, c), _of_condition(c)) for c in conditions]
-    ranked += [((False, False, _told(resource, text)), text) for text in told]
+    levels = [(text, _told(resource, text)) for text in told]
+    ranked += [((False, level == len(_KNOWS), level), text) for text, level in levels]
     return [text for _, text in sorted(ranked, key=lambda pair: pair[0])]
 
 
