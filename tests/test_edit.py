@@ -366,6 +366,13 @@ def test_a_value_goes_where_its_key_stands_else_into_the_last_file(tmp_path: Pat
     assert only(new) == "image:\n  tag: '1'  # pinned\n  pull: Always\n"
 
 
+def test_values_at_an_address_beat_the_files_of_a_checkout(tmp_path: Path) -> None:
+    known = spec(path="chart", helm={"valueFiles": ["values.yaml", "https://values.example.com/web.yaml"]})
+    fix = finding(fragment("replicas: 2\n", "helm-values"))
+    why, _ = left(placed(repository(tmp_path, CHART), fix, apps=known))
+    assert why == "a values file that counts more stands in no checkout"
+
+
 def test_values_of_another_repository_are_found_by_their_ref(tmp_path: Path) -> None:
     charts = {
         "repoURL": "https://charts.example.com",
