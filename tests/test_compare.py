@@ -132,9 +132,9 @@ class TestThreeWay:
             for m, e in (("1Gi", "8760h0m0s"), ("1024Mi", "8760h"))
         )
         fields = (("spec.memory", "core/Quantity"), ("spec.every", "meta/v1/Duration"))
-        assert not compare(
-            live, desired, Rules(known_types=(KnownTypes("db.example.com", "Cluster", fields),))
-        ).modified
+        for group, modified in (("db.example.com", False), ("mesh.example.com", True)):
+            known = Rules(known_types=(KnownTypes(group, "Cluster", fields),))
+            assert compare(live, desired, known).modified is modified, group
 
     def test_empty_fields_that_go_does_not_print_are_none(self) -> None:
         container = {"env": [{"name": "A", "value": ""}], "stdin": False, "command": []}
