@@ -1,4 +1,4 @@
-"""Refuses words and turns of `words.yaml` in comments, docstrings, messages, advice and documentation: `make lint`.
+"""Refuses words and turns of `words.yaml` in comments, docstrings, messages, advice and documentation, and some in names: `make lint`.
 
 Quotations are left alone: what stands in backticks, in quotes within a text, and in blocks of code.
 """
@@ -12,6 +12,7 @@ import sys
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -26,8 +27,13 @@ def main() -> int:
     refused = [
         (re.compile(rf"(?<![\w-])(?:{one['words']})(?![\w-])", re.IGNORECASE), one["instead"]) for one in _list()
     ]
+    in_names = "|".join(str(one["words"]) for one in _list() if one.get("names"))
     found = 0
     for file in _files():
+        for line, name in _names(file):
+            if hit := re.search(rf"(?:^|_)(?:{in_names})(?:_|$)", name, re.IGNORECASE):
+                found += 1
+                print(f"{file.relative_to(ROOT)}:{line}: {name!r}: {hit[0].strip('_')!r} is no word for a name")
         for line, text in _texts(file):
             plain = _QUOTED.sub(lambda quoted: re.sub(r"[^\n]", " ", quoted[0]), text)
             for pattern, instead in refused:
@@ -38,7 +44,7 @@ def main() -> int:
     return int(bool(found))
 
 
-def _list() -> list[dict[str, str]]:
+def _list() -> list[dict[str, Any]]:
     return list(yaml.safe_load(WORDS.read_text(encoding="utf-8")))
 
 
@@ -70,6 +76,15 @@ def _texts(file: Path) -> Iterator[tuple[int, str]]:
             yield number, advice[1] if advice else line.partition("#")[2] if line.lstrip().startswith("#") else ""
     else:
         yield 1, _FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), source)
+
+
+def _names(file: Path) -> Iterator[tuple[int, str]]:
+    """The names that the code uses, and those of its modules."""
+    if file.suffix == ".py":
+        yield 1, file.stem
+        for token in tokenize.generate_tokens(io.StringIO(file.read_text(encoding="utf-8")).readline):
+            if token.type == tokenize.NAME:
+                yield token.start[0], token.string
 
 
 def _of_code(source: str) -> Iterator[tuple[int, str]]:

@@ -15,7 +15,7 @@ Place = str | os.PathLike[str]
 def is_strangers(place: Place, *checkouts: Place) -> bool:
     """Does this file or folder lie in the checkout that one stands in, or in one of these? Links are followed."""
     found = os.path.realpath(place)
-    trees = {_tree(os.path.realpath(folder)) for folder in filter(None, (_here(), *checkouts))}
+    trees = {_tree(os.path.realpath(folder)) for folder in (_here(), *checkouts) if folder}
     return any(tree and (found == tree or found.startswith(tree + os.sep)) for tree in trees)
 
 
