@@ -456,7 +456,6 @@ def _whole(app: App) -> Finding:
 
 
 _CAUSED_BY = re.compile(r"Caused by (?P<all>[^()]{1,400})")
-_NAMED = re.compile(r"(?:[a-z0-9.-]{1,253}/)?(?P<kind>[A-Z][A-Za-z0-9]{0,62}):(?P<name>[^\s,:]{1,320})")
 
 
 def _turned(app: App) -> tuple[str, str]:
@@ -464,7 +463,8 @@ def _turned(app: App) -> tuple[str, str]:
     for event in app.evidence.get(Want("app-events")) or ():
         if "Updated health status" in event.message and f"-> {app.health.status}" in event.message:
             found = _CAUSED_BY.search(event.message)
-            named = [f"{n['kind']} {n['name']}" for n in _NAMED.finditer(found["all"])] if found else []
+            parts = [part.strip().partition(":") for part in found["all"].split(",")] if found else []
+            named = [f"{kind.rpartition('/')[2]} {name}" for kind, _, name in parts if name]
             return excerpt(event.message, 400), enumerated(named) if named else ""
     return "", ""
 
