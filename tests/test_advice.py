@@ -221,7 +221,10 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     made = {"maker", "command", "there"}  # of what makes a Secret
     after = {"hook", "unseen"}  # of a hook that makes it too late
     later = {"missing", "wave", "later"}  # of what the same application brings
-    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *made, *after, *later}) == {}
+    assert (
+        _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", "bringer", *made, *after, *later})
+        == {}
+    )
     known = {f"pods/{e.cause}" for e in catalogue().entries if e.when.stage <= {"pod", "scheduling"} and e.cause}
     assert set(needed) == {
         *known,

@@ -84,6 +84,16 @@ class TestThreeWay:
         live = applied(deployment({"replicas": 1}), deployment({"replicas": 1}))
         assert not compare(live, deployment({})).modified
 
+    def test_a_container_that_live_lacks_comes_before_one_that_was_injected(self) -> None:
+        live, desired = deployment({}), deployment({})
+        known = live["spec"]["template"]["spec"]["containers"]
+        known.insert(0, {"name": "mesh-proxy", "image": "proxy:1"})
+        desired["spec"]["template"]["spec"]["containers"].insert(0, {"name": "late", "image": "late:1"})
+        found = compare(live, desired).predicted
+        assert found
+        names = [c["name"] for c in found["spec"]["template"]["spec"]["containers"]]
+        assert names == ["late", "mesh-proxy", *(c["name"] for c in known[1:])]
+
     def test_a_container_injected_into_live_is_none(self) -> None:
         live = deployment({})
         live["spec"]["template"]["spec"]["containers"].append({"name": "istio-proxy", "image": "proxy:1"})
@@ -122,9 +132,9 @@ class TestThreeWay:
             for m, e in (("1Gi", "8760h0m0s"), ("1024Mi", "8760h"))
         )
         fields = (("spec.memory", "core/Quantity"), ("spec.every", "meta/v1/Duration"))
-        assert not compare(
-            live, desired, Rules(known_types=(KnownTypes("db.example.com", "Cluster", fields),))
-        ).modified
+        for group, modified in (("db.example.com", False), ("mesh.example.com", True)):
+            known = Rules(known_types=(KnownTypes(group, "Cluster", fields),))
+            assert compare(live, desired, known).modified is modified, group
 
     def test_empty_fields_that_go_does_not_print_are_none(self) -> None:
         container = {"env": [{"name": "A", "value": ""}], "stdin": False, "command": []}

@@ -206,6 +206,21 @@ def test_a_manifest_is_that_of_the_argo_cd_that_deploys_to_where_it_says(tmp_pat
     assert outcome.why == ""
 
 
+def test_an_application_that_stands_twice_is_not_guessed(tmp_path: Path) -> None:
+    root = repository(tmp_path, {"apps/a.yaml": APPLICATION, "old/b.yaml": APPLICATION})
+    why, todo = left(placed(root, finding(ignore("/spec/replicas"))))
+    assert why == "Application argocd/web stands in 2 places: apps/a.yaml, old/b.yaml"
+    assert todo == "change the one that is applied"
+
+
+def test_an_application_of_another_product_is_another_one(tmp_path: Path) -> None:
+    other = APPLICATION.replace("argoproj.io/v1alpha1", "core.oam.dev/v1beta1")
+    assert other != APPLICATION
+    root = repository(tmp_path, {"apps/argo.yaml": APPLICATION, "apps/velocity.yaml": other})
+    arranged = placed(root, finding(ignore("/spec/replicas")))
+    assert only(arranged).startswith(APPLICATION)
+
+
 def test_an_application_of_a_set_is_told_and_not_edited(tmp_path: Path) -> None:
     root = repository(tmp_path, {"apps/all.yaml": APPLICATION})
     raw = {"metadata": {"ownerReferences": [{"kind": "ApplicationSet", "name": "shops"}]}, "spec": {}}
@@ -349,6 +364,13 @@ def test_a_value_goes_where_its_key_stands_else_into_the_last_file(tmp_path: Pat
     assert [(file, text) for (_, file), text in known.texts.items()] == [("chart/values.yaml", "replicas: 2\n")]
     new = placed(root, finding(fragment("image:\n  pull: Always\n", "helm-values")), apps=helm())
     assert only(new) == "image:\n  tag: '1'  # pinned\n  pull: Always\n"
+
+
+def test_values_at_an_address_beat_the_files_of_a_checkout(tmp_path: Path) -> None:
+    known = spec(path="chart", helm={"valueFiles": ["values.yaml", "https://values.example.com/web.yaml"]})
+    fix = finding(fragment("replicas: 2\n", "helm-values"))
+    why, _ = left(placed(repository(tmp_path, CHART), fix, apps=known))
+    assert why == "a values file that counts more stands in no checkout"
 
 
 def test_values_of_another_repository_are_found_by_their_ref(tmp_path: Path) -> None:

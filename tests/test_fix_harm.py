@@ -528,3 +528,26 @@ def test_a_pruning_is_confirmed_while_the_sync_waits_for_it() -> None:
         "argocd app confirm-deletion argocd/web\n"
     )
     assert prune.effects == ("deletes",)
+
+
+def test_who_writes_a_failure_policy_that_refuses_is_warned_of_refused_syncs() -> None:
+    def webhook(policy: str, manager: str = "", **client: str) -> dict[str, Any]:
+        fields = {
+            "f:webhooks": {'k:{"name":"seal.dock.io"}': {"f:clientConfig": {"f:caBundle": {}}, "f:failurePolicy": {}}}
+        }
+        written = {"manager": manager, "operation": "Update", "time": "2026-01-01T10:00:00Z", "fieldsType": "FieldsV1"}
+        return {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "dock", **({"managedFields": [{**written, "fieldsV1": fields}]} if manager else {})},
+            "webhooks": [{"name": "seal.dock.io", "failurePolicy": policy, "clientConfig": client}],
+        }
+
+    def caveats(git: str, live: str) -> list[str]:
+        sides = {"desired": webhook(git), "live": webhook(live, "kube-webhook-certgen", caBundle="LS0tLS1CRUdJTg==")}
+        return [fix.caveat for fix in fixes("ca-bundle-injected", {"name": "dock", "resources": [sides]})]
+
+    assert "until the webhook serves, it may refuse a sync" in caveats("Ignore", "Fail")
+    opening = caveats("Fail", "Ignore")
+    assert opening
+    assert not any("refuse" in caveat for caveat in opening)

@@ -184,3 +184,58 @@ def test_an_edit_that_ends_what_its_object_shows_is_verified_for_the_fleet_too(
     value: str, verified: bool | None, contested: Sequence[str], verdict: bool | None
 ) -> None:
     assert _fleet_fix(value, verified, contested).verified is verdict
+
+
+def _slipped(spread: object, *more: dict[str, Any]) -> bool | None:
+    """The verdict of the rename of a slip in a Deployment that the API server has refused, with this value and other objects."""
+    pod = {**POD, "topologySpreadConstraint": spread}
+    relay = deployment(template={"metadata": {"labels": {"a": "b"}}, "spec": pod})
+    relay["metadata"] = {"name": "relay", "namespace": "quay"}
+    text = "failed to create typed patch object (quay/relay; apps/v1, Kind=Deployment): .spec.template.spec.topologySpreadConstraint: field not declared in schema"
+    rows = [_row("apps", "Deployment", "relay", text), *(m["row"] for m in more if "row" in m)]
+    operation = {"phase": "Failed", "message": text, "syncResult": {"resources": rows}}
+    resources = [{"desired": relay, "live": None}, *({"desired": m["desired"], "live": m.get("live")} for m in more)]
+    app = {"name": "relay", "resources": resources, "status": {"operationState": operation}}
+    report = testing.check(testing.Fixture(Path("x"), {"about": "x", "apps": [app]}), list(RULES.values()))
+    return next(f.fixes[0].verified for f in report.findings if f.rule == "schema-field-unknown")
+
+
+def _row(group: str, kind: str, name: str, message: str) -> dict[str, str]:
+    place = {"group": group, "version": "v1", "kind": kind, "namespace": "quay", "name": name}
+    return {**place, "status": "SyncFailed", "hookPhase": "Failed", "syncPhase": "Sync", "message": message}
+
+
+def _config(**more: Any) -> dict[str, Any]:
+    metadata = {"name": "tide", "namespace": "quay"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **more}
+
+
+SPREAD = [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]
+CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "tide", "namespace": "quay", "annotations": {"argocd.argoproj.io/sync-wave": "-1"}},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("spread", "more", "verdict"),
+    [
+        (SPREAD, (), True),
+        (SPREAD, ({"desired": _config(data={"a": "1"})},), True),
+        ([{"maxSkew": "1", "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}], (), None),
+        ([{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "Never"}], (), None),
+        ([{"maxSkew": 1, "topologyKey": "zone"}], (), None),
+        (SPREAD[0], (), None),
+        (SPREAD, ({"desired": _config(data={"a": 1})},), None),
+        (SPREAD, ({"desired": _config(), "row": _row("", "ConfigMap", "tide", "denied")},), None),
+        (SPREAD, ({"desired": {**_config(), "apiVersion": "example.com/v1", "kind": "Depot"}},), None),
+        (SPREAD, ({"desired": CLAIM},), None),
+    ],
+    ids=["whole", "beside", "type", "value", "lacks", "shape", "unread", "refused", "custom", "waits"],
+)
+def test_a_rename_counts_when_the_whole_sync_can_go_through(
+    spread: object, more: tuple[dict[str, Any], ...], verdict: bool | None
+) -> None:
+    assert _slipped(spread, *more) is verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from argolint import App, Fleet
 from argolint.application.app import app_from_list
 from argolint.application.resource import Listed
+from argolint.engine.crossings import Member, crossed, public
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.plan import Chosen
@@ -152,3 +154,33 @@ def test_a_server_that_does_not_tell_its_tracking_method_uses_the_default_of_its
     told = [Fleet("", version, {}).tracking_method for version in ("v2.14.20", "v3.0.0", "v3.5.1+abc")]
     assert told == ["label", "annotation", "annotation"]
     assert Fleet("", "v3.5.1", {"trackingMethod": "label"}).tracking_method == "label"
+
+
+def test_who_prunes_what_another_argo_cd_wants_knows_of_it_too() -> None:
+    wants = replace(fleet(app("keeps", role("x"), cluster="https://prod.example.com")), server="https://eu.example.com")
+    drops = replace(
+        fleet(app("drops", role("x", requiresPruning=True), cluster="https://prod.example.com")),
+        server="https://us.example.com",
+    )
+    (eu, us), remarks = crossed((Member("eu", wants), Member("us", drops)))
+    assert remarks == ()
+    (at_home,), (beyond,) = *eu.crossings.values(), *us.crossings.values()
+    assert at_home == beyond
+    assert [c.app.name for c in beyond.claimants] == ["keeps"]
+    assert [c.app.name for c in beyond.pruners] == ["drops"]
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://prod.example.com", "https://prod.example.com"),
+        ("https://PROD.example.com.:443/", "https://prod.example.com"),
+        ("https://prod.example.com:6443/k8s/", "https://prod.example.com:6443/k8s"),
+        ("https://prod.internal", ""),
+        ("https://10.0.0.1", ""),
+        ("https://kubernetes.default.svc", ""),
+        ("https://prod.example.com:port", ""),
+    ],
+)
+def test_a_cluster_of_the_public_dns_has_one_spelling(url: str, expected: str) -> None:
+    assert public(url) == expected

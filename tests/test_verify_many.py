@@ -112,3 +112,31 @@ def _every(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 fixes=(Fix("Ignore it", "application", "the Application", IGNORE),),
                 explains=(Symptom.change(resource.id, change.pointer),),
             )
+
+
+def test_what_one_fix_of_many_objects_leaves_is_not_held_against_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each fix of a cause is judged by its own looks, also once the objects are too many to look for every finding."""
+    monkeypatch.setattr("argolint.engine.inspect._Own._LOOKS", 1)
+    transport = testing.FixtureTransport(drifted(2))
+    fleet, _ = load_fleet(transport)
+
+    def of_git(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+        """Hears the live value, so an ignore rule helps and a manifest that takes the value over does not."""
+        for resource in app.resources:
+            if not app.spec.get("ignoreDifferences"):
+                patch = Edit("json-patch", [{"op": "replace", "path": "/data/key", "value": "hand"}])
+                yield Finding(
+                    message="the value is one of hand",
+                    at=Location(app.ref, resource.id, "/data/key"),
+                    fixes=(
+                        Fix("Take it over", "manifest", "the manifest", patch),
+                        Fix("Or ignore it", "application", "the Application", IGNORE),
+                    ),
+                    explains=(Symptom.change(resource.id, "/data/key"),) if resource.changes else (),
+                )
+
+    rule = Rule(id="asked", family="drift", severity="warning", doc="A rule.", check=of_git)
+    chosen = (Chosen(rule, rule.default_options),)
+    app, _ = load(transport, fleet.apps[0], fleet, Plan(chosen), states=True)
+    for finding in inspect(app, fleet, chosen).findings:
+        assert [fix.title for fix in finding.fixes if fix.verified] == ["Or ignore it"]

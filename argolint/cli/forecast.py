@@ -154,6 +154,9 @@ _APPS = click.argument("named", nargs=-1, required=True, metavar="APP|APPSET|FIL
     show_default=True,
     help="auto: as the finalizers say, so as `kubectl delete` does.",
 )
+@click.option(
+    "--manifests", is_flag=True, help="Ask the server for the render too: it says what hooks of the deletion need."
+)
 @common_options
 def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: Any) -> int:
     """What the deletion of Applications or ApplicationSets takes along, in which order, what stays, and what hangs.

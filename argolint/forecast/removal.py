@@ -11,15 +11,16 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
-from argolint.errors import UsageError
+from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.forecast import consequences, deletion
 from argolint.forecast.conditions.fleetwide import of_set, set_id
 from argolint.forecast.fate import EFFECT, FAMILY, Effect, Fate
 from argolint.forecast.moves.plan import Plan as Moving
 from argolint.host.folder import FileError
-from argolint.model import AppRef, Failure, Finding, Location, Object, Related, ResourceKey
+from argolint.model import AppRef, Failure, Finding, Location, Object, Related, ResourceKey, Want
 from argolint.reports import assemble
 from argolint.reports.document import ForecastCause, ForecastStep
+from argolint.server import api as argocd
 from argolint.server.transport import Transport
 from argolint.sources.files import own_path, read_text
 from argolint.values import dig, enumerated, text_at
@@ -134,7 +135,7 @@ def fate(
         with_objects = replace(app, resources=tuple(app.resources))
         found, missing = load(t, with_objects, fleet, replace(plan, rules=()), states=True)
         failures.extend(missing)
-        return found
+        return _with_hooks(t, found) if plan.manifests and way == "delete" else found
 
     wanted = [*meant.apps, *(fleet.by_ref[ref] for raw in meant.sets for ref in of_set(fleet, raw))]
     if way == "prune":
@@ -156,6 +157,16 @@ def fate(
     said = (*_of_sets(fleet, meant), *found.findings, *consequences.still_referenced(found, staying))
     looked = tuple(sorted({a.ref for a in own}))
     return replace(found, findings=said), tuple(failures), looked
+
+
+def _with_hooks(t: Transport, app: App) -> App:
+    """With the plain render, which alone holds hooks that do not run yet."""
+    try:
+        return app.with_evidence({Want("manifests"): argocd.manifests(t, app.ref)})
+    except AuthError:
+        raise
+    except ArgolintError:
+        return app  # what the finalizers tell is said in its place
 
 
 def _leaves(app: App) -> bool:

@@ -10,8 +10,10 @@ from argolint.application.resource import Resource
 from argolint.application.tracked import tracking_of
 from argolint.edits.pruning import outlives
 from argolint.forecast.fate import Way, found
-from argolint.model import Edit, Finding, Fix, Related, ResourceId
-from argolint.values import annotations_of, comma_list, dig, enumerated, items, sh, text_at
+from argolint.model import Edit, Finding, Fix, Object, Related, ResourceId, Want
+from argolint.relations.references import references
+from argolint.values import annotations_of, comma_list, dig, enumerated, items, maps, sh, text_at
+from argolint.values.kubernetes import HOOK, SYNC_WAVE, pod_spec
 
 
 def stays(app: App, r: Resource, fleet: Fleet) -> Finding | None:
@@ -98,14 +100,46 @@ def hooks(app: App, going: Sequence[Resource]) -> Iterator[Finding]:
         yield found("delete", "hook-first", app, None, message, pointer="/metadata/finalizers")
     if not any(str(f).startswith("post-delete-finalizer.") for f in items(app.raw, "metadata", "finalizers")):
         return
+    rendered = app.evidence.get(Want("manifests"))
+    if rendered is not None:
+        yield from (f for manifest in rendered if _runs_last(manifest) for f in _without(app, manifest, going))
+        return
     needed = [r.id for r in going if r.kind in ("ServiceAccount", "ConfigMap", "Secret", "RoleBinding")]
     if needed:
-        yield found(
-            "delete",
-            "hook-after-all",
-            app,
-            None,
-            f"The PostDelete hooks of {app.ref} run last, without {enumerated([str(n) for n in needed])}; one that needs any of these never ends.",
-            pointer="/metadata/finalizers",
-            related=[Related(app.ref, n) for n in needed],
+        names = enumerated([str(n) for n in needed])
+        message = (
+            f"The PostDelete hooks of {app.ref} run last, without {names}; one that needs any of these never ends."
         )
+        related = tuple(Related(app.ref, n) for n in needed)
+        yield found("delete", "hook-after-all", app, None, message, "/metadata/finalizers", related=related)
+
+
+def _runs_last(manifest: Object) -> bool:
+    annotations = annotations_of(manifest)
+    helm = "post-delete" in comma_list(annotations.get("helm.sh/hook")) and HOOK not in annotations
+    return helm or "PostDelete" in comma_list(annotations.get(HOOK))
+
+
+def _without(app: App, manifest: Object, going: Sequence[Resource]) -> Iterator[Finding]:
+    """What a hook of the render names, and what gives its ServiceAccount rights, is gone when it runs."""
+    place = text_at(manifest, "metadata", "namespace") or app.destination_namespace
+    named = {(ref.kind, ref.namespace or place, ref.name) for ref in references(manifest)}
+    account = text_at(pod_spec(manifest)[1], "serviceAccountName")
+    lost = [
+        r.id
+        for r in going
+        if (r.kind, r.namespace, r.name) in named
+        or (account and r.kind.endswith("RoleBinding") and account in [s.get("name") for s in maps(r.any, "subjects")])
+    ]
+    if lost:
+        hook = f"{text_at(manifest, 'kind')} {text_at(manifest, 'metadata', 'name')}"
+        names = enumerated([str(n) for n in lost])
+        message = f"PostDelete hook {hook} of {app.ref} runs last, when {names} is gone, and may never end."
+        apart = Fix(
+            "Make what the hook needs a hook of the same phase too, in an earlier wave",
+            "manifest",
+            f"the manifest of {lost[0]}",
+            Edit("yaml", f'metadata:\n  annotations:\n    {HOOK}: PostDelete\n    {SYNC_WAVE}: "-1"\n'),
+        )
+        related = tuple(Related(app.ref, n) for n in lost)
+        yield found("delete", "hook-after-all", app, lost[0], message, related=related, fixes=(apart,))

@@ -392,7 +392,7 @@ class Trial:
 class Fact:
     """What one application tells a fleet-wide rule; facts of one `key` meet in the rule's `join`. `data` is plain JSON.
 
-    `about` is the object that the fact would not be told of once a fix has changed it: without its facts the rule must be silent.
+    `about` is the object whose change takes the fact away: without its facts the rule must then be silent.
     """
 
     key: str

@@ -167,7 +167,7 @@ def _as_played(
     rejoin: Callable[[Sequence[Fact]], Iterable[Finding]],
     played: Played,
 ) -> Fix:
-    """Verified where the very edit ends all that its object shows, and the rule is silent without what that object was told of."""
+    """Verified where the very edit ends all that its object shows, and the rule is silent without what that object was found with."""
     place = _edited(fix, finding)
     same = played.get(place, ()) if place else ()
     if place is None or not same or not all(other.verified for other in same):

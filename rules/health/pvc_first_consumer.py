@@ -17,7 +17,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, Rule, Symptom, Want
+from argolint import (
+    Afterwards,
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Rank,
+    Related,
+    Resource,
+    Rule,
+    Symptom,
+    Want,
+)
 from argolint.edits import removals, set_field
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
@@ -150,6 +165,11 @@ def _unused(app: App, claim: Resource, consumers: list[Resource]) -> Finding:
     )
 
 
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """The sync goes on; whether the claim is then bound, its provisioner and the scheduler say."""
+    return Afterwards(unknown="the sync goes on then; whether the volume is made shows only on the cluster")
+
+
 RULE = Rule(
     id="pvc-first-consumer",
     family="health",
@@ -157,6 +177,7 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
+    then=then,
     options=Patience,
     rank=Rank.CAUSE,
 )

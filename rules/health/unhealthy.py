@@ -194,7 +194,7 @@ def _any_object_is(app: App, status: str) -> bool:
 def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     status = resource.health.status
     pod_troubles = troubles(app, resource, ailing)
-    reason, evidence = _reason(app, resource, pod_troubles)
+    reason, evidence = _reason(app, resource, pod_troubles, ailing)
     waits = status == "Progressing"
     crashing = min((n.created_at for n in ailing if crashes(n) and n.created_at), default=None)
     age = waited(app, crashing or _last_step(app, resource))
@@ -313,12 +313,16 @@ def _describe(resource: Resource) -> str:
     return f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"
 
 
-def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> tuple[str, tuple[str, ...]]:
+def _reason(
+    app: App, resource: Resource, pod_troubles: tuple[Trouble, ...], ailing: tuple[Node, ...]
+) -> tuple[str, tuple[str, ...]]:
     """(reason, evidence): the pods' trouble first, then a failed condition, a Warning Event, Argo CD's own words."""
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
     candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
-    candidates += _said(resource, [e for e in events or () if e.type == "Warning"])
+    told = [_of_event(e) for e in events or () if e.type == "Warning"]
+    told += () if pod_troubles else _of_pods(app, ailing)
+    candidates += _said(resource, told)
     candidates += _of_task(resource)
     lines += [excerpt(c, 400) for c in candidates[:6]]
     if events is None and resource.uid:
@@ -332,17 +336,27 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
 _KNOWS = ("cause", "sort", "stage")
 
 
-def _said(resource: Resource, events: list[Event]) -> list[str]:
+def _said(resource: Resource, told: list[str]) -> list[str]:
     """What the object's conditions and Events say is wrong, the sentence that tells most first.
 
-    A condition of an earlier spec, and one that only says what follows from another, come last. Of what tells as much, conditions go before
+    A condition of an earlier spec, one that only says what follows from another, and an Event that no one knows come last. Of what tells as much, conditions go before
     Events, and the newest transition goes first.
     """
     conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
     conditions.sort(key=lambda c: text_at(c, "lastTransitionTime"), reverse=True)
     ranked = [(_tells(resource, c), _of_condition(c)) for c in conditions]
-    ranked += [((False, False, _told(resource, _of_event(e))), _of_event(e)) for e in events]
+    levels = [(text, _told(resource, text)) for text in told]
+    ranked += [((False, level == len(_KNOWS), level), text) for text, level in levels]
     return [text for _, text in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _of_pods(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
+    """Warnings of pods that are not well, where none is in a form that tells their trouble by itself."""
+    for node in ailing:
+        if node.id.kind == "Pod":
+            yield from (
+                f"{node.id}: {_of_event(e)}" for e in app.events(node.id, node.uid) or () if e.type == "Warning"
+            )
 
 
 def _tells(resource: Resource, condition: Object) -> tuple[bool, bool, int]:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from argolint import GONE, Afterwards, App, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
 from argolint.values import below, dig, items, mapping
 
@@ -38,9 +40,11 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet, failed: Failed) -
     """What the operator makes of the finding's ExternalSecret on the application after the fix."""
     id_ = finding.at.resource
     resource = after.resource(id_.key) if id_ else None
+    if resource is not None and resource.missing and resource.desired:  # what Git says is made as it is
+        resource = structs.replace(resource, live_state=resource.desired, live_known=True)
     if resource is None or not resource.live or fix.target not in ("manifest", "live"):
         return None
-    if not _wakes(fix, resource):
+    if not _wakes(fix, resource, failed):
         return Afterwards(unknown=f"nothing of the edit makes the operator look at {resource.id} again")
     for refused, unknown in (
         *_stores(after, fleet, resource, failed),
@@ -54,12 +58,13 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet, failed: Failed) -
     return Afterwards(live={**left, resource.key: _ready(resource.live, "SecretSynced", {"refreshTime": now})})
 
 
-def _wakes(fix: Fix, resource: Resource) -> bool:
-    """Whether the operator looks again: its spec, labels or annotations are part of what it has seen, and it watches its Secret."""
+def _wakes(fix: Fix, resource: Resource, failed: Failed) -> bool:
+    """Whether the operator looks again: its spec, labels or annotations are part of what it has seen, it watches its Secret, and it tries
+    again by itself what has failed at a store or its provider."""
     if fix.edit == GONE:
         return True
     if fix.resource is not None and fix.resource.key != resource.key:
-        return "needs-force-sync" in fix.effects
+        return "needs-force-sync" in fix.effects or failed.cause not in ("unmanaged-store", *_WRITING)
     paths = [str(operation.get("path", "")) for operation in fix.edit.content]
     return any(below(path, place) for path in paths for place in _SEEN)
 
