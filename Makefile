@@ -65,6 +65,8 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/many.py
 	$(BIN)/python bench/watch.py
 	$(BIN)/python bench/page.py
+	$(BIN)/python bench/forecast.py
+	$(BIN)/python bench/gate.py
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python scripts/docs.py

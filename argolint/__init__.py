@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from argolint.application.fleet import Fleet
     from argolint.application.operation import Awaited, Condition, Event, Operation
     from argolint.application.resource import Health, Node, Resource
-    from argolint.application.rule import NoOptions, Rank, Rule
+    from argolint.application.rule import Afterwards, NoOptions, Rank, Rule
     from argolint.edits.narrowest_ignore import narrowest_ignore
     from argolint.model import (
+        GONE,
         MISSING,
         AppRef,
         Change,
@@ -76,10 +77,10 @@ _HOME = {
     "argolint.application.app": "App",
     "argolint.application.fleet": "Fleet",
     "argolint.edits.narrowest_ignore": "narrowest_ignore",
-    "argolint.model": "MISSING AppRef Change Edit Fact Finding Fix Follows Json Location Need Object Related ResourceId ResourceKey Severity Source Symptom Trial Want Writer",
+    "argolint.model": "GONE MISSING AppRef Change Edit Fact Finding Fix Follows Json Location Need Object Related ResourceId ResourceKey Severity Source Symptom Trial Want Writer",
     "argolint.application.operation": "Awaited Condition Event Operation",
     "argolint.application.resource": "Health Node Resource",
-    "argolint.application.rule": "NoOptions Rank Rule",
+    "argolint.application.rule": "Afterwards NoOptions Rank Rule",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 
@@ -93,7 +94,9 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "GONE",
     "MISSING",
+    "Afterwards",
     "App",
     "AppRef",
     "Awaited",

@@ -6,6 +6,7 @@ windows, stores and charts).
     check   a check as users run it, against decoding every answer and every state once with orjson
     deep    a check that reads every application, against the same
     rules   the costliest five rules of the recorded fleet, as shares of the whole check
+    each    what every other rule adds to it, the costliest first, those below 0.05 % as one sum
     list    reading the list of ten times as many applications, against decoding it once
     two     the critical path of `--processes 2`, of the recorded fleet from disk: what the parent spends, and half of what both workers
             spend, against the processor seconds of one process
@@ -186,9 +187,16 @@ def costs(snapshot: Path) -> None:
     stats = json.loads(report.read_text())["stats"]
     whole = sum(stage["cpu"] for stage in stats["stages"].values())
     stages = ", ".join(f"{name} {stage['cpu'] / whole:.0%}" for name, stage in stats["stages"].items())
-    rules = ", ".join(f"{name} {sum(of.values()) / whole:.1%}" for name, of in list(stats["rules"].items())[:5])
+    shares = {name: sum(of.values()) / whole for name, of in stats["rules"].items()}
+    first, others = list(shares.items())[:5], list(shares.items())[5:]
+    small = sum(share for _, share in others if share < _SMALL)
+    each = [f"{name} {share:.1%}" for name, share in others if share >= _SMALL]
     print(f"stages   {stages}")
-    print(f"rules    {rules}  (goal 5 %)")
+    print(f"rules    {', '.join(f'{name} {share:.1%}' for name, share in first)}  (goal 5 %)")
+    print(f"each     {', '.join(each)}; {len(others) - len(each)} more {small:.1%}")
+
+
+_SMALL = 0.0005
 
 
 def in_turn(tasks: dict[str, Callable[[], float]]) -> dict[str, float]:

@@ -216,7 +216,9 @@ def _manifest(group: str, version: str, kind: str, name: str, namespace: str, dr
     template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
     if kind == "Deployment":
         return head | {"spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template}}
-    return head | {"spec": {"selector": {"app": name}, "settings": words}}
+    before, _, number = name.rpartition("-")
+    selected = f"{before}-{int(number) + 1}" if kind == "Service" else name  # the Deployment that comes next
+    return head | {"spec": {"selector": {"app": selected}, "settings": words}}
 
 
 def _managed(desired: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,8 @@ ASKED = re.compile(
     r"|/api/v1/applications/[^/]+/(?:managed-resources|resource-tree|events|resource|syncwindows|revisions/[^/]+/metadata)"
 )
 """What a check asks for, also with --deep; the recording holds more."""
+RENDERS = re.compile(r"/api/v1/applications/[^/]+/manifests")
+"""What a gate asks for in addition."""
 OWN = "@COPY@"
 """Stands for the number of the copy until it is written."""
 STATES = ("targetState", "liveState", "normalizedLiveState", "predictedLiveState")
@@ -44,12 +46,15 @@ def source() -> Path:
     return HARBOURLINE if HARBOURLINE.is_dir() else RECORDING
 
 
-def write(folder: Path, apps: int, *, lists_only: bool = False, site: str = "", first: int = 1) -> int:
+def write(
+    folder: Path, apps: int, *, lists_only: bool = False, site: str = "", first: int = 1, renders: Path | None = None
+) -> int:
     """Write at least so many applications, whole copies alone, or no more than the lists; returns how many there are.
 
-    `site` is the host that the Argo CD has, where it is to be another one; `first` is the number of the first copy.
+    `site` is the host that the Argo CD has, where it is to be another one; `first` is the number of the first copy; `renders` is
+    a recording of what branches render to, which is written too, and so is what the recording itself has of renders.
     """
-    recording = _Recording(source())
+    recording = _Recording(source(), renders)
     copies = -(-apps // len(recording.names))
     (folder / "bodies").mkdir(parents=True)
     head = json.loads(recording.files.read("snapshot.json"))
@@ -95,10 +100,16 @@ def _put_body(folder: Path, name: str, body: bytes) -> None:
 
 
 class _Recording:
-    def __init__(self, path: Path) -> None:
-        self.files = open_files(path)
-        lines = [json.loads(line) for line in self.files.read("requests.jsonl").splitlines()]
-        self._lines = [line for line in lines if self._is_asked(line)]
+    def __init__(self, path: Path, renders: Path | None) -> None:
+        self._renders = renders is not None
+        self._files = [open_files(folder) for folder in (path, renders) if folder is not None]
+        self._lines = [
+            line | {"layer": number}
+            for number, files in enumerate(self._files)
+            for line in map(json.loads, files.read("requests.jsonl").splitlines())
+            if self._is_asked(line)
+        ]
+        self.files = self._files[0]
         apps = self._list("applications")
         self.names = {app["metadata"]["name"] for app in apps}
         self._projects = {project["metadata"]["name"] for project in self._list("projects")}
@@ -109,14 +120,15 @@ class _Recording:
 
     def _is_asked(self, line: dict[str, Any]) -> bool:
         narrowed = {key for key, _ in line["query"]} & {"fields", "name", "group"} and "kind" not in dict(line["query"])
-        return bool(ASKED.fullmatch(line["path"])) and not line["anonymous"] and not narrowed
+        asked = ASKED.fullmatch(line["path"]) or (self._renders and RENDERS.fullmatch(line["path"]))
+        return bool(asked) and not line["anonymous"] and not narrowed
 
     def _list(self, kind: str) -> list[Any]:
         found = next(line for line in self._lines if line["path"] == f"/api/v1/{kind}")
         return orjson.loads(self._body(found))["items"] or []
 
     def _body(self, line: dict[str, Any]) -> bytes:
-        return self.files.read(line["body"])
+        return self._files[line["layer"]].read(line["body"])
 
     def answers(self) -> Iterator[tuple[dict[str, Any], bytes]]:
         """Each request and its answer, with OWN where a copy's number belongs."""
@@ -195,13 +207,18 @@ class _Recording:
         for item in body.get("items") or ():
             self._row(item)
             for key in STATES if item.get("kind") in ("Application", "AppProject") else ():
-                state = orjson.loads(item.get(key) or "null")
-                if state and item["kind"] == "Application":
-                    self._application(state)
-                elif state:
-                    state["metadata"]["name"] = self._project(state["metadata"]["name"])
-                if state:
-                    item[key] = orjson.dumps(state).decode()
+                if state := orjson.loads(item.get(key) or "null"):
+                    item[key] = self._own(state)
+
+    def _own(self, state: dict[str, Any]) -> str:
+        if state["kind"] == "Application":
+            self._application(state)
+        elif state["kind"] == "AppProject":
+            state["metadata"]["name"] = self._project(state["metadata"]["name"])
+        return orjson.dumps(state).decode()
+
+    def _manifests(self, body: dict[str, Any]) -> None:
+        body["manifests"] = [self._own(orjson.loads(text)) for text in body.get("manifests") or ()]
 
     def _tree(self, body: dict[str, Any]) -> None:
         for node in (*(body.get("nodes") or ()), *(body.get("orphanedNodes") or ())):
@@ -222,6 +239,7 @@ class _Recording:
         "clusters": _named,
         "applicationsets": _named,
         "managed-resources": _managed,
+        "manifests": _manifests,
         "resource-tree": _tree,
     }
 

@@ -41,8 +41,8 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.http_server import ReplayServer
-with ReplayServer(SnapshotTransport([Path(sys.argv[1])])) as server:
+from argolint.snapshots.http_server import Faults, ReplayServer
+with ReplayServer(SnapshotTransport([Path(sys.argv[1])]), faults=Faults(slow_s=float(sys.argv[2]))) as server:
     print(server.address, server.token(), server.token(timedelta(hours=20)), flush=True)
     for line in sys.stdin:
         lists = sum(path.partition("?")[0] == "/api/v1/applications" for path in server.seen)
@@ -201,8 +201,9 @@ def report(file: Path) -> Any:
 
 
 @contextlib.contextmanager
-def serving(snapshot: Path) -> Iterator[tuple[subprocess.Popen[str], str, str, str]]:
-    command = [sys.executable, "-c", SERVE, str(snapshot)]
+def serving(snapshot: Path, slow_s: float = 0.0) -> Iterator[tuple[subprocess.Popen[str], str, str, str]]:
+    """A server of the snapshot that waits so long before each answer: its process, its address, and two tokens."""
+    command = [sys.executable, "-c", SERVE, str(snapshot), str(slow_s)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         address, *tokens = server.stdout.readline().split()

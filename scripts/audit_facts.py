@@ -2,10 +2,13 @@
 """Hold what argolint knows of versions against the histories that tell it. Prints each row that they contradict; exit status 1 then.
 
 usage: audit_facts.py --argocd GIT_DIR
+       audit_facts.py --external-secrets GIT_DIR
        audit_facts.py --chart NAME GIT_DIR [PATH]
 
 --argocd: every word of argolint/proof/argocd_features.yaml is looked for in the tag of each minor release (v2.10.0 and so on); the first
-one that holds it must be the row's `since`. --chart: the values keys of the chart's pins (rules/shared) are looked for in values.yaml at
+one that holds it must be the row's `since`. --external-secrets: the CRDs of every release tell which kinds it serves, which fields of
+stores and ExternalSecrets it knows and which defaults it writes; operator_versions.yaml, store_fields.yaml, api_defaults.yaml and the versions of
+version_bugs.yaml (rules/secrets) must say the same. --chart: the values keys of the chart's pins (rules/shared) are looked for in values.yaml at
 every commit that touches it below PATH; the chart version of the oldest commit that holds a key must not be older than what is recorded.
 The directories are clones with their whole history (bare ones too); nothing of them runs.
 """
@@ -17,7 +20,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -36,7 +41,9 @@ def features(directory: str) -> Iterator[str]:
         raise SystemExit(f"{directory}: no tags such as v2.10.0; is it a clone of argo-cd with its tags?")
     for row in yaml.safe_load((ROOT / "argolint/proof/argocd_features.yaml").read_text())["features"]:
         holding = (
-            t for t in tags if not git(directory, "grep", "-qF", "-e", row["word"], t, "--", row["where"]).returncode
+            t
+            for t in tags
+            if not git(directory, "grep", "-qF", "-e", row.get("sought", row["word"]), t, "--", row["where"]).returncode
         )
         first = next(holding, None)
         found = "no release" if first is None else first.removeprefix("v").removesuffix(".0")
@@ -44,13 +51,129 @@ def features(directory: str) -> Iterator[str]:
             yield f"{row['word']}: recorded since {row['since']}, found first in {found}"
 
 
+@dataclass(frozen=True)
+class Crds:
+    """What the CRDs of one release say: kinds by group/version/Kind, paths of fields by kind, defaults by the property around them."""
+
+    served: frozenset[str]
+    fields: dict[str, dict[str, object]]
+    defaults: frozenset[tuple[str, str, str]]
+
+
+def external_secrets(directory: str) -> Iterator[str]:
+    releases = dict(_releases(directory))
+    known = {name: yaml.safe_load((ROOT / "rules/secrets" / name).read_text()) for name in _FILES}
+    rows = known["operator_versions.yaml"]
+    for row in rows["served"]:
+        held = [tag for tag, crds in releases.items() if row["kind"] in crds.served]
+        yield from _range(f"served {row['kind']}", row, held, releases, "until")
+    for row in rows["fields"]:
+        what = f"field {row['path']}" + (f" with default {row['default']}" if "default" in row else "")
+        held = [
+            tag
+            for tag, crds in releases.items()
+            if (found := crds.fields.get("ExternalSecret", {})).get(row["path"], _ABSENT)
+            == row.get("default", found.get(row["path"], None))
+        ]
+        yield from _range(what, row, held, releases, "until")
+    for path, row in known["store_fields.yaml"]["fields"].items():
+        held = [tag for tag, crds in releases.items() if f"provider.{path}" in crds.fields.get("SecretStore", {})]
+        yield from _range(f"store field {path}", row, held, releases, "until")
+        frozen = f"provider.{path}" in releases["v0.16.2"].fields.get("SecretStore v1alpha1", {})
+        frozen |= f"provider.{path}" in releases["v0.15.1"].fields.get("SecretStore v1alpha1", {})
+        if frozen != bool(row.get("v1alpha1")):
+            yield f"store field {path}: recorded {'as' if row.get('v1alpha1') else 'not as'} a field of v1alpha1"
+    for row in known["api_defaults.yaml"]:
+        held = [
+            tag
+            for tag, crds in releases.items()
+            if any((around, row["field"], str(row["value"])) in crds.defaults for around in row["in"])
+        ]
+        yield from _range(f"default {row['field']} = {row['value']!r} in {row['in']}", row, held, releases, "gone")
+    for row in known["version_bugs.yaml"]:
+        for key in ("from", "until", "fix"):
+            if row.get(key) and row[key] not in releases:
+                yield f"bug {row['id']}: {key} {row[key]} is no release"
+
+
+_FILES = ("operator_versions.yaml", "store_fields.yaml", "api_defaults.yaml", "version_bugs.yaml")
+_ABSENT = object()
+
+
+def _range(what: str, row: dict[str, str], held: list[str], releases: dict[str, Crds], end: str) -> Iterator[str]:
+    """A row's first release and, where it names one, the first that has it no longer."""
+    if not held:
+        yield f"{what}: in no release"
+        return
+    if row.get("since") and row["since"] != held[0]:
+        yield f"{what}: recorded since {row['since']}, found first in {held[0]}"
+    after = [tag for tag in releases if _number(tag) > _number(held[-1])]
+    gone = after[0] if after else None
+    if row.get(end, gone) != gone and not (end == "until" and row.get(end) is None):
+        yield f"{what}: recorded until {row.get(end)}, gone in {gone or 'no release'}"
+
+
+def _releases(directory: str) -> Iterator[tuple[str, Crds]]:
+    tags = [tag for tag in git(directory, "tag").stdout.split() if re.fullmatch(r"v\d+\.\d+\.\d+", tag)]
+    if not tags:
+        raise SystemExit(f"{directory}: no tags such as v0.9.0; is it a clone of external-secrets with its tags?")
+    read: dict[str, list[Any]] = {}
+    for tag in sorted(tags, key=_number):
+        listed = [
+            line.split(maxsplit=3)
+            for line in git(directory, "ls-tree", "-r", tag, "config/crds/bases", "deploy/crds").stdout.splitlines()
+        ]
+        bases = [(blob, path) for _, _, blob, path in listed if path.startswith("config/")] or [
+            (blob, path) for _, _, blob, path in listed
+        ]
+        served: set[str] = set()
+        fields: dict[str, dict[str, object]] = {}
+        defaults: set[tuple[str, str, str]] = set()
+        for blob, path in bases:
+            if path.endswith(".yaml") and "bundle" not in path and "kustomization" not in path:
+                if blob not in read:
+                    read[blob] = list(
+                        _versions(yaml.load(git(directory, "cat-file", "blob", blob).stdout, yaml.CSafeLoader))
+                    )
+                for served_as, name, stored, known, written in read[blob]:
+                    served |= {served_as} if served_as else set()
+                    if stored or name.endswith("v1alpha1"):
+                        fields[name.split(" ")[0] if stored else name] = known
+                        defaults |= written if stored else set()
+        yield tag, Crds(frozenset(served), fields, frozenset(defaults))
+
+
+def _versions(crd: Any) -> Iterator[tuple[str, str, bool, dict[str, object], set[tuple[str, str, str]]]]:
+    kind, group = crd["spec"]["names"]["kind"], crd["spec"]["group"]
+    for version in crd["spec"]["versions"]:
+        spec = version.get("schema", {}).get("openAPIV3Schema", {}).get("properties", {}).get("spec", {})
+        known: dict[str, object] = {}
+        written: set[tuple[str, str, str]] = set()
+        _walk(spec, "", "spec", known, written)
+        served = f"{group}/{version['name']}/{kind}" if version.get("served") else ""
+        yield served, f"{kind} {version['name']}", bool(version.get("storage")), known, written
+
+
+def _walk(schema: Any, path: str, around: str, known: dict[str, object], written: set[tuple[str, str, str]]) -> None:
+    for name, inner in (schema.get("properties") or {}).items():
+        place = f"{path}.{name}".lstrip(".")
+        known[place] = inner.get("default")
+        if "default" in inner:
+            written.add((around, name, str(inner["default"])))
+        _walk(inner, place, name, known, written)
+        if isinstance(inner.get("items"), dict):
+            _walk(inner["items"], f"{place}.[]", name, known, written)
+        if isinstance(inner.get("additionalProperties"), dict):
+            _walk(inner["additionalProperties"], f"{place}.*", name, known, written)
+
+
 def chart(name: str, directory: str, path: str) -> Iterator[str]:
     sys.path.insert(0, str(ROOT))
-    from argolint_rules.shared.chart_catalogue import by_name
+    from argolint_rules.shared.chart_catalogue import named
 
     keys = {
         (key, since)
-        for entry in by_name().get(name, ())
+        for entry in _of_source(named(name), path)
         for item in entry.random
         for pin in item.pins
         for key, since in pin.since.items()
@@ -59,6 +182,8 @@ def chart(name: str, directory: str, path: str) -> Iterator[str]:
         raise SystemExit(f"chart {name}: no key with a version is recorded")
     oldest: dict[str, str] = {}
     for commit in git(directory, "log", "--format=%H", "--reverse", "--", f"{path}values.yaml").stdout.split():
+        if len(oldest) == len({key for key, _ in keys}):
+            break
         values, version = (
             _yaml(git(directory, "show", f"{commit}:{path}{file}").stdout) for file in ("values.yaml", "Chart.yaml")
         )
@@ -68,13 +193,22 @@ def chart(name: str, directory: str, path: str) -> Iterator[str]:
     for key, since in sorted(keys):
         if key not in oldest:
             yield f"{name} {key}: recorded since {since}, in no values.yaml of the history (a template may read it all the same)"
-        elif _number(oldest[key]) != _number(since):
-            yield f"{name} {key}: recorded since {since}, found first in {oldest[key]}"
+        elif not re.fullmatch(r"v?\d+\.\d+\.\d+", oldest[key]):
+            yield f"{name} {key}: recorded since {since}, found first in {oldest[key]}, which is no release"
+        elif _number(oldest[key]) > _number(since):
+            yield f"{name} {key}: CONTRADICTED: recorded since {since}, found first in {oldest[key]}"
+        elif _number(oldest[key]) < _number(since):
+            yield f"{name} {key}: recorded since {since}, known from {oldest[key]} on"
+
+
+def _of_source(entries: tuple[Any, ...], path: str) -> tuple[Any, ...]:
+    """Of several charts of one name the one whose source ends with this folder."""
+    return tuple(entry for entry in entries if path and entry.source.endswith(path.rstrip("/"))) or entries
 
 
 def _yaml(text: str) -> dict[str, object]:
     try:
-        found = yaml.safe_load(text)
+        found = yaml.load(text, yaml.CSafeLoader)
     except yaml.YAMLError:
         return {}
     return found if isinstance(found, dict) else {}
@@ -95,9 +229,11 @@ def _number(version: str) -> tuple[int, ...]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--argocd", metavar="GIT_DIR")
+    parser.add_argument("--external-secrets", metavar="GIT_DIR")
     parser.add_argument("--chart", nargs="+", metavar="WORD")
     given = parser.parse_args()
     found = [*(features(given.argocd) if given.argocd else ())]
+    found += external_secrets(given.external_secrets) if given.external_secrets else ()
     if given.chart:
         name, directory, *path = given.chart
         found += chart(name, directory, f"{path[0].strip('/')}/" if path else "")

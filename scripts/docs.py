@@ -1,5 +1,5 @@
-"""Write the pages that are made: docs/rules/ from the rules' docstrings, docs/cli.md from the commands, docs/schema/,
-and the words of the patterns of messages. Run by `make docs`."""
+"""Write the pages that are made: docs/rules/ from the rules' docstrings, docs/cli.md from the commands, docs/advice.md from the
+tables of advice, docs/schema/, and the words of the patterns of messages. Run by `make docs`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from argolint_rules.shared.messages import catalogue
 from argolint.application.rule import Rule
 from argolint.cli.group import COMMANDS
 from argolint.engine.config import schema as config_schema
+from argolint.messages import Entry
 from argolint.messages.literals import written
 from argolint.model import MISSING
 from argolint.plugins import load_rules
@@ -29,6 +30,7 @@ from argolint.reports.document import ReportedEdit
 from argolint.reports.document import schema as report_schema
 from argolint.reports.formats.edits import as_text
 from argolint.values import get, shorten
+from argolint.values.knowledge import load
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 WORDS = "../rules/shared/messages/words.json"
@@ -42,9 +44,61 @@ def pages() -> dict[str, str]:
     return {
         **{f"rules/{name}": text for name, text in _rules().items()},
         "cli.md": _cli(),
+        "advice.md": _advice(),
         **{f"schema/{name}-1.json": json.dumps(found, indent=1) + "\n" for name, found in schemas.items()},
         WORDS: written(pattern.pattern for _, _, pattern in catalogue().patterns()),
     }
+
+
+_TABLES = ("argolint.relations", *(f"argolint_rules.{family}" for family in ("health", "secrets", "shared", "sync")))
+ADVICE_HEAD = "<!-- Made by `make docs` from the tables of advice and the catalogue of messages: change those. -->\n"
+
+
+def _advice() -> str:
+    """All advice that a table holds, with what must hold before it is given."""
+    lines = [
+        ADVICE_HEAD,
+        "# Advice and its conditions",
+        "",
+        "What the findings of a message advise, by topic, and what must hold of the objects at hand: what the server said, facts that a table asks for (`when`, `unless`) and releases.",
+    ]
+    for package in _TABLES:
+        lines += ["", f"## {package}", "", "| topic | advice | given when |", "|---|---|---|"]
+        for topic, entries in sorted(load(package, "advice.yaml").items()):
+            said = conditions(topic, entries)
+            for entry in entries:
+                lines.append(f"| {topic} | {_cell(entry['title'])} | {_cell('; '.join((said, *_of_entry(entry))))} |")
+    return "\n".join(lines) + "\n"
+
+
+def conditions(topic: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    """What must hold before a topic is given: what its table says, else the messages that lead to it; empty where neither is known."""
+    if held := next((entry["holds"] for entry in entries if "holds" in entry), ""):
+        return str(held)
+    name = topic.partition("/")[2] or topic
+    said = leading_to(name) or leading_to(name.rpartition("/")[2])
+    shown = [f"`{shorten(e.seen[0].text, 90).replace('`', '')}`" for e in said if e.seen][:2]
+    more = f" and {len(said) - len(shown)} more messages" if len(said) > len(shown) else ""
+    stage = "no more is known than the stage: " if said and all(e.knows == "stage" for e in said) else ""
+    return f"{stage}the server says {' or '.join(shown)}{more}" if shown else ""
+
+
+def leading_to(topic: str) -> Sequence[Entry]:
+    """The entries of the catalogue whose advice, or whose cause, this is."""
+    entries = catalogue().entries
+    return [e for e in entries if e.advice == topic] or [e for e in entries if e.cause == topic]
+
+
+def _of_entry(entry: Mapping[str, Any]) -> Iterator[str]:
+    for word in ("when", "unless"):
+        if given := entry.get(word):
+            yield f"{word} {given if isinstance(given, str) else ', '.join(given)}"
+    for of, release in (entry.get("needs") or {}).items():
+        yield f"{of} {release} or later"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _rules() -> dict[str, str]:
@@ -235,6 +289,7 @@ def main() -> int:
         for name in (
             *(p.relative_to(DOCS).as_posix() for p in DOCS.glob("*/*") if p.parent.name in ("rules", "schema")),
             "cli.md",
+            "advice.md",
             WORDS,
         )
         if (DOCS / name).exists()

@@ -63,6 +63,11 @@ class Changing:
                 self._states[*place, rest] = msgspec.json.encode(body)
         self._heard(kind, app)
 
+    def swap(self, place: Place, rest: str, body: object) -> None:
+        """Another answer about the application, of which its own entry and the stream tell nothing."""
+        with self._lock:
+            self._states[*place, rest] = msgspec.json.encode(body)
+
     def drop(self, place: Place) -> None:
         """The application is gone."""
         with self._lock:

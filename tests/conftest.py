@@ -47,8 +47,8 @@ PHASES = (
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than cores: many tests wait for a server or a process that they started."""
-    return (os.cpu_count() or 1) + 1
+    """Two workers more than cores: many tests wait for a server or a process that they started."""
+    return (os.cpu_count() or 1) + 2
 
 
 def recording(name: str) -> Path:

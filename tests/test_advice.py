@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -159,7 +161,12 @@ def test_refused_applications_have_advice_by_every_cause() -> None:
     of_one = {"server", "namespace", "pattern"}  # one server that the project permits
     assert _missing(needed, {*invalid_spec._facts(APP, FLEET, "x"), *of_one}) == {}
     causes = {f"invalid-spec/{cause}" for cause in load_rules()["invalid-spec"].causes}
-    assert set(needed) == {*causes, "invalid-spec/no-namespace", "invalid-spec/permitted-destination"}
+    assert set(needed) == {
+        *causes,
+        "invalid-spec/denied-destination",
+        "invalid-spec/no-namespace",
+        "invalid-spec/permitted-destination",
+    }
 
 
 def test_failed_syncs_have_advice_by_every_cause() -> None:
@@ -214,7 +221,10 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     made = {"maker", "command", "there"}  # of what makes a Secret
     after = {"hook", "unseen"}  # of a hook that makes it too late
     later = {"missing", "wave", "later"}  # of what the same application brings
-    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *made, *after, *later}) == {}
+    assert (
+        _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", "bringer", *made, *after, *later})
+        == {}
+    )
     known = {f"pods/{e.cause}" for e in catalogue().entries if e.when.stage <= {"pod", "scheduling"} and e.cause}
     assert set(needed) == {
         *known,
@@ -247,3 +257,65 @@ def test_what_a_repository_calls_itself_runs_nothing(topic: str) -> None:
     for fix in advice("argolint_rules.sync", f"comparison-error/{topic}", facts):
         if fix.edit.kind == "command":
             assert "curl" not in shlex.split(str(fix.edit.content).replace(";", " ; "))
+
+
+def _docs() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs", Path(__file__).parents[1] / "scripts" / "docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+DOCS = _docs()
+TABLES = {package: load(package, "advice.yaml") for package in DOCS._TABLES}
+ALL = [(topic, entry) for table in TABLES.values() for topic, entries in table.items() for entry in entries]
+
+
+def _leading(topic: str) -> list[Entry]:
+    name = topic.partition("/")[2] or topic
+    return [*DOCS.leading_to(name), *DOCS.leading_to(name.rpartition("/")[2])]
+
+
+def test_every_piece_of_advice_says_what_must_hold() -> None:
+    """A topic is reached by a message of the catalogue, or says in `holds` what a rule has seen before."""
+    assert [t for table in TABLES.values() for t, entries in table.items() if not DOCS.conditions(t, entries)] == []
+
+
+def _presuming(pattern: str) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(t, e) for t, e in ALL if re.search(pattern, f"{e['title']}\n{e.get('content')}\n{e.get('caveat')}")]
+
+
+def test_advice_presumes_nothing_that_only_a_stage_tells() -> None:
+    """Where no more is known than the stage, neither credentials nor a CA nor a value are presumed to be wrong, and nothing is to be installed."""
+    presumes = re.compile(r"\b(?:CA|certificates?|Set the value|[Ii]nstall|[Rr]egister|[Rr]enew)\b")
+    stages = {t for t, _ in ALL if (led := _leading(t)) and all(e.knows == "stage" for e in led)}
+    assert stages
+    assert [(t, e["title"]) for t, e in ALL if t in stages and presumes.search(e["title"])] == []
+
+
+def test_more_attempts_are_advised_only_where_attempts_can_help() -> None:
+    found = _presuming(r"syncPolicy\.retry|retry\.limit|more attempts")
+    assert found
+    helps = {"made-by/same", "comes-later/namespace", "sync-failed/own-webhook"}  # it comes up meanwhile
+    assert [t for t, _ in found if t not in helps and not any(e.passes for e in _leading(t))] == []
+
+
+def test_logs_are_asked_only_of_what_has_logs() -> None:
+    """kubectl shows logs of pods and of the workloads that it knows; of a custom resource it cannot."""
+    asked = [(t, found) for t, e in ALL for found in re.findall(r"kubectl [^\n|]*?\blogs (\S+)", str(e.get("content")))]
+    known = re.compile(r"(?:deploy|deployment|statefulset|daemonset|job)/|\$(?:logs|job|pod)\b|-l\b")
+    assert asked
+    assert [(t, found) for t, found in asked if not known.match(found)] == []
+
+
+def test_a_namespace_is_made_only_where_the_destination_lacks_it() -> None:
+    given = [t for t, e in _presuming(r"CreateNamespace=true|\$creation") if e.get("kind") == "json-patch"]
+    assert given == ["sync-failed/no-namespace"]
+
+
+def test_a_crd_is_installed_only_where_the_message_says_that_it_is_absent() -> None:
+    asked = [(t, e["title"]) for t, e in ALL if re.search(r"\b[Ii]nstall\b[^.]*\bCRD", e["title"])]
+    absent = re.compile(r"not (?:found|installed|exist)|no matches for kind|could not find|missing", re.IGNORECASE)
+    assert [t for t, _ in asked if not any(absent.search(s.text) for e in _leading(t) for s in e.seen)] == []

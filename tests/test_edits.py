@@ -177,9 +177,9 @@ def test_an_application_that_a_set_generates_is_edited_in_its_template() -> None
     assert application_place(application({}, ownerReferences=[owner])) == "template of ApplicationSet argocd/webs"
 
 
-def _application_edits(data: dict[str, Any]) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    """(rule, application, operations) of every patch of an Application that the rules offer for a fixture."""
-    report = testing.check(testing.Fixture(FIXTURES, data), RULES)
+def _application_edits(path: Path, data: dict[str, Any]) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """(rule, application, operations) of every patch of an Application that the rule of a fixture offers for it."""
+    report = testing.check(testing.Fixture(FIXTURES, data), [rule for rule in RULES if rule.id == path.parent.name])
     for finding in report.findings:
         for fix in finding.fixes:
             corrects = finding.rule.startswith("ignore-rule-")  # an entry that is wrong, in its place
@@ -204,7 +204,7 @@ def test_every_rules_edit_of_an_application_joins_what_is_there() -> None:
     checked = set()
     for path in sorted(FIXTURES.glob("*/bad-*.yaml")):
         data: Any = testing.load_fixture(path).data
-        first = list(_application_edits(data))
+        first = list(_application_edits(path, data))
         if not first:
             continue
         changed = copy.deepcopy(data)
@@ -222,7 +222,7 @@ def test_every_rules_edit_of_an_application_joins_what_is_there() -> None:
             annotations = app.setdefault("metadata", {}).setdefault("annotations", {})
             if "ServerSideDiff" not in annotations.get(COMPARE, ""):
                 annotations[COMPARE] = "ServerSideDiff=false"
-        for rule, name, operations in _application_edits(changed):
+        for rule, name, operations in _application_edits(path, changed):
             after = jsonpatch.JsonPatch(operations).apply(_raw(changed, name))
             where = f"{path.parent.name}/{path.stem}: {rule}"
             entries = Counter(_target(e) for e in after["spec"].get("ignoreDifferences") or ())

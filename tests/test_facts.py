@@ -1,169 +1,95 @@
-"""What a message and its first fix say of an object is found in the object: values, pointers and writers.
+"""What a finding says of an object is found in the object: values, pointers, writers, counts, versions, quoted texts, and what its first fix edits.
 
-Over every fixture of every rule. Messages that quote no value of a field say nothing to check here.
+Over every fixture of every rule, which is held against its own; tests/test_fixes_recordings.py does so over the recordings.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from argolint import testing
+from argolint import Edit, Finding, Fix, Location
 from argolint.application.app import App
-from argolint.application.resource import Resource
-from argolint.comparison import managers
-from argolint.model import MISSING, Finding, Fix
+from argolint.application.rule import Rule
 from argolint.plugins import load_rules
-from argolint.redaction import HIDDEN
-from argolint.values import at_and_above, get
+from argolint.testing import check, load_fixture
+from tests import facts
 
+FAMILY = {rule.id: rule.family for rule in load_rules().values()}
 HERE = Path(__file__).parent / "rules"
 RULES = [rule for rule in load_rules().values() if rule.check is not None]
-_OF_STATES = frozenset(rule.id for rule in RULES if rule.family in ("drift", "nondeterminism", "ownership"))
-FIXTURES = [path for rule in RULES for path in sorted((HERE / rule.id).glob("bad-*.yaml"))]
-
-_VALUE = r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|true|false'
-_SIDES = re.compile(rf"^(?P<pointer>/\S+): (?P<desired>{_VALUE}|.+?) desired, (?P<live>{_VALUE}|.+?) live(?=;|$)", re.M)
-_WRITER = re.compile(r"written by (?P<writer>[\w.-]+) at|field manager '(?P<manager>[^']+)'")
+LEAST = {"value": 150, "pointer": 300, "writer": 70, "count": 3, "quote": 800, "version": 9, "fix": 1100}
 
 
 @pytest.fixture(scope="module")
-def told() -> list[tuple[App, Resource, Finding]]:
-    """Every finding of a rule about an object, as the rule says it, with the object."""
-    found: list[tuple[App, Resource, Finding]] = []
+def told() -> list[tuple[App, str, Finding]]:
+    """Every finding of a rule in its own fixtures, as the rule says it, with its application and all that the fixture holds."""
+    found: list[tuple[App, str, Finding]] = []
+    seen = ""
 
-    def watched(rule: Any) -> Any:
-        def check(app: App, fleet: Any, options: Any) -> Iterator[Finding]:
+    def watched(rule: Rule) -> Rule:
+        def look(app: App, fleet: Any, options: Any) -> Iterator[Finding]:
+            assert rule.check is not None
             for finding in rule.check(app, fleet, options):
-                resource = app.resource(finding.at.resource.key) if finding.at.resource else None
-                if resource is not None:
-                    found.append((app, resource, replace(finding, rule=rule.id)))
+                found.append((app, seen, replace(finding, rule=rule.id)))
                 yield finding
 
-        return rule.__class__(**{**{f: getattr(rule, f) for f in _FIELDS}, "check": check})
+        return Rule(**{**{f.name: getattr(rule, f.name) for f in fields(Rule) if f.init}, "check": look})
 
-    rules = [watched(rule) for rule in RULES]
-    for path in FIXTURES:
-        testing.check(testing.load_fixture(path), rules)
+    for rule in RULES:
+        mine = [watched(rule)]
+        for path in sorted((HERE / rule.id).glob("bad-*.yaml")):
+            fixture = load_fixture(path)
+            data = {key: value for key, value in fixture.data.items() if key != "expect"}
+            seen = facts.plain(json.dumps(data, default=str, ensure_ascii=False))
+            check(fixture, mine)
     return found
 
 
-_FIELDS = (
-    "id",
-    "family",
-    "severity",
-    "doc",
-    "wants",
-    "collect",
-    "join",
-    "reads",
-    "options",
-    "causes",
-    "tags",
-    "rank",
-    "standing",
-    "across",
-)
+def _said(app: App, seen: str, finding: Finding) -> Iterator[tuple[str, str, bool]]:
+    of_states = FAMILY[finding.rule] in ("drift", "nondeterminism", "ownership")
+    return facts.said(app, finding, seen, of_states=of_states)
 
 
-def test_values_that_evidence_prints_stand_where_it_says(told: list[tuple[App, Resource, Finding]]) -> None:
-    checked = 0
-    for _, resource, finding in told:
-        for said in _SIDES.finditer("\n".join(finding.evidence)):
-            for side, states in (
-                ("live", (resource.normalized, resource.live)),  # what an ignore entry hides is in the live object
-                ("desired", (resource.predicted, resource.desired)),
-            ):
-                held = [value for state in states if (value := get(state, said["pointer"])) is not MISSING]
-                if (
-                    not held
-                    or isinstance(held[0], dict | list)
-                    or not re.fullmatch(_VALUE, said[side])
-                    or HIDDEN in said[side]
-                ):
-                    continue
-                checked += 1
-                shown = json.loads(said[side])
-                assert any(v == shown or str(v).startswith(str(shown).rstrip("…")) for v in held), (
-                    resource.id,
-                    said[0],
-                )
-    assert checked > 100
+def test_what_findings_say_is_so(told: list[tuple[App, str, Finding]]) -> None:
+    checked = Counter[str]()
+    untrue = []
+    for app, seen, finding in told:
+        for sort, what, holds in _said(app, seen, finding):
+            checked[sort] += 1
+            if not holds:
+                untrue.append(f"{finding.rule}: {sort} {what!r} of: {finding.message}")
+    assert untrue == []
+    assert {sort: n for sort, n in checked.items() if n < LEAST[sort]} == {}
+    assert checked.keys() == LEAST.keys()
 
 
-def test_pointers_that_a_message_names_stand_in_the_object(told: list[tuple[App, Resource, Finding]]) -> None:
-    checked = 0
-    for app, resource, finding in _but_of_entries(told):
-        sides = (resource.normalized, resource.predicted, resource.live, resource.desired, app.raw)
-        for pointer in re.findall(
-            r"(?<![\w\"'/.])/(?:metadata|spec|data|webhooks|rules|subjects)/[^\s,:;]+", finding.message
-        ):
-            checked += 1
-            assert _somewhere(pointer.rstrip("."), sides), (finding.message, pointer)
-    assert checked > 60
-
-
-def test_what_is_said_to_be_absent_live_is_absent_from_the_live_object(
-    told: list[tuple[App, Resource, Finding]],
-) -> None:
-    for _, resource, finding in told:
-        for said in re.finditer(r"^(?P<pointer>/\S+): .* desired, absent live", "\n".join(finding.evidence), re.M):
-            assert get(resource.live, said["pointer"], None) is None, (finding.message, said[0])
-
-
-def test_writers_that_are_named_stand_in_the_managed_fields(told: list[tuple[App, Resource, Finding]]) -> None:
-    for _, resource, finding in _but_of_entries(told):
-        known = {writer.manager for writer in managers(resource.live or {})}
-        for said in _WRITER.finditer("\n".join((finding.message, *finding.evidence))):
-            assert (said["writer"] or said["manager"]) in known, (finding.message, known)
-
-
-def test_pointers_of_a_finding_lead_into_its_object(told: list[tuple[App, Resource, Finding]]) -> None:
-    for app, resource, finding in _but_of_entries(told):
-        sides = (resource.normalized, resource.predicted, resource.live, resource.desired, app.raw)
-        assert _somewhere(finding.at.pointer, sides), (finding.message, finding.at.pointer)
-
-
-def test_a_first_fix_edits_what_is_there(told: list[tuple[App, Resource, Finding]]) -> None:
-    for app, resource, finding in told:
-        for fix in finding.fixes[:1]:
-            if fix.edit.kind == "json-patch" and fix.target in ("manifest", "application") and fix.resource is None:
-                whole = resource.desired if fix.target == "manifest" else app.raw
-                assert _applies(fix, whole), (finding.message, fix.edit.content)
-
-
-def _but_of_entries(told: list[tuple[App, Resource, Finding]]) -> Iterator[tuple[App, Resource, Finding]]:
-    """Without ignore-rule-dead: what its entries name is nowhere, and that is what it says. Of the families whose pointers are those of
-    an object's own states; the others take some from a server's text."""
-    return (
-        each
-        for each in told
-        if "ignore rule" not in each[2].message and each[2].rule in _OF_STATES and (each[1].desired or each[1].live)
+@pytest.mark.parametrize(
+    ("sort", "change"),
+    [
+        ("value", lambda f: replace(f, evidence=tuple(line.replace(" desired, ", "x desired, ", 1).replace('"x desired', 'x" desired') for line in f.evidence))),
+        ("pointer", lambda f: replace(f, message=f"/spec/nowhere/below of it, {f.message}")),
+        ("pointer", lambda f: replace(f, at=Location(f.at.app, f.at.resource, "/spec/nowhere/below"))),
+        ("writer", lambda f: replace(f, evidence=("/spec/replicas: live was written by nobody-knows at 2026-01-01 10:00 UTC",))),
+        ("count", lambda f: replace(f, message="over /spec/a and 17 more fields", evidence=("/spec/a: x", "/spec/b: x"))),
+        ("quote", lambda f: replace(f, message='It says "a sentence that none of its objects holds".')),
+        ("version", lambda f: replace(f, evidence=("the operator is v9.87.65",))),
+        ("fix", lambda f: replace(f, fixes=(Fix("Write it", "manifest", "", Edit("json-patch", [{"op": "replace", "path": "/spec/nowhere/below", "value": 1}])),))),
+        ("fix", lambda f: replace(f, fixes=(Fix("Look", "live", "", Edit("command", "kubectl -n nowhere-known get pods")),))),
+    ],
+)  # fmt: skip
+def test_an_untrue_sentence_is_noticed(told: list[tuple[App, str, Finding]], sort: str, change: Any) -> None:
+    app, seen, finding = next(
+        (app, seen, finding)
+        for app, seen, finding in told
+        if finding.rule == "quantity-normalised"
+        and any('"' in line and " desired, " in line for line in finding.evidence)
     )
-
-
-def _applies(fix: Fix, whole: Any) -> bool:
-    made: set[str] = set()
-    for operation in fix.edit.content:
-        place, parent = operation["path"], operation["path"].rpartition("/")[0]
-        there = get(whole, place) is not MISSING
-        if operation["op"] != "add" and not there and place not in made:
-            return False
-        if (
-            operation["op"] == "add"
-            and get(whole, parent) is MISSING
-            and not any(p in made for p in at_and_above(place))
-        ):
-            return False
-        made.add(place)
-    return True
-
-
-def _somewhere(pointer: str, sides: Iterable[Any]) -> bool:
-    return any(get(side, place) is not MISSING for side in sides for place in list(at_and_above(pointer))[:2])
+    assert all(holds for _, _, holds in _said(app, seen, finding))
+    assert sort in {each for each, _, holds in _said(app, seen, change(finding)) if not holds}

@@ -172,6 +172,7 @@ def test_a_branch_gets_a_commit_for_each_cause_and_nothing_else_moves(tmp_path: 
     git(root, "config", "user.name", "Ann <x>")
     git(root, "config", "user.email", "ann@example.com")
     hook = root / ".git/hooks/reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     hook.chmod(0o755)
     (root / "web/a.yaml").write_text(DEPLOYMENT + "# not committed\n")

@@ -32,6 +32,7 @@ from argolint.proof.verify import verify
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.sources.yaml_text import EditError, documents
 from argolint.values import get
+from tests import facts
 from tests.checkouts import repository
 from tests.conftest import PHASES, recording, run_argolint
 from tests.gitops import git
@@ -96,6 +97,28 @@ def test_a_verified_fix_ends_its_finding_and_brings_no_other(phase: str, capsys:
             print(f"  {rule:34} {first[rule, True]} of {first[rule, True] + first[rule, False]}")  # noqa: T201
     assert not faults, "\n".join(faults)
     assert phase.startswith("seeds/") or any(proven for _, proven in first)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_what_findings_say_is_so(phase: str) -> None:
+    """As tests/test_facts.py asks of the fixtures: values, writers, counts, texts and first fixes are those of the recorded objects."""
+    fleet, rules, apps, findings = examined(phase)
+    families = {chosen.rule.id: chosen.rule.family for chosen in rules}
+    lists = facts.of_fleet(fleet)
+    seen = {ref: f"{facts.material(apps[ref])} {lists}" for ref in {f.at.app for f in findings} & apps.keys()}
+    told = [
+        (sort, what, holds, finding.message)
+        for finding in findings
+        if finding.at.app in seen
+        for sort, what, holds in facts.said(
+            apps[finding.at.app],
+            finding,
+            seen[finding.at.app],
+            of_states=families[finding.rule] in ("drift", "nondeterminism", "ownership"),
+        )
+    ]
+    assert [each for each in told if not each[2]] == []
+    assert len(told) > 5
 
 
 def played(fix: Fix, app: App, resource: Resource, fleet: Fleet) -> Iterator[tuple[Any, Any, tuple[str, ...]]]:

@@ -85,6 +85,30 @@ def test_what_does_not_change_is_passed_over(asked: str, made: Data) -> None:
     assert forecast(company(made), asked)[0] == ()
 
 
+def test_what_a_sync_makes_again_by_itself_is_not_refused() -> None:
+    made = workload("cart-master", "redis-13.0.2", OLD)
+    made["metadata"]["annotations"] = {"argocd.argoproj.io/sync-options": "Force=true,Replace=true"}
+    assert forecast(company(made), "redis")[0] == ()
+
+
+def test_a_chart_that_changes_nothing_of_the_kind_is_known() -> None:
+    made = workload("tempo", "tempo-1.2.0", {"app": "tempo"})
+    assert forecast(company(made), "tempo")[0] == ()
+
+
+def test_the_release_in_a_selector_may_be_any() -> None:
+    labels = {
+        "app.kubernetes.io/component": "server",
+        "app.kubernetes.io/name": "prometheus",
+        "app.kubernetes.io/instance": "mon",
+        "app.kubernetes.io/version": "v2.43.0",
+    }
+    (found,) = forecast(company(workload("mon-server", "prometheus-21.1.2", labels, kind="Deployment")), "prometheus")[
+        0
+    ]
+    assert found.cause == "chart-prometheus-22.0.0"
+
+
 def test_what_is_not_live_can_be_made_in_any_shape() -> None:
     assert forecast(company(workload("cart-master", "redis-13.0.2", OLD), live=False), "redis")[0] == ()
 

@@ -106,7 +106,7 @@ def test_the_worst_comes_first_and_the_last_line_counts() -> None:
     report = made(data, argocd="3.6")
     text = render(report, "text", Style(width=200))
     assert text.splitlines()[2] == "Is deleted"
-    assert text.splitlines()[-1].startswith("1 application: 1 are deleted")
+    assert text.splitlines()[-1].startswith("1 application: 1 is deleted")
     assert render(report, "text", Style(quiet=True)).count("\n") == 1
 
 

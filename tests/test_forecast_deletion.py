@@ -12,7 +12,7 @@ from argolint.engine.load import load_fleet
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
 from argolint.forecast import removal
-from argolint.forecast.deletion import EFFECT, Fate
+from argolint.forecast.fate import EFFECT, Fate
 from argolint.model import Finding
 from argolint.testing import FixtureTransport
 from tests.conftest import recording
@@ -51,11 +51,11 @@ def fleet(*apps: Data, **server: Any) -> Data:
     return {"about": "inline", "server": {"settings": {"trackingMethod": "annotation"}, **server}, "apps": list(apps)}
 
 
-def fate(data: Data, *names: str, way: Any = "delete", cascade: str = "auto") -> Fate:
+def fate(data: Data, *names: str, way: Any = "delete", cascade: str = "auto", manifests: bool = False) -> Fate:
     t = FixtureTransport(data)
     known, _ = load_fleet(t)
     meant = removal.meant(known, names, lambda app, fleet: True, way)
-    return removal.fate(t, known, meant, Plan((), workers=1), way, cascade)[0]
+    return removal.fate(t, known, meant, Plan((), workers=1, manifests=manifests), way, cascade)[0]
 
 
 def of(found: Fate, cause: str) -> list[Finding]:
@@ -159,7 +159,7 @@ def test_a_pruned_crd_takes_every_instance_along() -> None:
     other = app("web", tracked("web", "Thing", "a", group="example.com"))
     found = fate(fleet(app("base", tracked("base", "ConfigMap", "x"), left=(crd,)), other), "base", way="prune")
     assert messages(found, "instances-deleted") == [
-        "CustomResourceDefinition things.example.com of argocd/base is deleted, and with it every Thing of the cluster, of which argocd/web manages 1."
+        "CustomResourceDefinition things.example.com of argocd/base is deleted with every Thing of the cluster, among them 1 object of argocd/web."
     ]
 
 
@@ -365,3 +365,30 @@ def test_the_command_prunes_a_recorded_company(tmp_path: Path) -> None:
     made = json.loads((tmp_path / "it.json").read_bytes())
     assert [s["resource"]["kind"] for s in made["forecast"]["steps"]] == ["Service", "Deployment"]
     assert made["forecast"]["kind"] == "prune"
+
+
+def test_the_render_says_which_hook_loses_its_account_or_its_rights() -> None:
+    def job(name: str, phase: str, account: str) -> Data:
+        metadata = {"name": name, "namespace": "shop", "annotations": {"argocd.argoproj.io/hook": phase}}
+        spec = {"serviceAccountName": account, "containers": [{"name": "a", "image": "a"}]}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": spec}}}
+
+    subjects = [{"kind": "ServiceAccount", "name": "archiver", "namespace": "shop"}]
+    one = app(
+        "web",
+        tracked("web", "ServiceAccount", "cleaner"),
+        tracked("web", "RoleBinding", "may-archive", group="rbac.authorization.k8s.io", subjects=subjects),
+        metadata={"finalizers": [*CASCADES, "post-delete-finalizer.argocd.argoproj.io"]},
+        manifests=[
+            job("clean", "PostDelete", "cleaner"),
+            job("archive", "PostDelete", "archiver"),
+            job("farewell", "PostDelete", "default"),
+            job("prepare", "PreSync", "cleaner"),
+        ],
+    )
+    assert sorted(messages(fate(fleet(one), "web", manifests=True), "hook-after-all")) == [
+        "PostDelete hook Job archive of argocd/web runs last, when RoleBinding shop/may-archive is gone, and may never end.",
+        "PostDelete hook Job clean of argocd/web runs last, when ServiceAccount shop/cleaner is gone, and may never end.",
+    ]
+    (general,) = messages(fate(fleet(one), "web"), "hook-after-all")
+    assert general.startswith("The PostDelete hooks of argocd/web run last, without")

@@ -16,7 +16,8 @@ from argolint.engine.load import load_fleet
 from argolint.engine.plan import Plan as Reading
 from argolint.errors import UsageError
 from argolint.forecast import removal
-from argolint.forecast.move import Plan, Where, plan
+from argolint.forecast.move import plan
+from argolint.forecast.moves.plan import Plan, Where
 from argolint.testing import FixtureTransport
 from tests.conftest import recording
 from tests.here import run_here
@@ -274,3 +275,46 @@ def test_the_command_prints_the_plan_and_refuses_with_1(tmp_path: Path) -> None:
 def test_an_unknown_application_is_refused() -> None:
     with pytest.raises(UsageError, match="there is no application"):
         moved(fleet(web()), "nothing", "rename", "shop")
+
+
+def test_another_argo_cd_takes_the_objects_where_they_are() -> None:
+    found = moved(fleet(web()), "web", "to-argocd", "blue/admin")
+    assert refusals(found) == {
+        "other-api-server": "argocd/web deploys to the cluster of its own Argo CD; one that runs elsewhere must name that cluster's address."
+    }
+    assert [step.what.partition(" ")[0] for step in found.steps] == [
+        "Give",
+        "See",
+        "Stop",
+        "Take",
+        "Make",
+        "Delete",
+        "Sync",
+        "Turn",
+    ]
+    commands = [step.command for step in found.steps]
+    assert commands[4].endswith("argocd --argocd-context blue/admin app create --file - > /dev/null")
+    assert commands[5:] == [
+        "argocd app delete argocd/web --cascade=false --yes",
+        "argocd --argocd-context blue/admin app sync argocd/web",
+        "argocd --argocd-context blue/admin app set argocd/web --sync-policy automated --auto-prune --self-heal",
+    ]
+    for step in found.steps:
+        subprocess.run(["bash", "-n"], input=f"{step.command}\n{step.check}", text=True, check=True)
+        assert step.check
+
+
+def test_another_argo_cd_is_no_way_around_a_parent_that_prunes() -> None:
+    parent = app("root", tracked("root", "Application", "web", group="argoproj.io", namespace="argocd"))
+    found = moved(fleet(web(), parent), "web", "to-argocd", "blue")
+    assert found.steps == ()
+    assert "parent-deletes-objects" in refusals(found)
+
+
+def test_a_destination_that_the_project_denies_is_refused() -> None:
+    everywhere = {"server": "*", "namespace": "*"}
+    but = {"server": "https://edge.example.com", "namespace": "!shop"}
+    denied = {"metadata": {"name": "default"}, "spec": {"destinations": [everywhere, but]}}
+    clusters = [{"server": "https://kubernetes.default.svc"}, {"server": "https://edge.example.com", "name": "edge"}]
+    data = {**fleet(web()), "server": {"clusters": clusters, "projects": [denied]}}
+    assert "project-forbids" in refusals(moved(data, "web", "to-cluster", "edge"))

@@ -183,6 +183,34 @@ def deployment(*env: Data) -> Data:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
+def placed(*keys: str) -> Data:
+    tolerations = [{"key": key, "operator": "Exists"} for key in keys]
+    metadata = {"name": "web", "namespace": "shop"}
+    spec = {"template": {"spec": {"tolerations": tolerations}}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def mounting(volume: str) -> Data:
+    metadata = {"name": "web", "namespace": "shop"}
+    spec = {"template": {"spec": {"volumes": [{"name": "a", volume: {"repository": "x"}}]}}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def cluster(version: str, server: str = "https://kubernetes.default.svc") -> Data:
+    return {"server": server, "name": server[-4:], "info": {"serverVersion": version}}
+
+
+def stored(*versions: str) -> Data:
+    made = crd("externalsecrets.external-secrets.io")
+    return {**made, "status": {"storedVersions": list(versions)}}
+
+
+def kubernetes_store(cert: Data) -> Data:
+    made = store("kubernetes")
+    made["spec"]["provider"]["kubernetes"]["auth"] = {"cert": cert}
+    return made
+
+
 def policy(*conditions: Data) -> Data:
     status = {"status": {"conditions": list(conditions)}} if conditions else {}
     return {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "limits"}, **status}
@@ -231,6 +259,33 @@ def shared(owner: str) -> Data:
 LABEL = "argocd.argoproj.io/kubernetes-version"
 READ_ONLY = "p, proj:default:dev, applications, get, default/*, allow"
 CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
+    "master-label": (
+        fleet(app("web", placed("node-role.kubernetes.io/master")), clusters=[cluster("1.23.4")]),
+        fleet(
+            app("web", placed("node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane")),
+            clusters=[cluster("1.23.4")],
+        ),
+        {"kubernetes": "1.24"},
+        "Deployment shop/web of argocd/web asks for node-role.kubernetes.io/master alone, a label that 1.24 and a taint that 1.25 takes off the nodes.",
+    ),
+    "gitrepo-volume": (
+        fleet(app("web", mounting("gitRepo")), clusters=[cluster("1.32.0")]),
+        fleet(app("web", mounting("emptyDir")), clusters=[cluster("1.32.0")]),
+        {"kubernetes": "1.33"},
+        "Deployment shop/web of argocd/web mounts a volume of type gitRepo, which the kubelet no longer mounts unless the gate GitRepoVolumeDriver is on; 1.36 has none.",
+    ),
+    "stored-v1alpha1": (
+        fleet(app("eso", stored("v1alpha1", "v1beta1"))),
+        fleet(app("eso", stored("v1beta1"))),
+        {"external_secrets": "0.16"},
+        "CustomResourceDefinition externalsecrets.external-secrets.io lists v1alpha1 among its stored versions, so the API server refuses the CRD of 0.16, which has no v1alpha1.",
+    ),
+    "kubernetes-cert-clientkey": (
+        fleet(app("web", kubernetes_store({"clientCert": {"name": "a"}}))),
+        fleet(app("web", kubernetes_store({"clientCert": {"name": "a"}, "clientKey": {"name": "a"}}))),
+        {"external_secrets": "2.8"},
+        "SecretStore shop/vault logs in by cert without clientKey, which the CRD of 2.8 requires, so no sync of it succeeds.",
+    ),
     "health-checks-3.1": (
         fleet(app("web", database("a", "False"), database("b", None)), version="v3.0.0"),
         fleet(app("web", database("a", "True"), config("b")), version="v3.0.0"),
@@ -858,6 +913,22 @@ def test_what_a_cluster_no_longer_serves_is_a_fault_of_today() -> None:
     }
     data = fleet(app("web", budget), clusters=[{"server": "https://kubernetes.default.svc", "info": info}])
     assert of(forecast(data, kubernetes="1.25"), "removed-api-policy-v1beta1") == []
+
+
+def test_a_cluster_that_is_past_the_change_is_left_alone() -> None:
+    other = "https://edge.example.com"
+    made = app("web", mounting("gitRepo"), spec={"destination": {"server": other, "namespace": "shop"}})
+    clusters = [cluster("1.32.0"), cluster("1.34.1", other)]
+    assert not of(forecast(fleet(made, clusters=clusters), kubernetes="1.36"), "gitrepo-volume")
+    here = app("api", mounting("gitRepo"))
+    assert len(of(forecast(fleet(made, here, clusters=clusters), kubernetes="1.36"), "gitrepo-volume")) == 1
+
+
+def test_a_default_that_the_live_object_holds_already_changes_nothing() -> None:
+    live = external_secret(nullBytePolicy="Ignore")
+    held = applied(external_secret())
+    held["resources"][0]["live"] = live
+    assert not of(forecast(fleet(held), external_secrets="2.3"), "null-byte-default")
 
 
 def test_lists_that_the_account_may_not_see_are_named_with_what_they_hide() -> None:

@@ -1,4 +1,4 @@
-"""Twelve ways in which a user meets an application that does not do what Git says: each has its cause told, with something to do."""
+"""Sixteen ways in which a user meets an application that does not do what Git says: each has its cause told, with something to do."""
 
 import re
 from pathlib import Path
@@ -32,5 +32,5 @@ def test_the_cause_is_told_and_something_to_do(given: dict[str, Any]) -> None:
     assert not [f.message for f in outcome.findings if f.rule in CATCH_ALL and f.severity == "error"]
 
 
-def test_there_are_twelve() -> None:
-    assert len({given["journey"] for given in JOURNEYS}) == 12
+def test_there_are_sixteen() -> None:
+    assert len({given["journey"] for given in JOURNEYS}) == 16

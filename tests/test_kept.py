@@ -41,9 +41,9 @@ class Looks:
         self._plan = Plan((Chosen(_rule(check), None),))
         self._t = FixtureTransport({"about": "x", "apps": [{"name": "a"}]})
 
-    def at(self, found: Fleet) -> int:
+    def at(self, found: Fleet, ahead_s: float = 0.0) -> int:
         """How often the rule has looked once this fleet was looked at."""
-        self._kept.begin(found)
+        self._kept.begin(found, ahead_s)
         a = next(each for each in found.apps if each.ref.name == "a")
         told = self._kept.look(self._t, a, found, self._plan)
         assert told.findings[0].message == _plain(self, a, found), "what stands is what a look would tell"
@@ -76,6 +76,7 @@ QUESTIONS: dict[str, Callable[[App, Fleet], object]] = {
     "all": lambda app, fleet: [a.ref.name for a in fleet.apps if a.deleting],
     "derived": lambda app, fleet: fleet.derive(_seen),
     "settings": lambda app, fleet: fleet.tracking_method,
+    "a new CRD": lambda app, fleet: fleet.served_versions(app.cluster, "keda.sh", "ScaledObject"),
     "cluster": lambda app, fleet: (fleet.clusters.get(app.cluster) or {}).get("name"),
 }
 
@@ -90,7 +91,7 @@ def test_a_result_stands_until_an_answer_of_the_fleet_is_another(asked: str) -> 
     other = replace(
         fleet(app("a", role("x")), app("b", role("y"), role("x"), **DELETED)),
         settings={"trackingMethod": "label"},
-        clusters={HOME: {"name": "home"}},
+        clusters={HOME: {"name": "home", "info": {"apiVersions": ["keda.sh/v1alpha1/ScaledObject"]}}},
     )
     looks.at(other)
     if asked == "contested":  # an application that is being deleted contests nothing
@@ -118,6 +119,16 @@ def test_states_grow_old_and_who_waits_is_looked_at_again_soon() -> None:
     assert looks.at(waiting) == 3
     looks.clock.now = 960
     assert looks.at(waiting) == 4
+
+
+def test_nothing_grows_too_old_before_the_next_list() -> None:
+    looks, quiet = Looks(lambda app, fleet: 0), fleet(app("a", role("x")))
+    looks.at(quiet)
+    looks.clock.now = 299
+    assert looks.at(quiet, ahead_s=600) == 1
+    looks.clock.now = 300
+    assert looks.at(quiet) == 1
+    assert looks.at(quiet, ahead_s=600) == 2
 
 
 def test_a_failure_never_stands() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from pathlib import Path
 
 import argolint_rules
@@ -32,6 +33,15 @@ def test_the_comparison_names_what_rules_take_and_no_module() -> None:
     modules = {path.stem for path in (PACKAGE / "comparison").glob("*.py")}
     assert sorted(set(comparison.__all__) & modules) == []
     assert [name for name in comparison.__all__ if not hasattr(comparison, name)] == []
+
+
+_SOURCE = re.compile(r"^\s*#.*\bsources?\b|\bsource:", re.IGNORECASE | re.MULTILINE)
+
+
+def test_each_file_of_knowledge_names_its_sources() -> None:
+    files = [*PACKAGE.rglob("*.yaml"), *RULES.rglob("*.yaml")]
+    assert len(files) > 200
+    assert [str(path) for path in files if not _SOURCE.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_the_top_of_the_package_is_read_at_a_glance() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any, get_args
 
 import pytest
@@ -140,3 +142,67 @@ def test_names_of_many_objects_are_looked_up_once(tmp_path: Path) -> None:
     assert any(
         re.search("n199", line) or "n0" in f.message for f in report.findings for line in (*f.evidence, f.message)
     )
+
+
+_WORDS = ("a", "b", "error", "not", "found", "default", "the", "secret", "service", "failed", "spec", "name")
+
+
+def _sentence_and_objects(objects: int, names: int) -> dict[str, Any]:
+    """A custom resource whose condition names many objects, among objects that are called like words and letters."""
+    called = [*_WORDS, *(f"n{i}" for i in range(objects))]
+    said = 'json: unknown field "n3" immutable ' + " ".join(
+        f'berth "n{i}" not found, a/b is {w}' for i, w in zip(range(names), _WORDS * names, strict=False)
+    )
+    berth = {"apiVersion": "bay.example.org/v1", "kind": "Berth", "spec": {}}
+    pier = {
+        "apiVersion": "bay.example.org/v1",
+        "kind": "Pier",
+        "metadata": {"name": "pier", "namespace": "bay"},
+        "spec": {},
+    }
+    conditions = [{"type": "Ready", "status": "False", "reason": "Lost", "message": said}]
+    return {
+        "about": "many names",
+        "apps": [
+            {
+                "name": "many",
+                "spec": {"destination": {"namespace": "bay"}},
+                "status": {"health": {"status": "Degraded"}},
+                "resources": [
+                    *({"desired": {**berth, "metadata": {"name": name, "namespace": "bay"}}} for name in called),
+                    {
+                        "desired": pier,
+                        "live": {**pier, "status": {"conditions": conditions}},
+                        "health": {"status": "Degraded", "message": said},
+                    },
+                ],
+            }
+        ],
+    }
+
+
+def _steps_of(path: Path, fixture: dict[str, Any]) -> int:
+    """Calls while a whole check resolves the fixture's sentence."""
+    path.write_text(json.dumps(fixture), encoding="utf-8")
+    loaded = testing.load_fixture(path)
+    count = 0
+
+    def counted(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        count += frame.f_globals.get("__name__", "").startswith("argolint.relations")
+
+    mentions.cache_clear()
+    sys.setprofile(counted)
+    try:
+        testing.check(loaded, [r for r in RULES if r.id == "unhealthy"])
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_resolving_takes_steps_in_proportion_to_names_and_objects(tmp_path: Path) -> None:
+    small = _steps_of(tmp_path / "small.yaml", _sentence_and_objects(100, 50))
+    assert small > 100
+    assert _steps_of(tmp_path / "objects.yaml", _sentence_and_objects(400, 50)) < 5 * small
+    assert _steps_of(tmp_path / "names.yaml", _sentence_and_objects(100, 200)) < 5 * small
+    assert _steps_of(tmp_path / "both.yaml", _sentence_and_objects(100, 2_000)) < 10 * small

@@ -358,6 +358,21 @@ def test_what_may_not_be_pruned_is_left_and_not_waited_for() -> None:
     assert ended(play(items, ends(old="progressing"))) == ("Running", ["old"], ["old"])
 
 
+@upstream("sync_context_test/TestPruneConfirmResourceLevel", "sync_context_test/TestPruneConfirmAppLevel")
+def test_a_prune_that_someone_confirms_holds_up_its_wave_and_all_later_ones() -> None:
+    items = [*new(obj("Pod", "early", -1), obj("Pod", "web", 0), obj("Pod", "late", 3))]
+    marked = [*items, *gone(obj("Pod", "old", 0, options="Prune=confirm"))]
+    found = play(marked, ends())
+    assert ended(found) == ("Running", ["early"], ["old"])
+    assert names(found.left) == ["old", "web", "late"]
+    assert ended(play(marked, ends(), Options(confirmed=True))) == ("Succeeded", ["early", "old", "web", "late"], [])
+    plain = [*items, *gone(obj("Pod", "old", 0))]
+    assert ended(play(plain, ends(), Options(confirm=True))) == ("Running", ["early"], ["old"])
+    kept = [*items, *gone(obj("Pod", "old", 0, options="Prune=false"))]
+    assert ended(play(kept, ends(), Options(confirm=True))) == ("Succeeded", ["early", "web", "late"], [])
+    assert ended(play(plain, ends(), Options(confirm=True, prune=False)))[0] == "Succeeded"
+
+
 @upstream("sync_context_test/TestSyncDeleteSuccessfully")
 def test_within_a_wave_prunes_come_before_what_is_applied() -> None:
     found = play([*new(obj("Service", "web")), *gone(obj("Pod", "old"))], ends())

@@ -232,3 +232,83 @@ def test_a_fleet_above_the_limit_is_read_for_traffic_only_with_deep() -> None:
         app = next(a for a in fleet.apps if a.name == "shop")
         rules = [Chosen(RULES[rule], RULES[rule].default_options) for rule in TRAFFIC]
         assert needs_states(app, fleet, rules) is expected
+
+
+def _selecting(kind: str, selector: Any) -> dict[str, Any]:
+    api, at = {
+        "Service": ("v1", "selector"),
+        "PodDisruptionBudget": ("policy/v1", "selector"),
+        "NetworkPolicy": ("networking.k8s.io/v1", "podSelector"),
+        "PodMonitor": ("monitoring.coreos.com/v1", "selector"),
+        "ServiceMonitor": ("monitoring.coreos.com/v1", "selector"),
+    }[kind]
+    spec = {at: selector, **({"ports": [{"port": 80}]} if kind == "Service" else {})}
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
+
+
+def _expressions(operator: str, *values: str) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": "app", "operator": operator, **({"values": [*values]} if values else {})}]}
+
+
+def test_empty_selectors_match_all_or_none_by_kind_and_are_no_fault() -> None:
+    for kind in ("Service", "PodDisruptionBudget", "NetworkPolicy", "PodMonitor", "ServiceMonitor"):
+        empties: tuple[Any, ...] = ({}, None)
+        for empty in empties:
+            found = _check(_app(_pods("web"), _selecting(kind, empty)))
+            assert (kind, found.failures, [f.message for f in found.findings]) == (kind, (), [])
+
+
+def test_expressions_select_as_the_api_server_reads_them() -> None:
+    """NotIn and DoesNotExist match pods without the label, which matches no equality."""
+    matching = (_expressions("In", "web", "x"), _expressions("NotIn", "api"), _expressions("Exists"))
+    for kind in ("PodDisruptionBudget", "NetworkPolicy", "PodMonitor"):
+        for selector in matching:
+            assert _check(_app(_pods("web"), _selecting(kind, selector))).findings == (), (kind, selector)
+        wrong = {"matchLabels": {"app": "wep"}, **_expressions("In", "web")}
+        said = [f.message for f in _check(_app(_pods("web"), _selecting(kind, wrong))).findings]
+        assert len(said) == 1
+        assert "app=wep" in said[0]
+
+
+def test_a_service_of_a_thousand_ports_is_one_finding_a_cause() -> None:
+    pods = _pods("web")
+    pods["spec"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 8080}]
+    ports = [{"name": f"p{n}", "port": 1000 + n, "targetPort": f"gone-{n}"} for n in range(500)]
+    ports += [{"name": f"n{n}", "port": 2000 + n, "targetPort": 9000 + n} for n in range(500)]
+    found = _check(_app(pods, _service("web", {"app": "web"}, *ports)), rules=("port-not-offered",))
+    assert [f.cause for f in found.findings] == ["name", "number"]
+    assert all(len(f.message) < 300 and len(f.evidence) < 10 for f in found.findings)
+
+
+def test_ports_in_quotes_are_read_as_numbers_and_those_out_of_range_as_none() -> None:
+    pods = _pods("web")
+    pods["spec"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": "8080"}]
+    for target, expected in (("8080", 0), (8080, 0), (70_000, 0), ("70000", 0), (-1, 0), (8081, 1), ("8081", 1)):
+        service = _service("web", {"app": "web"}, {"port": 80, "targetPort": target})
+        found = _check(_app(pods, service), rules=("port-not-offered",))
+        assert (target, len(found.findings)) == (target, expected)
+
+
+def test_label_values_of_ten_kilobytes_are_cut_and_compared_with_nothing() -> None:
+    long = "web" * 3_400
+    for selector in ({"app": long}, {"app": "web", "tier": long}):
+        found = _check(_app(_pods("web"), _service("web", selector, {"port": 80})))
+        assert all(len(f.message) < 300 and all(len(e) < 2_000 for e in f.evidence) for f in found.findings)
+
+
+def test_nothing_is_said_of_an_application_that_is_being_deleted() -> None:
+    client = _pods("front")
+    client["spec"]["template"]["spec"]["containers"][0]["env"] = [
+        {"name": "CHECKOUT_URL", "value": "http://chekout:80"}
+    ]
+    ingress = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"defaultBackend": {"service": {"name": "chekout", "port": {"number": 80}}}},
+    }
+    wrong = _service("checkout", {"app": "chekout"}, {"port": 80})
+    objects = (_pods("checkout"), wrong, client, ingress)
+    assert len(_check(_app(*objects)).findings) >= 3
+    going = _app(*objects, metadata={"deletionTimestamp": "2026-01-01T11:00:00Z"})
+    assert _check(going).findings == ()

@@ -203,6 +203,25 @@ def test_one_change_is_served_without_a_list(world: World) -> None:
         assert 'argolint_watch_connected{argocd="argocd.example.com"} 1.0' in metrics
 
 
+def test_what_leaves_no_trace_in_an_application_is_seen_all_the_same(world: World) -> None:
+    """A Secret that someone patches in an application that is OutOfSync anyway: no event tells of it."""
+    place = ("argocd", "payments-gateway")
+    body = msgspec.json.decode(world.fleet.get(f"/api/v1/applications/{place[1]}/managed-resources", _OF_GATEWAY).body)
+    with Watched(world, dataclasses.replace(QUICK, max_age_s=3.0)) as watched:
+        _connected(watched)
+        before = _bytes(watched.checker.documents.report)
+        for item in body["items"]:
+            for side in ("liveState", "normalizedLiveState"):
+                item[side] = (item.get(side) or "").replace('"replicas":3', '"replicas":5')
+        world.fleet.swap(place, "/managed-resources", body)
+        fresh = _bytes(world.fresh())
+        assert fresh != before
+        watched.until(lambda: _bytes(watched.checker.documents.report) == fresh)
+
+
+_OF_GATEWAY = (("appNamespace", "argocd"), ("project", "payments"))
+
+
 def test_a_refused_token_ends_the_following_and_readiness_says_why(world: World) -> None:
     times = dataclasses.replace(QUICK, list_s=0.5)
     with Watched(world, times) as watched:

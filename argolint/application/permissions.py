@@ -7,9 +7,10 @@ and IsDestinationPermitted), so that the rules which read its conditions underst
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
-from argolint.application.app import sources_of
+from argolint.application.app import App, sources_of
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import Object
 from argolint.values import dig, glob, items, mapping, maps, same_repository, text_at
@@ -38,7 +39,7 @@ def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Ite
     for url in _forbidden(project, spec):
         yield f"application repo {url} is not permitted in project '{name}'"
     destination = mapping(spec, "destination")
-    if not _destination(destination, fleet) and not _permits_destination(project, spec, fleet):
+    if not _destination(destination, fleet) and not permits_destination(project, spec, fleet):
         where = text_at(destination, "server") or text_at(destination, "name")
         yield (
             f"application destination server '{where}' and namespace '{text_at(destination, 'namespace')}' "
@@ -49,11 +50,17 @@ def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Ite
 def is_widened(name: str, project: Object, fleet: Fleet) -> bool:
     """True when an application runs that the project's own words forbid: global projects (argocd-cm) add to them unseen."""
     return any(
-        app.ref.project == name
-        and not any(c.get("type") == "InvalidSpecError" for c in maps(app.status, "conditions"))
-        and (any(_forbidden(project, app.spec)) or not _permits_destination(project, app.spec, fleet))
-        for app in fleet.apps
+        not any(c.get("type") == "InvalidSpecError" for c in maps(app.status, "conditions"))
+        and (any(_forbidden(project, app.spec)) or not permits_destination(project, app.spec, fleet))
+        for app in fleet.derive(_by_project).get(name, ())
     )
+
+
+def _by_project(fleet: Fleet) -> Mapping[str, Sequence[App]]:
+    found: dict[str, list[App]] = defaultdict(list)
+    for app in fleet.apps:
+        found[app.ref.project].append(app)
+    return found
 
 
 def _forbidden(project: Object, spec: Object) -> Iterator[str]:
@@ -93,7 +100,8 @@ def _bare(url: str) -> str:
     return re.sub(r"\.git$", "", url.strip().lower().rstrip("/"))
 
 
-def _permits_destination(project: Object, spec: Object, fleet: Fleet) -> bool:
+def permits_destination(project: Object, spec: Object, fleet: Fleet) -> bool:
+    """Whether the project's own words allow the destination of a spec; True where it does not show what it permits."""
     if dig(project, "spec", "destinations") is None:
         return True
     destination, cluster = mapping(spec, "destination"), fleet.cluster_of(spec)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.model import Fact, Finding, Severity, Want
+from argolint.model import Fact, Finding, Fix, Object, ResourceKey, Severity, Want
 
 
 class Rank(IntEnum):
@@ -44,11 +44,26 @@ class NoOptions:
     """For rules that have nothing to set."""
 
 
+@dataclass(frozen=True)
+class Afterwards:
+    """What follows a fix where no comparison shows it: the API server or a controller, which refuses or fails something today, looks at it again.
+
+    refused   why it does so all the same
+    unknown   what its answer rests on that is not at hand, and where to look
+    live      with neither: the objects as they are left then, `status` included
+    """
+
+    refused: str = ""
+    unknown: str = ""
+    live: Mapping[ResourceKey, Object] = field(default_factory=dict)
+
+
 Check = Callable[[App, Fleet, Any], Iterable[Finding]]
 Wants = Callable[[App, Fleet, Any], Iterable[Want]]
 Collect = Callable[[App, Fleet, Any], Iterable[Fact]]
 Join = Callable[[str, Sequence[Fact], Any], Iterable[Finding]]
 Reads = Callable[[App, Fleet, Any], bool]
+Then = Callable[[Fix, Finding, App, Fleet], Afterwards | None]
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,8 @@ class Rule:
     collect   facts of one application for a fleet-wide rule; `join` gets all facts of one key, sorted by application
     across    facts of all Argo CDs of a run meet in `join`, rather than those of one
     reads     True when this rule needs the states of an application that the list shows Synced, Healthy and quiet
+    then      what follows one of its fixes for symptoms that no comparison shows, on the application after the edit and its sync: asked by
+              the proof; None where it does not know
     options   a frozen dataclass with defaults: what the user may set
     causes    values of `Finding.cause`
     rank      who speaks when two findings explain one symptom (`Rank`), see `Finding.explains`
@@ -80,6 +97,7 @@ class Rule:
     collect: Collect | None = None
     join: Join | None = None
     reads: Reads | None = None
+    then: Then | None = None
     options: type = NoOptions
     causes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()

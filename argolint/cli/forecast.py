@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import click
 import msgspec
@@ -28,7 +28,7 @@ from argolint.cli.progress import Clock, progress
 from argolint.engine.servers import Read
 from argolint.errors import UsageError
 from argolint.forecast import move, report
-from argolint.forecast.move import Where
+from argolint.forecast.moves.plan import EFFECT, Where
 from argolint.model import Failure, Finding
 from argolint.model.stats import Stats
 from argolint.reports.document import Forecast
@@ -93,14 +93,16 @@ def upgrade_command(
             "no upgrade is named",
             "pass --argocd, --kubernetes, --helm, --external-secrets or --chart with a version; several at once are fine",
         )
-    return _told(Given(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, charts, given.get("cluster")))
+    return _forecast(
+        Given(**given), demo, (), lambda read, run: _upgrade(read, run, wanted, charts, given.get("cluster"))
+    )
 
 
-Told = tuple[Forecast, Sequence[Finding], Sequence[Failure], Sequence[Any], int]
+Made = tuple[Forecast, Sequence[Finding], Sequence[Failure], Sequence[Any], int]
 """A forecast, its findings, what could not be read, the applications that were looked at, and how many objects they have."""
 
 
-def _told(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, Run], Told]) -> int:
+def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, Run], Made]) -> int:
     """Read the one Argo CD that the options mean, make the forecast, write it."""
     if demo:
         if given.snapshots:
@@ -133,7 +135,7 @@ def _told(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, 
     return common.publish(made_report, run)
 
 
-def _upgrade(read: Read, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None) -> Told:
+def _upgrade(read: Read, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None) -> Made:
     from argolint.forecast.wanted import upgrades
 
     forecast, found = upgrades(read.transport, read.fleet, read.failures, wanted, run.plan, cluster or "", charts)
@@ -152,13 +154,16 @@ _APPS = click.argument("named", nargs=-1, required=True, metavar="APP|APPSET|FIL
     show_default=True,
     help="auto: as the finalizers say, so as `kubectl delete` does.",
 )
+@click.option(
+    "--manifests", is_flag=True, help="Ask the server for the render too: it says what hooks of the deletion need."
+)
 @common_options
 def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: Any) -> int:
     """What the deletion of Applications or ApplicationSets takes along, in which order, what stays, and what hangs.
 
     A FILE holds manifests: what would happen if they left Git or were deleted.
     """
-    return _told(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "delete", cascade))
+    return _forecast(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "delete", cascade))
 
 
 @command.command("prune", cls=Sectioned)
@@ -166,10 +171,10 @@ def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: An
 @common_options
 def prune_command(named: tuple[str, ...], demo: bool, **given: Any) -> int:
     """What the next sync with prune deletes: of all applications, of those named, or of the manifests in a FILE, had they left Git."""
-    return _told(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "prune", "auto"))
+    return _forecast(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "prune", "auto"))
 
 
-def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Told:
+def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Made:
     from argolint.forecast import removal
 
     meant = removal.meant(read.fleet, named, run.selection.takes, way)
@@ -184,20 +189,19 @@ def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", 
 @click.option("--to", metavar="APP", help="Let this Application have its objects.")
 @click.option("--to-set", metavar="APPSET", help="Let this ApplicationSet generate it.")
 @click.option("--to-cluster", metavar="C", help="Deploy it to another cluster (name or URL).")
+@click.option("--to-argocd", metavar="CONTEXT", help="Let another Argo CD have it, by its context of `argocd login`.")
 @common_options
-def move_command(
-    app: str, rename: str | None, to: str | None, to_set: str | None, to_cluster: str | None, demo: bool, **given: Any
-) -> int:
+def move_command(app: str, demo: bool, **given: Any) -> int:
     """The plan of a move, step by step with a check after each; refuses where an object would be deleted on the way."""
-    ways: dict[Where, str | None] = {"rename": rename, "to": to, "to-set": to_set, "to-cluster": to_cluster}
-    asked = [(way, target) for way, target in ways.items() if target]
+    ways: tuple[Where, ...] = get_args(Where)
+    asked = [(way, target) for way in ways if (target := given.pop(way.replace("-", "_")))]
     if len(asked) != 1:
-        raise UsageError("name one place to move to", "one of --rename, --to, --to-set and --to-cluster")
+        raise UsageError("name one place to move to", f"one of {', '.join(f'--{way}' for way in ways)}")
     ((way, target),) = asked
-    return _told(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
+    return _forecast(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
 
 
-def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Told:
+def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Made:
     from argolint.forecast import removal
 
     app, failures = removal.one(read.transport, read.fleet, name, run.plan)
@@ -205,7 +209,7 @@ def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Told:
     forecast = Forecast(
         "move",
         about=(plan.about,),
-        causes=tuple(removal.causes_of(move.EFFECT, plan.findings)),
-        steps=tuple(removal.told_steps(app, plan)),
+        causes=tuple(removal.causes_of(EFFECT, plan.findings)),
+        steps=tuple(removal.move_steps(app, plan)),
     )
     return forecast, plan.findings, (*read.failures, *failures), (app.ref,), len(app.resources)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import click
 import msgspec
 
-from argolint import __version__, gate
+from argolint import __version__
 from argolint.cli import session as common
 from argolint.cli.connecting import sources_of
 from argolint.cli.given import Given
@@ -31,9 +31,12 @@ from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
 from argolint.fixes.site import Site, place_of
 from argolint.gate import files as files_of
+from argolint.gate.change import Change
+from argolint.gate.judge import judge
 from argolint.gate.patience import USUAL_S, Patience
 from argolint.gate.several import judge_all
 from argolint.gate.taken_back import change_first
+from argolint.gate.verdict import Verdict, gate_report
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
 from argolint.model.results import ServerRead
 from argolint.model.stats import Stats
@@ -150,13 +153,13 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
     held = files_of.Files()
     if files:
         held = files_of.read(files, given.trusted_config or given.base or trusted.base_of(Path.cwd(), os.environ))
-        change = gate.Change("", "files", "live", files=held.written, projects=held.projects)
+        change = Change("", "files", "live", files=held.written, projects=held.projects)
         if held.empty:
             click.echo("no Application in the files: nothing was judged", err=True)
             return 0
     else:
         base, folder = given.base or "", given.rendered
-        change = gate.Change(
+        change = Change(
             *(repo, head, base, git, folder, given.everything, twice),
             commit=_commit(git or _own_clone(repo), head),
             patience=Patience(given.wait, _waiting),
@@ -169,7 +172,7 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
         verdict, more = judge_all(sources, change, run.plan)
         remarks = (*remarks, *more)
     else:
-        verdict = gate.judge(transports[0], change, run.plan)
+        verdict = judge(transports[0], change, run.plan)
     later = counts.after_merge
     suppressions = replace(run.suppressions, servers={fleet.server: fleet.name for fleet in verdict.fleets})
     once_merged = later and replace(suppressions, entries=later.loaded.entries, baseline=later.baseline)
@@ -194,7 +197,7 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
             *counts.remarks,
         ),
     )
-    told = gate.gate_report(verdict, change)
+    told = gate_report(verdict, change)
     judged = msgspec.structs.replace(built, gate=told)
     fails = _fails(judged, run.fail_on, allow_incomplete=run.allow_incomplete)
     made = change_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(told, fails=fails)))
@@ -203,7 +206,7 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
     return common.publish(_anchored(made, verdict, change), run)
 
 
-def _in_files(made: report.Report, verdict: gate.Verdict, held: files_of.Files) -> report.Report:
+def _in_files(made: report.Report, verdict: Verdict, held: files_of.Files) -> report.Report:
     """The report with the lines of the named files, also before what could not be judged."""
     site = _site(held.places, verdict)
 
@@ -237,7 +240,7 @@ def _fails(made: report.Report, fail_on: str, *, allow_incomplete: bool) -> str:
     return f"it brings {worst.rule} on {what} in {app_name(worst.app)}{also}{more}"
 
 
-def _anchored(made: report.Report, verdict: gate.Verdict, change: gate.Change) -> report.Report:
+def _anchored(made: report.Report, verdict: Verdict, change: Change) -> report.Report:
     """The report with file and line, from the clone that is named or stood in."""
     clone = change.git or _own_clone(change.repo)
     if clone is None:
@@ -279,7 +282,7 @@ def _own_clone(repo: str) -> Git | None:
     return clone if any(same_repository(repo, url) for url in clone.remotes()) else None
 
 
-def _site(checkouts: tuple[Checkout, ...], verdict: gate.Verdict) -> Site:
+def _site(checkouts: tuple[Checkout, ...], verdict: Verdict) -> Site:
     """What is known of the applications after the change."""
     ahead = {j.ref: j.after for j in verdict.apps if j.after is not None}
     now = {ref: app for fleet in verdict.fleets for ref, app in fleet.by_ref.items()}

@@ -285,7 +285,12 @@ def _key(item: Object, field: str) -> Json:
 
 def removed(obj: Object, *rules: IgnoreRule) -> tuple[str, ...]:
     """The pointers into `obj` of what the rules' pointers and jq paths take out of it, topmost only; sorted."""
-    return tuple(sorted(_missing(obj, normalize(obj, rules)))) if rules else ()
+    return _removed(obj, *map(one, rules)) if rules else ()
+
+
+@by_identity(64)
+def _removed(obj: Object, *rules: IgnoreRule) -> tuple[str, ...]:
+    return tuple(sorted(_missing(obj, normalize(obj, rules))))
 
 
 def _missing(before: Json, after: Json, at: str = "") -> Iterator[str]:

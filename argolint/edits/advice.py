@@ -4,6 +4,7 @@ An entry holds `title`, `target`, `where`, `kind` and `content`, perhaps `caveat
 
     when, unless   a fact, or several: the entry counts when all of them hold something (are not empty), or none of them does
     needs          versions that the fix asks for next to what its content says by itself: {argocd: '2.13'}
+    holds          what a rule has seen before it gives this advice, for people; a topic that an entry of the catalogue of messages leads to needs none
     of_object      true for a patch of the manifest that `advice` is given, rather than the finding's own
 
 `$name` (or `${name}`) stands for a fact. In a command it is quoted for the shell: names come from manifests and servers that no one has

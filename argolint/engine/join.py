@@ -17,7 +17,7 @@ from argolint.host.timing import charged
 from argolint.model import AppRef, Fact, Finding
 from argolint.model.results import AppResult, Looked, Outcome, apps_of, finding_order
 from argolint.proof import needs
-from argolint.proof.verify import verify_together
+from argolint.proof.verify import played, verify_together
 from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
 
 
@@ -28,6 +28,7 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
     refs = {r.ref for r in wanted}
     versions = {r.ref: r.version for r in ordered}
     findings = [f for r in wanted for f in r.findings]
+    edits = played(f for r in ordered for f in r.findings)
     failures = [f for r in ordered for f in r.failures]
     chosen_by_id = {c.rule.id: c for c in rules}
     groups: dict[tuple[str, str, str], list[Fact]] = defaultdict(list)
@@ -46,7 +47,7 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
                         known = known if known is not NOTHING_KNOWN else _of_facts(facts)
                         of = tuple(sorted({versions.get(fact.app, "") for fact in facts}))
                         again = partial(_rejoined, chosen, key)
-                        fixes = (verify_together(fix, facts, again, of) for fix in stamped.fixes)
+                        fixes = (verify_together(fix, stamped, facts, again, edits, of) for fix in stamped.fixes)
                         findings.append(guarded(replace(stamped, fixes=needs.ordered(fixes)), known))
         except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(crash(chosen.rule, None, "join", error, _of_facts(facts)))

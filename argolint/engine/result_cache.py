@@ -55,6 +55,7 @@ class Kept:
         self._kept: dict[AppRef, _Kept] = {}
         self._marks: dict[AppRef, tuple[Object, bytes]] = {}
         self._stands: list[AppRef] = []
+        self._ahead_s = 0.0
         self._answers = _NO_ANSWERS
 
     @property
@@ -62,8 +63,9 @@ class Kept:
         """Applications of the last check whose result stood."""
         return len(self._stands)
 
-    def begin(self, fleet: Fleet) -> None:
-        """A check of this fleet begins."""
+    def begin(self, fleet: Fleet, ahead_s: float = 0.0) -> None:
+        """A check of this fleet begins; the next one may come only after `ahead_s`, and nothing shall be too old before it."""
+        self._ahead_s = ahead_s
         known = self._marks
         self._marks = {app.ref: _marked(app, known.get(app.ref)) for app in fleet.apps}
         self._kept = {ref: kept for ref, kept in self._kept.items() if ref in self._marks}
@@ -96,7 +98,7 @@ class Kept:
 
     def _is_young(self, kept: _Kept, app: App) -> bool:
         age_s = self._clock() - kept.read_at
-        return age_s < self._least_age_s if waits(app) else kept.timeless or age_s < self._max_age_s
+        return age_s < self._least_age_s if waits(app) else kept.timeless or age_s + self._ahead_s < self._max_age_s
 
     def _holds(self, kept: _Kept) -> bool:
         return all(self._answers.mark(question) == mark for question, mark in kept.answers.items())

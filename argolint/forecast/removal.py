@@ -11,14 +11,16 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
-from argolint.errors import UsageError
-from argolint.forecast import deletion
+from argolint.errors import ArgolintError, AuthError, UsageError
+from argolint.forecast import consequences, deletion
 from argolint.forecast.conditions.fleetwide import of_set, set_id
-from argolint.forecast.move import Plan as Moving
+from argolint.forecast.fate import EFFECT, FAMILY, Effect, Fate
+from argolint.forecast.moves.plan import Plan as Moving
 from argolint.host.folder import FileError
-from argolint.model import AppRef, Failure, Finding, Location, Object, Related, ResourceKey
+from argolint.model import AppRef, Failure, Finding, Location, Object, Related, ResourceKey, Want
 from argolint.reports import assemble
 from argolint.reports.document import ForecastCause, ForecastStep
+from argolint.server import api as argocd
 from argolint.server.transport import Transport
 from argolint.sources.files import own_path, read_text
 from argolint.values import dig, enumerated, text_at
@@ -125,7 +127,7 @@ def _held(fleet: Fleet, group: str, kind: str, namespace: str, name: str) -> fro
 
 def fate(
     t: Transport, fleet: Fleet, meant: Meant, plan: Plan, way: Literal["delete", "prune"], cascade: str
-) -> tuple[deletion.Fate, tuple[Failure, ...], tuple[AppRef, ...]]:
+) -> tuple[Fate, tuple[Failure, ...], tuple[AppRef, ...]]:
     """The forecast, with what could not be read and the applications that were looked at."""
     failures: list[Failure] = []
 
@@ -133,7 +135,7 @@ def fate(
         with_objects = replace(app, resources=tuple(app.resources))
         found, missing = load(t, with_objects, fleet, replace(plan, rules=()), states=True)
         failures.extend(missing)
-        return found
+        return _with_hooks(t, found) if plan.manifests and way == "delete" else found
 
     wanted = [*meant.apps, *(fleet.by_ref[ref] for raw in meant.sets for ref in of_set(fleet, raw))]
     if way == "prune":
@@ -150,11 +152,21 @@ def fate(
             also = deletion.of_prune(held, fleet, meant.objects)
             found = replace(found, taken=(*found.taken, *also.taken), findings=(*found.findings, *also.findings))
             own = [*own, *held]
-    others = [read(app) for app in deletion.around(found) if app.ref not in {a.ref for a in own}]
+    others = [read(app) for app in consequences.around(found) if app.ref not in {a.ref for a in own}]
     staying = [*others, *(a for a in own if a.ref not in found.refs)]
-    told = (*_of_sets(fleet, meant), *found.findings, *deletion.still_referenced(found, staying))
+    said = (*_of_sets(fleet, meant), *found.findings, *consequences.still_referenced(found, staying))
     looked = tuple(sorted({a.ref for a in own}))
-    return replace(found, findings=told), tuple(failures), looked
+    return replace(found, findings=said), tuple(failures), looked
+
+
+def _with_hooks(t: Transport, app: App) -> App:
+    """With the plain render, which alone holds hooks that do not run yet."""
+    try:
+        return app.with_evidence({Want("manifests"): argocd.manifests(t, app.ref)})
+    except AuthError:
+        raise
+    except ArgolintError:
+        return app  # what the finalizers tell is said in its place
 
 
 def _leaves(app: App) -> bool:
@@ -176,17 +188,17 @@ def _of_sets(fleet: Fleet, meant: Meant) -> Iterator[Finding]:
             severity="info" if keeps else "error",
             related=tuple(Related(ref, None, "", "dependent") for ref in made),
             rule="forecast-delete",
-            family=deletion.FAMILY,
+            family=FAMILY,
             key=str(own),
         )
 
 
-def causes(found: deletion.Fate) -> Iterator[ForecastCause]:
+def causes(found: Fate) -> Iterator[ForecastCause]:
     """The causes of the findings, in the order of their effects."""
-    return causes_of(deletion.EFFECT, found.findings)
+    return causes_of(EFFECT, found.findings)
 
 
-def causes_of(effects: Mapping[str, deletion.Effect], findings: Sequence[Finding]) -> Iterator[ForecastCause]:
+def causes_of(effects: Mapping[str, Effect], findings: Sequence[Finding]) -> Iterator[ForecastCause]:
     """Those of a table of causes that have findings."""
     for cause, effect in effects.items():
         own = [f for f in findings if f.cause == cause]
@@ -194,14 +206,14 @@ def causes_of(effects: Mapping[str, deletion.Effect], findings: Sequence[Finding
             yield ForecastCause(cause, effect, len(own), len({f.at.app for f in own}))
 
 
-def steps(found: deletion.Fate) -> Iterator[ForecastStep]:
+def steps(found: Fate) -> Iterator[ForecastStep]:
     """Every object that goes, in order."""
     for taken in found.taken:
         what = "deleted" + (f" ({taken.note})" if taken.note else "")
         yield ForecastStep(what, taken.turn, assemble.app(taken.app.ref), assemble.resource(taken.resource.id))
 
 
-def told_steps(app: App, plan: Moving) -> Iterator[ForecastStep]:
+def move_steps(app: App, plan: Moving) -> Iterator[ForecastStep]:
     """The steps of a move."""
     for turn, step in enumerate(plan.steps, start=1):
         yield ForecastStep(step.what, turn, assemble.app(app.ref), None, step.command, step.check)

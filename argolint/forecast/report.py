@@ -28,7 +28,7 @@ PAGE = f"{DOCS}forecast.md"
 
 
 def report(
-    told: Forecast,
+    forecast: Forecast,
     findings: Sequence[Finding],
     failures: Sequence[Failure],
     fleet: Fleet,
@@ -50,9 +50,9 @@ def report(
         tool_version=__version__,
         remarks=remarks,
     )
-    complete = built.complete and not told.unknown
+    complete = built.complete and not forecast.unknown
     found = tuple(msgspec.structs.replace(f, docs=PAGE) for f in built.findings)
-    return msgspec.structs.replace(built, findings=found, complete=complete, forecast=told)
+    return msgspec.structs.replace(built, findings=found, complete=complete, forecast=forecast)
 
 
 def _mark(f: Finding) -> str:

@@ -18,12 +18,12 @@ from argolint.engine.load import load
 from argolint.engine.plan import Plan
 from argolint.errors import AuthError
 from argolint.forecast.conditions import CONDITIONS
-from argolint.forecast.releases import Step, Version, has, shown
+from argolint.forecast.releases import Step, has, shown
 from argolint.forecast.table import First, Row, TableError
 from argolint.forecast.world import Hit, World
 from argolint.model import AppRef, Edit, Failure, Finding, Fix, Location
 from argolint.server.transport import Transport
-from argolint.values import items, parse_version
+from argolint.values import parse_version
 
 RULE = "forecast-upgrade"
 FAMILY = "forecast"
@@ -67,7 +67,6 @@ def removals(tables: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
                 f"table of removed API versions: {table['product']} {entry['removed_in']}",
                 "api",
                 {
-                    "product": product,
                     "group": entry["group"],
                     "version": entry["version"],
                     "kinds": entry.get("kinds") or [],
@@ -130,7 +129,11 @@ def upgrade(
     resources = 0
 
     def one(app: App) -> tuple[list[tuple[Row, Hit]], tuple[Failure, ...], int]:
-        looking = [row for row in asked if CONDITIONS[row.condition].of_app is not None]
+        looking = [
+            row
+            for row in asked
+            if CONDITIONS[row.condition].of_app is not None and world.reaches(app, row.product, row.since)
+        ]
         app = replace(app, resources=tuple(app.resources))
         missing: tuple[Failure, ...] = ()
         if any(CONDITIONS[row.condition].reads(app, world, row.asked) for row in looking):
@@ -221,70 +224,6 @@ def _filled(first: First, hit: Hit) -> str:
     return first.content if first.kind == "yaml" else first.content.format_map(hit.fields)
 
 
-_IMAGE = "external-secrets/external-secrets"
-_GROUP = "external-secrets.io"
-
-
-def operator(fleet: Fleet, clusters: frozenset[str]) -> tuple[Version | None, bool]:
-    """The oldest External Secrets Operator that runs, and whether that is certain; else the oldest that the clusters' API versions allow."""
-    exact = [
-        version
-        for app in fleet.apps
-        if not clusters or app.cluster in clusters
-        for version in (*_images(app), *_charts(app))
-    ]
-    bounds = [
-        _SERVING[versions]
-        for server in fleet.clusters
-        if not clusters or server in clusters
-        if (versions := _newest(fleet.served_versions(server, _GROUP, "ExternalSecret")))
-    ]
-    if exact and len(bounds) <= 1:
-        return min(exact), True
-    return min([*exact, *bounds], default=None), False
-
-
-def _images(app: App) -> Iterator[Version]:
-    for image in items(app.status, "summary", "images"):
-        name, _, tag = str(image).partition("@")[0].rpartition(":")
-        if f"/{name}".endswith(f"/{_IMAGE}") and (version := parse_version(tag)) is not None:
-            yield version
-
-
-def _charts(app: App) -> Iterator[Version]:
-    """Chart and operator have one version."""
-    for source in app.sources:
-        named = str(source.get("chart") or "").rpartition("/")[2] == "external-secrets"
-        if named and (version := parse_version(source.get("targetRevision"))) is not None:
-            yield version
-
-
-_SERVING: Mapping[str, Version] = {
-    "v1": (0, 16, 0),
-    "v1 alone": (0, 17, 0),
-    "v1beta1": (0, 5, 0),
-    "v1alpha1": (0, 1, 0),
-}
-"""The first release that serves this as the newest version of its kinds."""
-
-
-def _newest(served: Sequence[str]) -> str:
-    if tuple(served) == ("v1",):
-        return "v1 alone"
-    return next((version for version in ("v1", "v1beta1", "v1alpha1") if version in served), "")
-
-
-def oldest_cluster(fleet: Fleet, clusters: frozenset[str]) -> str:
-    """The lowest Kubernetes version among the clusters; empty when none is known."""
-    known = {
-        version: parsed
-        for server in fleet.clusters
-        if not clusters or server in clusters
-        if (parsed := parse_version(version := fleet.kubernetes_version(server))) is not None and parsed > (1,)
-    }
-    return min(known, key=lambda v: known[v][:2], default="")
-
-
 def order(steps: Mapping[str, Step], findings: Sequence[Finding]) -> Iterator[str]:
     """What comes before what."""
     causes = Counter(f.cause for f in findings)
@@ -300,9 +239,11 @@ def order(steps: Mapping[str, Step], findings: Sequence[Finding]) -> Iterator[st
                 "External Secrets 0.5 to 0.15 first: they serve v1alpha1 and v1beta1. Write v1alpha1 manifests for v1beta1 and "
                 "sync them there."
             )
-        if operator.of < (0, 17) <= operator.to and any(str(c).startswith(f"removed-api-{_GROUP}") for c in causes):
+        if operator.of < (0, 17) <= operator.to and any(
+            str(c).startswith("removed-api-external-secrets.io") for c in causes
+        ):
             yield (
-                f"External Secrets 0.16 next: it serves v1beta1 and v1. Write every manifest for {_GROUP}/v1 and sync it there, "
+                f"External Secrets 0.16 next: it serves v1beta1 and v1. Write every manifest for external-secrets.io/v1 and sync it there, "
                 f"then go on to {shown(operator.to)}."
             )
         yield "The CRDs of External Secrets before its operator: an operator that meets older CRDs misses its fields."

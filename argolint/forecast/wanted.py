@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from argolint.application.fleet import Fleet
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
-from argolint.forecast import charts, report, upgrade
+from argolint.forecast import charts, report, today, upgrade
 from argolint.forecast.releases import Product, Step, products, step, written
 from argolint.forecast.table import Row, rows
 from argolint.forecast.world import ARGOCD, World
@@ -46,18 +46,18 @@ def upgrades(
     for id_, version in wanted.items():
         written(version, known[id_])
     clusters = _clusters(fleet, cluster)
-    today = {id_: _today(t, fleet, id_, clusters) for id_ in wanted}
+    runs = {id_: _today(t, fleet, id_, clusters) for id_ in wanted}
     stages = frozenset(f.stage for f in unread)
-    steps = {id_: _step(known[id_], today[id_], version, stages) for id_, version in wanted.items()}
+    steps = {id_: _step(known[id_], runs[id_], version, stages) for id_, version in wanted.items()}
     pinned = charts.pinned(fleet)
     ways = charts.steps(pinned, charted, chart_changes()) if charted else {}
     every = {**steps, **ways}
     world = World(fleet, every, stages, clusters)
-    failures = [*_uncertain(fleet, today[OPERATOR], clusters)] if OPERATOR in wanted else []
+    failures = [*_uncertain(fleet, runs[OPERATOR], clusters)] if OPERATOR in wanted else []
     found = upgrade.upgrade(t, fleet, failures, upgrade.between(every_row(), every), world, plan)
     forecast = Forecast(
         "upgrade",
-        versions=(*report.versions(steps, today), *charts.versions(ways, pinned)),
+        versions=(*report.versions(steps, runs), *charts.versions(ways, pinned)),
         causes=tuple(report.causes(found.rows, found.findings, every)),
         order=tuple(upgrade.order(steps, found.findings)),
         look=tuple(report.looks(found.look, every)),
@@ -83,10 +83,10 @@ def _today(t: Transport, fleet: Fleet, product: str, clusters: frozenset[str]) -
     if product == ARGOCD:
         return fleet.version
     if product == "kubernetes":
-        return upgrade.oldest_cluster(fleet, clusters)
+        return today.oldest_cluster(fleet, clusters)
     if product == "helm":
         return argocd.helm_version(t)
-    version, _ = upgrade.operator(fleet, clusters)
+    version, _ = today.operator(fleet, clusters)
     return "v" + ".".join(map(str, version)) if version else ""
 
 
@@ -100,7 +100,7 @@ def _step(product: Product, today: str, wanted: str, unread: frozenset[str]) -> 
 
 
 def _uncertain(fleet: Fleet, least: str, clusters: frozenset[str]) -> Iterator[Failure]:
-    if upgrade.operator(fleet, clusters)[1]:
+    if today.operator(fleet, clusters)[1]:
         return
     served = f"; by the API versions that are served it is {least} or later" if least else ""
     yield Failure(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.forecast.releases import Step
+from argolint.forecast.releases import Step, Version, has
+from argolint.forecast.today import operator
 from argolint.model import AppRef, Json, Object, Related, ResourceId, Severity
-from argolint.values import mapping, text_at
+from argolint.values import mapping, parse_version, text_at
 
 ARGOCD = "argocd"
+_ON_CLUSTERS = frozenset({"kubernetes", "external-secrets"})
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,22 @@ class World:
     unread: frozenset[str] = frozenset()
     clusters: frozenset[str] = frozenset()
     """The clusters that --cluster names; empty for all."""
+
+    def reaches(self, app: App, product: str, since: Sequence[Version]) -> bool:
+        """Whether the upgrade of a product brings a change to the application's cluster, which may be past it, or not be meant."""
+        if product not in _ON_CLUSTERS:
+            return True
+        if self.clusters and app.cluster not in self.clusters:
+            return False
+        runs = parse_version(self.fleet.kubernetes_version(app.cluster))
+        if product != "kubernetes":
+            runs = self._operators.get(app.cluster)
+        return runs is None or not (has(runs, since) or runs >= self.steps[product].to)
+
+    @cached_property
+    def _operators(self) -> Mapping[str, Version | None]:
+        """The oldest External Secrets Operator that each cluster may run."""
+        return {server: operator(self.fleet, frozenset((server,)))[0] for server in self.fleet.clusters}
 
     @cached_property
     def after(self) -> After:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from argolint.application.fleet import Fleet
 from argolint.edits.pruning import cascades
-from argolint.forecast.deletion import Fate, of_apps, of_prune
+from argolint.forecast.deletion import of_apps, of_prune
+from argolint.forecast.fate import Fate
 from argolint.gate.touched import Touched
 from argolint.model import Finding
 from argolint.redaction.findings import guarded

@@ -16,7 +16,7 @@ import msgspec
 from argolint.values.decoding import decoder
 
 KNOWN = "words.json"
-"""Beside the messages of a package: the words of its patterns, read once. `make docs` writes that of argolint's own."""
+"""Next to the messages of a package: the words of its patterns, read once. `make docs` writes that of argolint's own."""
 SHORTEST = 3
 """Characters. Shorter words stand in nearly every text."""
 _SPELLINGS = 40

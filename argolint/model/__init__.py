@@ -254,6 +254,9 @@ class Edit:
     content: Json
 
 
+GONE = Edit("json-patch", [{"op": "remove", "path": ""}])
+"""What a command plays that deletes the live object `Fix.resource`."""
+
 Proof = Literal["replayed", "rendered-twice"]
 Effect = Literal["restarts", "scales", "deletes", "hides", "needs-sync", "needs-force-sync"]
 EFFECTS: tuple[Effect, ...] = ("restarts", "scales", "deletes", "hides", "needs-sync", "needs-force-sync")
@@ -284,7 +287,7 @@ class Fix:
     `proof` says how a verified fix was proven; `effects` what else it does, which the engine adds to. `before` are commands
     that come before the edit reaches the cluster: the proof counts on them. `needs` are versions that the fix asks for in addition to what its
     edit says by itself; the engine drops it where the fleet contradicts one. `plays` is what a command does to the live object of the
-    finding, as a json-patch: that is replayed in the place of the command, which no one runs.
+    finding (of `resource`, where it is `GONE`), as a json-patch: that is replayed in the place of the command, which no one runs.
     """
 
     title: str
@@ -387,12 +390,16 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What one application tells a fleet-wide rule; facts of one `key` meet in the rule's `join`. `data` is plain JSON."""
+    """What one application tells a fleet-wide rule; facts of one `key` meet in the rule's `join`. `data` is plain JSON.
+
+    `about` is the object whose change takes the fact away: without its facts the rule must then be silent.
+    """
 
     key: str
     app: AppRef
     data: Mapping[str, Json] = field(default_factory=dict)
     trials: tuple[Trial, ...] = ()
+    about: ResourceKey | None = None
 
 
 @dataclass(frozen=True, slots=True)

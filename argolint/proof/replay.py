@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
@@ -21,8 +22,9 @@ from argolint.application.resource import Resource
 from argolint.comparison import compare
 from argolint.comparison.compare import Strategy
 from argolint.comparison.ignore import IgnoreRule, disputed, matches, matches_object, removed, without
-from argolint.model import MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
+from argolint.model import GONE, MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
 from argolint.proof import effects, losses
+from argolint.proof.afterwards import SHOWN_BY_SYNC, Then, concluded, without_object
 from argolint.proof.outcomes import (
     CannotReplay,
     Contradicted,
@@ -69,6 +71,8 @@ class Looks:
     """The finding's own rule."""
     others: Check | None = None
     """Findings of any rule that are not there today."""
+    then: Then | None = None
+    """What follows where no comparison shows it, as the finding's own rule knows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,24 +112,39 @@ def replay(
     touched: dict[ResourceKey, Moment] = {}
     drawn = _drawn(app)
     failed_sync = fix.target != "live" and any(symptom.kind == "operation" for symptom in finding.explains)
-    objects = _touched(edit, app, raw, fleet, today) if fix.target == "application" else [_edits(fix, finding, app)]
+    deleted = fix.resource if deletes(fix) else None
+    objects: Sequence[Resource] = ()
+    if fix.target == "application":
+        objects = _touched(edit, app, raw, fleet, today)
+    elif deleted is None:
+        objects = (_edits(fix, finding, app, looks.then),)
     for resource in objects:
         key = resource.key
+        if resource.live is None:
+            touched[key] = _made(fix, resource, raw, fleet)
+            continue
         pair = _pair(resource, finding, app, fleet, today)
         if key in kept:
             pair = replace(pair, live=kept[key])
-        play = partial(_play, fix, pair, app, raw, fleet, drawn, failed_sync=failed_sync)
+        judged = failed_sync and looks.then is not None
+        play = partial(_play, fix, pair, app, raw, fleet, drawn, failed_sync=failed_sync, judged=judged)
         remembered = fix.target == "application" and not pair.claimed
         touched[key] = _once((edit, failed_sync, key), today, play, found) if remembered else play(found)
-    if any(symptom.kind != "change" for symptom in finding.explains):
-        raise CannotReplay("only a sync shows whether this ends it")
-    if any(symptom.resource not in touched for symptom in finding.explains):
+    if failed_sync and looks.then is not None:
+        touched |= _rest(finding, app, raw, fleet, today, touched)
+    if looks.then is None and any(symptom.kind != "change" for symptom in finding.explains):
+        raise CannotReplay(SHOWN_BY_SYNC)
+    if any(symptom.resource not in touched for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("the differences themselves stay")
     if fix.target == "application":
         _require_render_alike(finding, app, touched, drawn)
     after = application_after(app, raw, touched)
+    if deleted is not None:
+        after = without_object(after, deleted.key)
+    if looks.then is not None:
+        after = concluded(fix, finding, app, after, looks.then)
     _require_silence(finding, after, looks.check)
-    for other in _news(app, raw, touched, looks.others) if looks.others else ():
+    for other in _news(after, touched, looks.others) if looks.others else ():
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
     twice = bool(drawn) or (bool(app.evidence.get(Want("render"))) and _claims_masked(finding, app))
     return Proven("rendered-twice" if twice else "replayed")
@@ -141,8 +160,9 @@ def _play(
     found: set[Effect],
     *,
     failed_sync: bool,
+    judged: bool,
 ) -> Moment:
-    """The last moment of one object; `raw` is the Application after the fix. See replay."""
+    """The last moment of one object; `raw` is the Application after the fix, `judged` that a rule says what was refused. See replay."""
     desired = patched(fix, pair.desired) if fix.target == "manifest" else pair.desired
     live = patched(fix, pair.live) if fix.target == "live" else pair.live
     if _identity(desired) != _identity(pair.desired):
@@ -154,7 +174,7 @@ def _play(
     if fix.target != "live":
         found.update(_sync_effects(pair, live, desired, terms, before))
         if terms.strategy is Strategy.SERVER_SIDE and before.strategy is not Strategy.SERVER_SIDE:
-            _require_dry_run(app, pair, terms)
+            _require_dry_run(app, pair, terms, judged=judged)
     if _merges_by_schema(terms) and (place := losses.repeated(live) or losses.repeated(desired)):
         raise CannotReplay(f"two items of {place} of {pair.resource.id} have one key, which a merge by schema refuses")
     for last in _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms, drawn):
@@ -230,14 +250,14 @@ def _merges_by_schema(terms: Terms) -> bool:
     return terms.server_side or terms.strategy is not Strategy.THREE_WAY
 
 
-def _require_dry_run(app: App, pair: _Pair, terms: Terms) -> None:
+def _require_dry_run(app: App, pair: _Pair, terms: Terms, *, judged: bool) -> None:
     """Raises CannotReplay unless the API server surely takes a dry run of the object, and tells what later commits give up.
 
     A refused one leaves the whole application without a comparison (gitops-engine pkg/diff/diff.go, serverSideDiff).
     """
     if not terms.server_side:
         raise HidesRemovals
-    if app.operation is not None and app.operation.failed:
+    if app.operation is not None and app.operation.failed and not judged:
         raise CannotReplay("the API server may refuse the dry run of an object as it has refused the last sync")
     unclaimed = (p for p in sorted(pair.today.shown) if not pair.claims(p))
     if other := next((p for p in unclaimed if get(pair.desired, p) is not MISSING), ""):
@@ -332,11 +352,17 @@ def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None
         raise CannotReplay("the edit changes what is rendered, and nothing is rendered here")
 
 
-def _edits(fix: Fix, finding: Finding, app: App) -> Resource:
-    """The object that a fix of a manifest, or of a live object, edits."""
+def deletes(fix: Fix) -> bool:
+    """Whether what it plays is that the live object `fix.resource` is deleted."""
+    return fix.target == "live" and fix.resource is not None and fix.edit.content == GONE.content
+
+
+def _edits(fix: Fix, finding: Finding, app: App, then: Then | None) -> Resource:
+    """The object that a fix of a manifest, or of a live object, edits; one that no sync has made yet where a rule tells what follows."""
     target = fix.resource or finding.at.resource
     resource = app.resource(target.key) if target else None
-    if resource is None or not resource.live or not resource.desired:
+    makes = then is not None and fix.target == "manifest" and resource is not None and resource.missing
+    if resource is None or not (resource.live or makes) or not resource.desired:
         raise CannotReplay("the states of the object are not known")
     if any(symptom.resource != resource.key for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("it works through another object")
@@ -345,6 +371,35 @@ def _edits(fix: Fix, finding: Finding, app: App) -> Resource:
     if any(is_secret_data(resource, str(o.get("path", ""))) for o in written):
         raise CannotReplay("Argo CD masks the data of Secrets")
     return resource
+
+
+def _made(fix: Fix, resource: Resource, raw: Object, fleet: Fleet) -> Moment:
+    """An object that is not there, when a sync has made it of its edited manifest."""
+    desired = patched(fix, resource.desired or {})
+    if _identity(desired)[1:] != _identity(resource.desired or {})[1:]:
+        raise CannotReplay("the edit makes another object of it")
+    if losses.given_up(fix) and _hollow(desired) > _hollow(resource.desired or {}):
+        raise Contradicted("the edit leaves an empty item in a list, or empty annotations")
+    return moment_of(desired, desired, terms_of(raw, desired, False, fleet))
+
+
+def _rest(
+    finding: Finding, app: App, raw: Object, fleet: Fleet, today: Today, touched: Mapping[ResourceKey, Moment]
+) -> dict[ResourceKey, Moment]:
+    """What the sync that goes through makes of all other objects that wait for it."""
+    found: dict[ResourceKey, Moment] = {}
+    for resource in app.resources:
+        if resource.key in touched or not resource.desired:
+            continue
+        if resource.missing:
+            terms = terms_of(raw, resource.desired, False, fleet)
+            found[resource.key] = moment_of(resource.desired, resource.desired, terms)
+        elif resource.modified:
+            pair = _pair(resource, finding, app, fleet, today)
+            terms = terms_of(raw, pair.desired, pair.today.server_side, fleet)
+            found[resource.key] = moment_of(one_sync(pair.live, pair.desired, terms), pair.desired, terms)
+            _require_quiet(found[resource.key], pair)
+    return found
 
 
 def _touched(edit: str, app: App, after: Object, fleet: Fleet, today: Today) -> tuple[Resource, ...]:
@@ -515,14 +570,17 @@ def _identity(obj: Object) -> tuple[Json, ...]:
     return obj.get("apiVersion"), obj.get("kind"), metadata.get("namespace"), metadata.get("name")
 
 
-def _news(app: App, raw: Object, touched: Mapping[ResourceKey, Moment], others: Check) -> Iterator[Finding]:
+def _news(after: App, touched: Mapping[ResourceKey, Moment], others: Check) -> Iterator[Finding]:
     """What any rule finds then and not today. What rests on an object's status is left out: its operator, which is not
     replayed, wrote it before the edit."""
-    found = list(others(application_after(app, raw, touched)))
+    found = list(others(after))
     if not found:
         return
-    bare = {key: replace(moment, live=without(moment.live, "/status")) for key, moment in touched.items()}
-    lasting = {(other.rule, other.at, other.cause) for other in others(application_after(app, raw, bare))}
+    bare = tuple(
+        structs.replace(r, live_state=without(r.live, "/status")) if r.key in touched and r.live else r
+        for r in after.resources
+    )
+    lasting = {(other.rule, other.at, other.cause) for other in others(replace(after, resources=bare))}
     yield from (other for other in found if (other.rule, other.at, other.cause) in lasting)
 
 

@@ -15,6 +15,7 @@ from argolint.comparison.compare import Comparison, Rules, Strategy
 from argolint.model import Effect, Object, ResourceKey
 from argolint.proof.outcomes import CannotReplay, Contradicted
 from argolint.values import mapping
+from argolint.values.kubernetes import api_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ def application_after(app: App, raw: Object, touched: Mapping[ResourceKey, Momen
         if moment is not None:
             resource = structs.replace(  # noqa: PLW2901  the same object, later
                 resource,
+                id=structs.replace(resource.id, version=api_of(moment.desired)[1]),
                 status="OutOfSync" if moment.comparison.modified else "Synced",
                 modified=moment.comparison.modified,
                 desired_state=moment.desired,

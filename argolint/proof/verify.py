@@ -5,6 +5,7 @@ An edit is replayed on the states of its application (`replay`), Helm values are
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -13,13 +14,14 @@ from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
 from argolint.proof import admitted, effects, handover, losses, needs
+from argolint.proof.afterwards import Then
 from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.proof.renders import Render, render_again
 from argolint.proof.replay import NOT_REPLAYED, Check, Looks, patched, replay
 from argolint.proof.syncs import Today
 from argolint.values import joined, owner_references, sh
 
-__all__ = ["Check", "Render", "Today", "unreplayed", "verify", "verify_together"]
+__all__ = ["Check", "Render", "Today", "played", "unreplayed", "verify", "verify_together"]
 
 
 def verify(
@@ -31,12 +33,13 @@ def verify(
     render: Render | None = None,
     today: Today | None = None,
     others: Check | None = None,
+    then: Then | None = None,
 ) -> Fix:
     """The fix with its verdict: verified True, False (`unverified` says what contradicts it), or None (says why not replayed).
 
     `app` is the application whose manifest or Application object the fix edits, with its states; a caller that verifies several
     fixes of it passes the same `today`. `check` is the finding's own rule, `others` what any rule finds that is not there
-    today. Helm values are proven with `render`: what two renders drew differently must then come out equal.
+    today, `then` what follows where no comparison shows it. Helm values are proven with `render`: what two renders drew differently must then come out equal.
     """
     fix, works = needs.fitted(fix, (fleet.version,), app, fleet)
     if not works:
@@ -46,10 +49,10 @@ def verify(
     fix = _with(replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.of_edit(fix, finding, app))
     if fix.plays is not None and fix.edit.kind == "command":
         played = replace(fix, edit=fix.plays, target="live", plays=None)
-        verdict = verify(played, finding, app, fleet, check, None, today, others)
+        verdict = verify(played, finding, app, fleet, check, None, today, others, then)
         return replace(verdict, edit=fix.edit, target=fix.target, plays=fix.plays)
     known = Today() if today is None else today
-    looks = Looks(check, others)
+    looks = Looks(check, others, then)
     found: set[Effect] = set()
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
@@ -118,20 +121,61 @@ def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
 
 def verify_together(
     fix: Fix,
+    finding: Finding,
     facts: Sequence[Fact],
     rejoin: Callable[[Sequence[Fact]], Iterable[Finding]],
+    played: Played,
     versions: Sequence[str] = (),
 ) -> Fix:
-    """A fleet finding's fix with its verdict: by the parts that its applications have tried, else by none. `versions` are those of
-    their Argo CDs."""
+    """A fleet finding's fix with its verdict: by the parts that its applications have tried, by an edit that was replayed for what its
+    object shows (`played`), else by none. `versions` are those of their Argo CDs."""
     fix, works = needs.fitted(fix, versions)
     if not works:
         return fix
     if not fix.trials:
-        return unreplayed(fix)
+        return _as_played(fix, finding, facts, rejoin, played)
     found = {*effects.told_by(fix), *handover.effects_of(fix, facts)}
     if why := handover.together(fix, facts, rejoin):
         return _with(replace(fix, verified=None, unverified=why), found)
+    return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
+
+
+Played = Mapping[tuple[ResourceKey, str], Sequence[Fix]]
+"""The fixes that applications' findings offer, by the manifest that they edit and what the edit says."""
+
+
+def played(findings: Iterable[Finding]) -> Played:
+    """Those that are json-patches of manifests."""
+    found: dict[tuple[ResourceKey, str], list[Fix]] = defaultdict(list)
+    for finding in findings:
+        for fix in finding.fixes:
+            if (place := _edited(fix, finding)) is not None:
+                found[place].append(fix)
+    return found
+
+
+def _edited(fix: Fix, finding: Finding) -> tuple[ResourceKey, str] | None:
+    id_ = fix.resource or finding.at.resource
+    of_manifest = fix.target == "manifest" and fix.edit.kind == "json-patch"
+    return (id_.key, repr(fix.edit.content)) if of_manifest and id_ is not None else None
+
+
+def _as_played(
+    fix: Fix,
+    finding: Finding,
+    facts: Sequence[Fact],
+    rejoin: Callable[[Sequence[Fact]], Iterable[Finding]],
+    played: Played,
+) -> Fix:
+    """Verified where the very edit ends all that its object shows, and the rule is silent without what that object was found with."""
+    place = _edited(fix, finding)
+    same = played.get(place, ()) if place else ()
+    if place is None or not same or not all(other.verified for other in same):
+        return unreplayed(fix)
+    rest = [fact for fact in facts if fact.about != place[0]]
+    if len(rest) == len(facts) or any(True for _ in rejoin(rest)):
+        return unreplayed(fix)
+    found = {*effects.told_by(fix), *(effect for other in same for effect in other.effects)}
     return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
 
 

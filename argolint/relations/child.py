@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 
 from argolint.application.resource import Node
 from argolint.edits.advice import Shell, advice
+from argolint.messages import telling
 from argolint.model import Object, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
-from argolint.relations.look_up import Complaint
-from argolint.values import dig, leaves, mapping, maps, number_at, text_at
+from argolint.relations.look_up import Complaint, mentioned
+from argolint.values import dig, leaves, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.quantities import amount
 
@@ -122,7 +124,7 @@ def said_by_child(complaint: Complaint) -> Iterator[Explained]:
             "said-by-child",
             app.ref,
             child.id,
-            f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{excerpt(said, 160)}".',
+            f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{telling(said)}".',
             evidence=(f"{child.id}: {excerpt(words, 400)}",),
             fixes=advice(__package__, "said-by-child/read", facts, complaint.id),
         )
@@ -193,13 +195,15 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
     if resource is None or id_ is None or resource.live is None:
         return
     live, health = resource.live, resource.health
-    if id_.group == "apps" and health.status == "Progressing" and _rolled_out(live):
+    shown = health.status in ("Progressing", "Degraded")
+    conditions = maps(live, "status", "conditions")
+    if id_.group == "apps" and shown and _rolled_out(live) and not any(speaks(c) for c in conditions):
         facts = {"app": str(app.ref)}
         yield Explained(
             "contradicts",
             app.ref,
             id_,
-            f"{id_} is rolled out completely, but Argo CD still shows it as Progressing: it judges an old state.",
+            f"{id_} is rolled out completely, but Argo CD still shows it as {health.status}: it judges an old state.",
             evidence=(
                 f"status: {excerpt(str(dict(mapping(live, 'status'))), 300)}",
                 f"Argo CD: {excerpt(health.message, 200)}",
@@ -210,7 +214,6 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
         return
     if "." not in id_.group or id_.group == "apps":
         return
-    conditions = maps(live, "status", "conditions")
     ready = next((c for c in conditions if c.get("type") in _WELL[:3] and c.get("status") == "True"), None)
     lags = number_at(live, "status", "observedGeneration") < number_at(live, "metadata", "generation")
     if ready is None or health.status not in ("Progressing", "Degraded") or any(speaks(c) for c in conditions):
@@ -259,6 +262,43 @@ def _shows(shown: str, condition: Object) -> bool:
     """Argo CD's message is the condition's own."""
     said = text_at(condition, "message")
     return bool(said) and said.strip() in shown
+
+
+_NOT_FOUND = re.compile(
+    r'"(?:[\w.-]{1,63}/)?([a-z0-9][\w.-]{0,252})"[^"\n]{0,20}?\b(?:not found|does not exist)', re.IGNORECASE
+)
+_SETTLED = timedelta(minutes=10)
+
+
+def there(complaint: Complaint) -> Iterator[Explained]:
+    """A controller calls an object of this application not found that is there since long before: it looks for it elsewhere.
+
+    Only of custom resources, whose controllers try again; a Secret or ConfigMap of the name may be one of a provider.
+    """
+    app, id_ = complaint.app, complaint.id
+    if id_ is None or "." not in id_.group or id_.group == "apps":
+        return
+    absent = {name for text in complaint.texts for name in _NOT_FOUND.findall(text[:8000])}
+    for mention, known in mentioned(complaint, fleet=False) if absent else ():
+        made = parse_time(dig(known.resource.live, "metadata", "creationTimestamp"))
+        settled = known.resource.live is not None and (made is None or app.observed_at - made > _SETTLED)
+        if mention.name in absent and known.how == "name" and settled and known.id.kind not in ("Secret", "ConfigMap"):
+            facts = {
+                "object": str(id_),
+                "there": str(known.id),
+                "command": Shell(kubectl_name(known.id)),
+                "own": Shell(kubectl_name(id_)),
+            }
+            yield Explained(
+                "contradicts",
+                app.ref,
+                known.id,
+                f"{id_} is not ready because its controller does not find {known.id}, which is there: it looks elsewhere.",
+                evidence=(f"the message calls {mention.name} not found; {known.id} is live",),
+                fixes=advice(__package__, "contradicts/there", facts, id_),
+                likely=True,
+            )
+            return
 
 
 def _rolled_out(live: Object) -> bool:

@@ -140,10 +140,12 @@ def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Men
     own = complaint.app.derive(by_name)
     kinds = complaint.app.derive(kind_words)
     seen: set[tuple[str, ResourceId]] = set()
-    names = tuple(m for text in complaint.texts for m in mentions(text))
+    names = dict.fromkeys(m for text in complaint.texts for m in mentions(text))
     for where in (own, None) if fleet else (own,):
         for mention in names:
             candidates = where.get(mention.name, ()) if where is not None else _beyond(complaint, mention, kinds)
+            if not candidates:
+                continue
             meant = [k for k in candidates if k.id != complaint.id and means(complaint, mention, k, kinds)]
             for known in _one(meant):
                 if (known.how, known.id) not in seen:
@@ -153,7 +155,7 @@ def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Men
 
 def _beyond(complaint: Complaint, mention: Mention, kinds: frozenset[str]) -> Iterable[Known]:
     """Candidates of other applications: only for a name whose kind or namespace the sentence tells."""
-    return of_fleet(complaint, mention.name) if mention.namespace or kinds.intersection(mention.kinds) else ()
+    return of_fleet(complaint, mention.name) if mention.namespace or not kinds.isdisjoint(mention.kinds) else ()
 
 
 def _one(meant: list[Known]) -> list[Known]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from argolint.model import Finding, Related, Relation, Want
 from argolint.redaction import excerpt
-from argolint.relations.child import contradicts, full_volume, said_by_child, wanted_of_children
+from argolint.relations.child import contradicts, full_volume, said_by_child, there, wanted_of_children
 from argolint.relations.denied import level, unspecified
 from argolint.relations.explained import Explained
 from argolint.relations.foreign import foreign
@@ -32,6 +32,7 @@ _FINDERS: tuple[Finder, ...] = (
     unanswered,
     ill,
     contradicts,
+    there,
     full_volume,
     said_by_child,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
@@ -52,7 +53,8 @@ def played(app: App, fleet: Fleet) -> Played:
         identity = _identity(app, task.manifest)
         return "progressing" if identity in stuck else "suspended" if identity in paused else "healthy"
 
-    return play(items_of(app), ends, options_of(app))
+    confirm = "Prune=confirm" in app.sync_options and fleet.at_least(3, 4)
+    return play(items_of(app), ends, replace(options_of(app), confirm=confirm))
 
 
 def _identity(app: App, manifest: Object) -> tuple[str, str, str, str]:

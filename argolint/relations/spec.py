@@ -115,14 +115,18 @@ def unknown_field(complaint: Complaint) -> Iterator[Explained]:
 
 
 def _steps(node: Json, at: str) -> Iterator[str]:
-    """Every field below, by its pointer."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            yield (here := at + join_pointer(key))
-            yield from _steps(value, here)
-    elif isinstance(node, list):
-        for index, item in enumerate(node):
-            yield from _steps(item, f"{at}/{index}")
+    """Every field below, by its pointer, in the order of the manifest."""
+    left = [(at, node)]
+    while left:
+        here, node = left.pop()
+        if isinstance(node, dict):
+            below = [(here + join_pointer(key), value) for key, value in node.items()]
+            yield from (pointer for pointer, _ in below)
+        elif isinstance(node, list):
+            below = [(f"{here}/{index}", item) for index, item in enumerate(node)]
+        else:
+            continue
+        left.extend(reversed(below))
 
 
 def _explain_path(pointer: str) -> str:

@@ -57,6 +57,8 @@ def play(items: Iterable[Item], ends: Callable[[Task], End], options: Options = 
     groups = [group for _, group in steps(pending)]
     for number, group in enumerate(groups):
         left = tuple(t for later in groups[number + 1 :] for t in later)
+        if unconfirmed := tuple(t for t in group if _awaits_confirmation(t, options)):
+            return replace(state, waiting=unconfirmed, left=(*group, *left))
         state = replace(state, done=(*state.done, *_in_turn(group, ends)), left=left)
         hooks = any(t.hook for t in group)
         refused = tuple(t for t in group if ends(t) == "refused")
@@ -98,6 +100,12 @@ def _stays(task: Task, options: Options) -> bool:
     """Left Git, and is not deleted: Argo CD calls it done."""
     own = comma_list(annotations_of(task.item.live).get(SYNC_OPTIONS))
     return task.prune and (not options.prune or "Prune=false" in own)
+
+
+def _awaits_confirmation(task: Task, options: Options) -> bool:
+    """A prune that someone has to confirm; until then nothing of its wave is done."""
+    own = [o for o in comma_list(annotations_of(task.item.live).get(SYNC_OPTIONS)) if o.startswith("Prune=")]
+    return task.prune and not options.confirmed and ("Prune=confirm" in own or (options.confirm and not own))
 
 
 def _in_turn(group: Sequence[Task], ends: Callable[[Task], End]) -> tuple[Task, ...]:

@@ -38,6 +38,7 @@ class Options:
     prune, prune_last    delete what left Git; after everything else
     out_of_sync_only     ApplyOutOfSyncOnly=true: objects without a difference are passed over
     skip_missing_kinds   SkipDryRunOnMissingResource=true
+    confirm              Prune=confirm of the Application: someone confirms each prune that says nothing else; `confirmed`: someone has
     chosen               the objects of a selective sync, which runs no hooks; None for all
     revision             goes into the names of hooks that have only a generateName
     """
@@ -48,6 +49,8 @@ class Options:
     prune_last: bool = False
     out_of_sync_only: bool = False
     skip_missing_kinds: bool = False
+    confirm: bool = False
+    confirmed: bool = False
     chosen: Callable[[Object], bool] | None = None
     revision: str = ""
 

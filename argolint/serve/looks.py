@@ -25,6 +25,7 @@ class FleetLook:
     def __init__(self, times: Times, workers: int) -> None:
         self._workers = workers
         self._kept = Kept(times.max_age_s, times.per_app_s)
+        self._list_s = times.list_s
         self._known: tuple[Fleet, tuple[Failure, ...]] | None = None
         self.size = 0
         self.reused = 0
@@ -53,7 +54,7 @@ class FleetLook:
             return found
 
         def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
-            self._kept.begin(fleet)
+            self._kept.begin(fleet, self._list_s if isinstance(action, Everything) else 0.0)
             return here(t, fleet, plan, apps, self._kept.look)
 
         return read, look

@@ -8,7 +8,7 @@ from typing import Any
 from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, Symptom
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
-from argolint.values import below, enumerated, get, join_pointer, split_pointer
+from argolint.values import at_and_above, below, enumerated, get, join_pointer, split_pointer
 
 from ._grammar import in_another_order
 
@@ -100,6 +100,8 @@ def described(change: Change, resource: Resource) -> str:
     live = f"{value(change, change.live)} live"
     if left_out(resource, change):
         live = "left out of the comparison on the live side, which holds it"
+    elif change.live is MISSING and isinstance(get(resource.live, change.pointer.rpartition("/")[0]), list):
+        live = "no such item live"
     desired = value(change, change.desired)
     if change.desired is MISSING and (written := get(resource.desired, change.pointer)) in ([], {}, ""):
         desired = show(written, change.pointer)  # the comparison leaves an empty value out
@@ -133,4 +135,12 @@ def listing(changes: Sequence[Change], noun: str = "field") -> str:
 
 def left_out(resource: Resource, change: Change) -> bool:
     """True for a field that live holds and Argo CD compares as absent: an ignore rule or its own normalisation takes it out."""
-    return change.live is MISSING and get(resource.live, change.pointer) not in (MISSING, None)
+    held = get(resource.live, change.pointer)
+    if change.live is not MISSING or held in (MISSING, None, {}, [], ""):
+        return False
+    for place in at_and_above(change.pointer):  # an item that is missing is not the one that has its index now
+        above = place.rpartition("/")[0]
+        whole, compared = get(resource.live, above), get(resource.normalized, above)
+        if isinstance(whole, list) and isinstance(compared, list) and len(compared) >= len(whole):
+            return False
+    return True

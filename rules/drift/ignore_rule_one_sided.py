@@ -20,7 +20,7 @@ from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rul
 from argolint.comparison import IgnoreRule, caused, matches_object, removed, rules_of, strategy_of
 from argolint.edits import application_place, removals
 
-from ._fields import finding, listing
+from ._fields import finding, left_out, listing
 from ._ignored import entries, hidden_changes, paths, selected
 
 
@@ -38,6 +38,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 continue
             made = set(caused(entry, live, desired, rules, strategy_of(app.raw, desired, fleet.version)))
             left_empty = {change.pointer for change in resource.changes if change.live == {}}
+            taken = frozenset(removed(live, entry))
+            made |= {c.pointer for c in resource.changes if c.pointer in taken and left_out(resource, c)}
             changes = tuple(c for c in resource.changes if c.pointer in made - left_empty)
             if changes:
                 yield _finding(app, fleet, resource, entry, changes)

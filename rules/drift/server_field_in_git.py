@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from argolint import MISSING, App, Finding, Fleet, Location, Rank, Resource, Rule, Symptom
+from argolint import MISSING, Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.edits.consequences import consequences
 from argolint.values import below, enumerated, get, join_pointer, text_at
 from argolint.values.knowledge import load
@@ -93,4 +93,22 @@ def _refusal(app: App, resource: Resource) -> str:
     return next((m for m in messages if any(word in m.lower() for word in _REFUSED)), "")
 
 
-RULE = Rule(id="server-field-in-git", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """The API server, when the manifest holds none of its fields: what is left is an update like any other."""
+    id_ = finding.at.resource
+    resource = after.resource(id_.key) if id_ else None
+    if resource is None or not resource.desired:
+        return None
+    left = [name for name in SERVER_SET if _holds(resource, name)]
+    return Afterwards(refused=f"the manifest would still hold metadata.{left[0]}" if left else "")
+
+
+RULE = Rule(
+    id="server-field-in-git",
+    family="drift",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    then=then,
+    rank=Rank.CAUSE,
+)

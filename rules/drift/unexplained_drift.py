@@ -20,7 +20,8 @@ from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Res
 from argolint.application.applied import by_argocd, not_stored
 from argolint.edits import application_place
 from argolint.edits.pruning import ignored_extraneous
-from argolint.redaction import excerpt, show
+from argolint.messages import quoted
+from argolint.redaction import show
 from argolint.values import dig, join_pointer, mapping, sh, text_at
 from argolint.values.kubernetes import argocd_name
 
@@ -103,7 +104,7 @@ def _gone(app: App, resource: Resource) -> Finding | None:
         confidence="likely",
         evidence=(
             f"applied by the sync{when}",
-            *((f'the sync said of it: "{excerpt(text_at(row, "message"))}"',) if text_at(row, "message") else ()),
+            *((f'the sync said of it: "{quoted(text_at(row, "message"))}"',) if text_at(row, "message") else ()),
         ),
         explains=(Symptom.missing(resource.id),),
         fixes=(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from argolint import Fleet
+from argolint import Fleet, Object
+from argolint.values import maps, text_at
+from argolint.values.kubernetes import containers
+from argolint.values.memo import by_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,33 @@ _MANY = 2_000
 """Characters of a value that are looked at."""
 
 
-def address_of(name: str, value: str, namespace: str, fleet: Fleet, cluster: str) -> Address | None:
-    """The first address of the value, where it is one of a Service; None for anything else."""
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable whose value reads like the address of a Service, and where the value stands."""
+
+    pointer: str
+    name: str
+    value: str
+    address: Address
+    """Its namespace is empty where it is that of the pods."""
+    guessed: bool
+    """An address only where the namespace has Services."""
+
+
+@by_identity(64)
+def variables(obj: Object) -> tuple[Variable, ...]:
+    """Those of all containers of a manifest."""
+    return tuple(
+        Variable(f"{place}/env/{index}/value", name, value, *found)
+        for place, container in containers(obj)
+        for index, variable in enumerate(maps(container, "env"))
+        for name, value in ((text_at(variable, "name"), text_at(variable, "value")),)
+        if (found := _read(name, value)) is not None
+    )
+
+
+def _read(name: str, value: str) -> tuple[Address, bool] | None:
+    """The first address of the value, and whether it is a guess; None for anything else."""
     found = _HOST.match(value[:_MANY])
     if found is None:
         return None
@@ -39,13 +67,22 @@ def address_of(name: str, value: str, namespace: str, fleet: Fleet, cluster: str
     if "svc" in labels[2:4]:
         before = labels[: labels.index("svc", 2)]
         after = labels[labels.index("svc", 2) + 1 :]
-        return Address(host, before[-2], before[-1], port, True) if after in ([], ["cluster", "local"]) else None
+        whole = Address(host, before[-2], before[-1], port, True)
+        return (whole, False) if before[-1] and after in ([], ["cluster", "local"]) else None
     named = _NAMES_A_HOST.search(name.upper()) is not None
     if len(labels) == 1 and (scheme or (named and (port or name.upper().endswith("HOST")))):
-        return Address(host, host, namespace, port, bool(scheme))
-    if len(labels) == 2 and (scheme or port) and (named or scheme) and fleet.derive(serves, cluster, labels[1]):
-        return Address(host, labels[0], labels[1], port, bool(scheme))
+        return Address(host, host, "", port, bool(scheme)), False
+    if len(labels) == 2 and (scheme or port) and (named or scheme):
+        return Address(host, labels[0], labels[1], port, bool(scheme)), True
     return None
+
+
+def address_of(variable: Variable, namespace: str, fleet: Fleet, cluster: str) -> Address | None:
+    """The address, for pods of this namespace; None where it is none of a Service."""
+    address = variable.address
+    if variable.guessed and not fleet.derive(serves, cluster, address.namespace):
+        return None
+    return address if address.namespace else replace(address, namespace=namespace)
 
 
 def serves(fleet: Fleet, cluster: str, namespace: str) -> bool:

@@ -108,10 +108,39 @@ def in_tree(app: App, kind: str, namespace: str, name: str) -> bool:
 
 
 def sees_all(app: App, fleet: Fleet, namespace: str) -> bool:
-    """Whether the tree tells of everything in the namespace, also of what no application owns (spec.orphanedResources of the project)."""
-    project = fleet.projects.get(app.ref.project)
-    watched = mapping(project, "spec").get("orphanedResources") is not None
-    return app.read and watched and namespace == app.destination_namespace
+    """Whether the tree tells of everything in the namespace, also of what no application owns (spec.orphanedResources of the project).
+
+    What the project ignores of that, or does not permit, the tree leaves out (controller/appcontroller.go, getResourceTree).
+    """
+    spec = mapping(fleet.projects.get(app.ref.project), "spec")
+    watched = spec.get("orphanedResources") is not None and not mapping(spec, "orphanedResources").get("ignore")
+    whole = not spec.get("namespaceResourceBlacklist") and not spec.get("namespaceResourceWhitelist")
+    return app.read and watched and whole and namespace == app.destination_namespace
+
+
+def all_known(app: App, fleet: Fleet, namespace: str) -> bool:
+    """Whether the application shows all that the namespace holds, and nothing in it may make pods with labels that the tree does not show."""
+    orphans = (n for n in app.tree.orphaned_nodes or () if n.namespace == namespace)
+    return sees_all(app, fleet, namespace) and not any((n.group, n.kind) not in _INERT_ORPHANS for n in orphans)
+
+
+_INERT_ORPHANS = frozenset(
+    {
+        ("", kind)
+        for kind in (
+            "ConfigMap",
+            "Secret",
+            "ServiceAccount",
+            "Pod",
+            "PersistentVolumeClaim",
+            "Event",
+            "ResourceQuota",
+            "LimitRange",
+        )
+    }
+    | {("rbac.authorization.k8s.io", kind) for kind in ("Role", "RoleBinding")}
+)
+"""Kinds that no one owns and that make no pods and no Services."""
 
 
 @cache

@@ -21,12 +21,12 @@ from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Related, Resource, ResourceKey, Rule
 from argolint.redaction import is_hidden
-from argolint.values import dig, join_pointer, maps, text_at
-from argolint.values.kubernetes import containers, pod_spec
+from argolint.values import dig, join_pointer, text_at
+from argolint.values.kubernetes import pod_spec
 
 from ..shared.labels import alike
 from ..shared.triage import worth_reading
-from ._addresses import Address, address_of, serves
+from ._addresses import Address, address_of, serves, variables
 from ._ports import Port, declared, of_service
 from ._running import crash_loops, unwell, workloads
 from ._surroundings import in_tree, namesakes, services, shown
@@ -99,28 +99,20 @@ def _of_workload(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding
         return
     blind = _blind(spec)
     told = False
-    for place, container in containers(obj):
-        for index, variable in enumerate(maps(container, "env")):
-            pointer = f"{place}/env/{index}/value"
-            address = address_of(
-                text_at(variable, "name"), text_at(variable, "value"), resource.namespace, fleet, app.cluster
-            )
-            if address is None or is_hidden(address.host, obj, pointer):
-                continue
-            key = ResourceKey(app.cluster, "", "Service", address.namespace, address.service)
-            there = (
-                app.resource(key) is not None or fleet.owners(key) or in_tree(app, "Service", key.namespace, key.name)
-            )
-            if there and blind and not told:
-                told = True
-                yield _unresolved(app, resource, at, spec, pointer, address, blind)
-            elif there and not blind and (ports := _lacking(app, address)):
-                name, value = text_at(variable, "name"), text_at(variable, "value")
-                yield _closed(app, resource, pointer, name, value, address, ports)
-            elif not there and not namesakes(app, fleet, key) and (near := _near(app, fleet, key, address)) is not None:
-                yield _missing(
-                    app, resource, pointer, text_at(variable, "name"), text_at(variable, "value"), address, near
-                )
+    for variable in variables(obj):
+        pointer, name, value = variable.pointer, variable.name, variable.value
+        address = address_of(variable, resource.namespace, fleet, app.cluster)
+        if address is None or is_hidden(address.host, obj, pointer):
+            continue
+        key = ResourceKey(app.cluster, "", "Service", address.namespace, address.service)
+        there = app.resource(key) is not None or fleet.owners(key) or in_tree(app, "Service", key.namespace, key.name)
+        if there and blind and not told:
+            told = True
+            yield _unresolved(app, resource, at, spec, pointer, address, blind)
+        elif there and not blind and (ports := _lacking(app, address)):
+            yield _closed(app, resource, pointer, name, value, address, ports)
+        elif not there and not namesakes(app, fleet, key) and (near := _near(app, fleet, key, address)) is not None:
+            yield _missing(app, resource, pointer, name, value, address, near)
 
 
 def _blind(spec: Object) -> str:

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Related, Resource, ResourceKey, Rule
 from argolint.redaction import is_hidden
 from argolint.values import dig, get, items, mapping, maps, text_at
-from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.kubernetes import pod_spec
 
 from ..shared.labels import Selector, label_selector, labels_at, plain_selector
 from ..shared.triage import worth_reading
-from ._addresses import Address, address_of
+from ._addresses import Address, address_of, variables
 from ._ports import number_or_name, of_pods
 from ._selecting import by_label
 from ._surroundings import Member, services, shown
@@ -92,13 +92,10 @@ def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
             continue
         labels = labels_at(mapping(get(obj, at.removesuffix("/spec"), {}), "metadata"))
         source = _End(labels, resource.namespace)
-        for place, container in containers(obj):
-            for index, variable in enumerate(maps(container, "env")):
-                pointer = f"{place}/env/{index}/value"
-                name = text_at(variable, "name")
-                address = address_of(name, text_at(variable, "value"), resource.namespace, fleet, app.cluster)
-                if address is not None and not is_hidden(address.host, obj, pointer):
-                    yield from _to(app, resource, pointer, name, address, source)
+        for variable in variables(obj):
+            address = address_of(variable, resource.namespace, fleet, app.cluster)
+            if address is not None and not is_hidden(address.host, obj, variable.pointer):
+                yield from _to(app, resource, variable.pointer, variable.name, address, source)
 
 
 def _to(app: App, client: Resource, pointer: str, name: str, address: Address, source: _End) -> Iterator[_Call]:

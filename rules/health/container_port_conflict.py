@@ -151,13 +151,23 @@ def _twice(obj: Object) -> Iterator[tuple[str, str, str, int]]:
                 yield f"{at}/ports/{index}/containerPort", name, first, number
 
 
+def _named(obj: Object, at: str) -> str:
+    """The name of the variable whose value lies there; empty for other places."""
+    return text_at(get(obj, at.removesuffix("/value"), None), "name") if at.endswith("/value") else ""
+
+
+_MEANS_A_PROXY = re.compile(r"dapr|envoy|istio|linkerd|sidecar|mesh|proxy", re.IGNORECASE)
+"""How a program is led to the proxy's own port, rather than to one of its own."""
+_NUMBER = re.compile(r"(?<!\d)\d{4,5}(?!\d)")
+
+
 @dataclass(frozen=True, slots=True)
 class _Claim:
     """A port of an injected proxy that something else uses. `given` is the annotation of the template that gives it to the proxy, if one does."""
 
     proxy: str
-    port: int
     given: str
+    port: int
     by: ResourceId
     at: str
     words: str
@@ -169,7 +179,10 @@ def _of_a_proxy(app: App, resource: Resource, nodes: Sequence[Node]) -> Iterator
     if found is not None:
         own = {text_at(container, "name") for _, container in containers(resource.any)}
         injected = names_in_pod(found[1]) - own
-        yield from (claim for claim in _claims(app, resource) if claim.proxy in injected)
+        failed = any(number_at(end, "exitCode") for _, end in ends(found[1]))
+        for claim in _claims(app, resource):
+            if claim.proxy in injected and (failed or claim.by != resource.id):
+                yield claim
 
 
 def _claims(app: App, resource: Resource) -> Iterator[_Claim]:
@@ -183,17 +196,18 @@ def _claims(app: App, resource: Resource) -> Iterator[_Claim]:
             number = number_or_name(port.get("containerPort"))[0]
             if number in ports:
                 yield _Claim(
-                    ports[number][0],
+                    *ports[number],
                     number,
-                    ports[number][1],
                     resource.id,
                     f"{place}/ports/{index}/containerPort",
                     f"{name} claims",
                 )
         for where, text in _words(place, container):
-            for number, (proxy, given) in ports.items():
-                if str(number) in text and _listens_there(text[:4000], re.compile(_PORT.format(port=number))):
-                    yield _Claim(proxy, number, given, resource.id, where, f"{name} claims")
+            numbers = {int(number) for number in _NUMBER.findall(text[:4000])}
+            for number in sorted(numbers & ports.keys()):
+                listens = _listens_there(text[:4000], re.compile(_PORT.format(port=number)))
+                if listens and not _MEANS_A_PROXY.search(_named(resource.any, where) + text[:4000]):
+                    yield _Claim(*ports[number], number, resource.id, where, f"{name} claims")
     for one in selecting(app):
         if one.kind.form == "labels" and any(m.id.key == resource.key for m in selected(app, one)):
             for index, port in enumerate(maps(shown(one.resource), "spec", "ports")):
@@ -202,9 +216,8 @@ def _claims(app: App, resource: Resource) -> Iterator[_Claim]:
                 if number in ports and not _OF_THE_PROXY.search(f"{one.resource.name} {text_at(port, 'name')}"):
                     words = f"{one.resource.id} leads to"
                     yield _Claim(
-                        ports[number][0],
+                        *ports[number],
                         number,
-                        ports[number][1],
                         one.resource.id,
                         f"/spec/ports/{index}/{field}",
                         words,

@@ -23,7 +23,7 @@ from argolint import App, Finding, Fleet, Follows, Location, Node, Rank, Related
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
-from argolint.values import age_text
+from argolint.values import age_text, enumerated
 from argolint.values.kubernetes import pod_spec, reads
 
 from ..shared.age import Patience, overdue
@@ -186,8 +186,17 @@ def _evidence(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:
     yield f"{trouble.node.id}: {trouble.text}"
     if app.events(trouble.node.id, trouble.node.uid) is None:
         yield f"Events of {trouble.node.id} could not be had"
+    yield from _elsewhere(app, resource, trouble)
     if app.awaits(resource.id):
         yield "the running operation waits for this object"
+
+
+def _elsewhere(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:
+    """Namespaces in which the application shows a Secret of the missing name, such as what an ExternalSecret of it makes there."""
+    for name in dict.fromkeys(_NO_SECRET.findall(trouble.text)):
+        spaces = sorted({node.id.namespace for node in app.nodes_of("Secret", "") if node.id.name == name})
+        if spaces and resource.namespace not in spaces:
+            yield f'a Secret "{name}" is in namespace {enumerated(spaces)}, and pods read those of their own namespace alone'
 
 
 RULE = Rule(

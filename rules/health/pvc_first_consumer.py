@@ -17,9 +17,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, Rule, Symptom, Want
+from argolint import (
+    Afterwards,
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Rank,
+    Related,
+    Resource,
+    Rule,
+    Symptom,
+    Want,
+)
 from argolint.edits import removals, set_field
-from argolint.edits.advice import advice
+from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.sequence.order import place_of
 from argolint.values import annotations_of, dig, join_pointer
@@ -107,7 +122,13 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
 
 
 def _hooked(app: App, claim: Resource) -> Finding:
-    facts = {"claim": str(claim.id), "app": str(app.ref), "name": claim.name, "namespace": claim.namespace}
+    facts = {
+        "claim": str(claim.id),
+        "app": str(app.ref),
+        "anew": Shell(synced_anew(app)),
+        "name": claim.name,
+        "namespace": claim.namespace,
+    }
     return Finding(
         message=f"Hook {claim.id} waits for a pod that mounts it, and none comes before the hook has ended, so the sync never ends.",
         at=Location(app.ref, claim.id),
@@ -144,6 +165,11 @@ def _unused(app: App, claim: Resource, consumers: list[Resource]) -> Finding:
     )
 
 
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """The sync goes on; whether the claim is then bound, its provisioner and the scheduler say."""
+    return Afterwards(unknown="the sync goes on then; whether the volume is made shows only on the cluster")
+
+
 RULE = Rule(
     id="pvc-first-consumer",
     family="health",
@@ -151,6 +177,7 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
+    then=then,
     options=Patience,
     rank=Rank.CAUSE,
 )

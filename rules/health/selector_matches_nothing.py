@@ -2,7 +2,8 @@
 
 What it finds: a Service, PodDisruptionBudget, NetworkPolicy, PodMonitor or ServiceMonitor whose selector matches no pod template and
 no live pod (or no Service) of its cluster and namespace, while one comes near: it has the same name, or labels that look like
-a slip of the pen. The message names the label that differs.
+a slip of the pen. The message names the label that differs. Where nothing comes near it speaks if Argo CD shows all that the namespace holds
+(`orphanedResources` of the project).
 
 Why it hurts: Argo CD shows the object Synced and Healthy. A Service without pods refuses every connection, a budget or policy
 without pods protects nothing, a monitor without targets scrapes nothing and its alerts stay silent.
@@ -27,7 +28,7 @@ from argolint.values import get, join_pointer
 
 from ..shared.triage import worth_reading
 from ._selecting import Near, Selecting, alone, kinds, nearest, sure, wanted
-from ._surroundings import shown
+from ._surroundings import all_known, shown
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -43,8 +44,33 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object that selects nothing."""
     for one in alone(app):
-        if sure(app, fleet, one) and (near := nearest(app, one)) is not None:
+        if not sure(app, fleet, one):
+            continue
+        if (near := nearest(app, one)) is not None:
             yield _finding(app, one, near)
+        elif one.namespaces and one.selector.equal and all(all_known(app, fleet, n) for n in one.namespaces):
+            yield _far(app, one)
+
+
+def _far(app: App, one: Selecting) -> Finding:
+    """Nothing of the namespace has the labels, and nothing comes near."""
+    asked = ", ".join(f"{k}={excerpt(v, 63)}" for k, v in sorted(one.selector.equal.items())[:3])
+    return Finding(
+        message=f"{one.resource.id} selects no {one.kind.noun}: nothing in its namespace has {asked}, so {one.kind.so}.",
+        at=Location(app.ref, one.resource.id, one.kind.at),
+        severity="warning",
+        confidence="likely",
+        evidence=("the project watches orphaned resources, so that Argo CD shows all that the namespace holds",),
+        fixes=(
+            Fix(
+                f"Bring what it is for, or take {one.resource.kind} {one.resource.name} out",
+                "manifest",
+                str(one.resource.id),
+                Edit("text", f"no pod template, pod or Service of namespace {one.namespaces[0]} has {asked}\n"),
+            ),
+        ),
+        explains=(Symptom.health(one.resource.id),) if one.resource.health.status not in ("", "Healthy") else (),
+    )
 
 
 def _finding(app: App, one: Selecting, near: Near) -> Finding:

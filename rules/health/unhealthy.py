@@ -44,7 +44,7 @@ from argolint.edits.advice import advice
 from argolint.messages import Match, field_errors, telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
+from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
 
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
 from ..shared.fields import field_fixes, refused_pointer
@@ -61,6 +61,8 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     for resource in _unhealthy(app, options, ailing):
         yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
         yield from related_wants(_complaint(app, fleet, resource, _own_words(resource)))
+    if _is_by_itself(app, options):
+        yield Want("app-events")
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
@@ -74,13 +76,18 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     for resource in app.resources:
         if not resource.health.status and (condition := refused(app, resource, options)):
             yield _unseen(app, resource, condition)
-    if (
+    if _is_by_itself(app, options):
+        yield _whole(app)
+
+
+def _is_by_itself(app: App, options: Patience) -> bool:
+    """Whether the application is ill while none of its objects is."""
+    return (
         app.health.status in ("Degraded", "Unknown")
         and app.desired_known
         and not _any_object_is(app, app.health.status)
         and not _just_turned(app, options)
-    ):
-        yield _whole(app)
+    )
 
 
 def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
@@ -187,7 +194,7 @@ def _any_object_is(app: App, status: str) -> bool:
 def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     status = resource.health.status
     pod_troubles = troubles(app, resource, ailing)
-    reason, evidence = _reason(app, resource, pod_troubles)
+    reason, evidence = _reason(app, resource, pod_troubles, ailing)
     waits = status == "Progressing"
     crashing = min((n.created_at for n in ailing if crashes(n) and n.created_at), default=None)
     age = waited(app, crashing or _last_step(app, resource))
@@ -306,12 +313,16 @@ def _describe(resource: Resource) -> str:
     return f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"
 
 
-def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> tuple[str, tuple[str, ...]]:
+def _reason(
+    app: App, resource: Resource, pod_troubles: tuple[Trouble, ...], ailing: tuple[Node, ...]
+) -> tuple[str, tuple[str, ...]]:
     """(reason, evidence): the pods' trouble first, then a failed condition, a Warning Event, Argo CD's own words."""
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
     candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
-    candidates += _said(resource, [e for e in events or () if e.type == "Warning"])
+    told = [_of_event(e) for e in events or () if e.type == "Warning"]
+    told += () if pod_troubles else _of_pods(app, ailing)
+    candidates += _said(resource, told)
     candidates += _of_task(resource)
     lines += [excerpt(c, 400) for c in candidates[:6]]
     if events is None and resource.uid:
@@ -325,17 +336,27 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
 _KNOWS = ("cause", "sort", "stage")
 
 
-def _said(resource: Resource, events: list[Event]) -> list[str]:
+def _said(resource: Resource, told: list[str]) -> list[str]:
     """What the object's conditions and Events say is wrong, the sentence that tells most first.
 
-    A condition of an earlier spec, and one that only says what follows from another, come last. Of what tells as much, conditions go before
+    A condition of an earlier spec, one that only says what follows from another, and an Event that no one knows come last. Of what tells as much, conditions go before
     Events, and the newest transition goes first.
     """
     conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
     conditions.sort(key=lambda c: text_at(c, "lastTransitionTime"), reverse=True)
     ranked = [(_tells(resource, c), _of_condition(c)) for c in conditions]
-    ranked += [((False, False, _told(resource, _of_event(e))), _of_event(e)) for e in events]
+    levels = [(text, _told(resource, text)) for text in told]
+    ranked += [((False, level == len(_KNOWS), level), text) for text, level in levels]
     return [text for _, text in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _of_pods(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
+    """Warnings of pods that are not well, where none is in a form that tells their trouble by itself."""
+    for node in ailing:
+        if node.id.kind == "Pod":
+            yield from (
+                f"{node.id}: {_of_event(e)}" for e in app.events(node.id, node.uid) or () if e.type == "Warning"
+            )
 
 
 def _tells(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
@@ -414,10 +435,14 @@ def _child_application(app: App, fleet: Fleet, resource: Resource) -> Finding:
 
 def _whole(app: App) -> Finding:
     why = f' ("{telling(app.health.message)}")' if app.health.message else ", though none of its objects is"
+    event, causes = _turned(app)
+    if causes:
+        why = f", and Argo CD's event names {excerpt(causes, 160)} as the cause"
     return Finding(
         message=f"Application {app.ref} is {app.health.status}{why}, so automation that looks at its health stops.",
         at=Location(app.ref),
         confidence="possible",
+        evidence=(event,) if event else (),
         fixes=(
             Fix(
                 "Refresh the application, so that its health is taken again",
@@ -428,6 +453,20 @@ def _whole(app: App) -> Finding:
         ),
         explains=(Symptom.health(),),
     )
+
+
+_CAUSED_BY = re.compile(r"Caused by (?P<all>[^()]{1,400})")
+_NAMED = re.compile(r"(?:[a-z0-9.-]{1,253}/)?(?P<kind>[A-Z][A-Za-z0-9]{0,62}):(?P<name>[^\s,:]{1,320})")
+
+
+def _turned(app: App) -> tuple[str, str]:
+    """The newest event of a change to the health of now, and the objects that it names as the cause, as Argo CD 3.6 writes it."""
+    for event in app.evidence.get(Want("app-events")) or ():
+        if "Updated health status" in event.message and f"-> {app.health.status}" in event.message:
+            found = _CAUSED_BY.search(event.message)
+            named = [f"{n['kind']} {n['name']}" for n in _NAMED.finditer(found["all"])] if found else []
+            return excerpt(event.message, 400), enumerated(named) if named else ""
+    return "", ""
 
 
 RULE = Rule(

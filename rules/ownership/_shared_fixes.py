@@ -54,8 +54,12 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     keeper = _keeper(shared)
     if shared.namespace:
         yield _namespace(shared, keeper or shared.parties[0])
+    renamed = tuple(_own_names(shared, keeper))
+    if shared.two_programs:
+        yield from renamed
     yield _one_owner(shared, keeper)
-    yield from _own_names(shared, keeper)
+    if not shared.two_programs:
+        yield from renamed
     if shared.untracked:
         return  # Argo CD gives no warning about such an object, so FailOnSharedResource sees none
     if shared.handover or all(p.guarded for p in shared.parties if p.app != shared.owner):

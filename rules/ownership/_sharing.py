@@ -117,6 +117,11 @@ class Shared:
         return len({p.app.namespace for p in self.parties}) > 1
 
     @property
+    def two_programs(self) -> bool:
+        """Other pods are selected on each side, which cannot be changed in place: one name for two workloads, neither a copy of the other."""
+        return self.id.group == "apps" and any(pointer.startswith("/spec/selector/") for pointer in self.fields)
+
+    @property
     def hook(self) -> bool:
         return any(p.hook for p in self.parties)
 

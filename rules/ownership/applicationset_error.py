@@ -21,13 +21,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
 from argolint.application.fleet import IN_CLUSTER
-from argolint.messages import in_passing
+from argolint.messages import in_passing, quoted
 from argolint.redaction import excerpt, without_secrets
 from argolint.values import maps, same_repository, sh, text_at
 from argolint.values.knowledge import load
 
+from ..shared.application_sets import made
 from ..shared.messages import catalogue
-from ._application_sets import NAMED_TWICE, OWNED_TWICE, made_by
+from ._application_sets import NAMED_TWICE, OWNED_TWICE
 
 _CAUSES = {
     "ApplicationGenerationFromParamsError": "generator",
@@ -65,8 +66,8 @@ def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Obje
     for raw in fleet.application_sets:
         condition = _failed(raw)
         name = text_at(raw, "metadata", "name")
-        made = (app.ref for app in fleet.apps if made_by(app.raw, (name,)) and _same_namespace(app, raw))
-        speaker = next(made, fleet.apps[0].ref if fleet.apps else None)
+        own = (app.ref for app in made(fleet, name) if _same_namespace(app, raw))
+        speaker = next(own, fleet.apps[0].ref if fleet.apps else None)
         if condition is not None and speaker is not None:
             found.setdefault(speaker, []).append((raw, condition))
     return found
@@ -102,7 +103,7 @@ def _finding(app: App, fleet: Fleet, raw: Object, condition: Object) -> Finding:
         at=Location(app.ref, id_),
         cause=cause,
         evidence=(
-            f'the controller says: "{excerpt(text_at(condition, "message"), 400)}"',
+            f'the controller says: "{quoted(text_at(condition, "message"), 400)}"',
             f"{text_at(condition, 'type')} {text_at(condition, 'status')}, reason {text_at(condition, 'reason') or 'not stated'}",
         ),
         fixes=(

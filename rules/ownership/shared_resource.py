@@ -7,7 +7,7 @@ names every one of them, tells who owns the live object, and sees the clash befo
 objects, generated names, children and objects on other clusters are no clash.
 
 Why it hurts: each sync moves the object to the Application that syncs, so another one is always OutOfSync; where the contents
-differ, the last sync wins and the other Application runs with values that are not its own; two self-healing ones overwrite
+differ, the last sync wins (with other selectors it fails, since a workload's selector cannot be changed in place) and the other Application runs with values that are not its own; two self-healing ones overwrite
 each other forever; and pruning or deleting the owner deletes the object under all the others.
 
 How to fix: let one Application own the object and switch it off in the others, or give it one name per release. The first always
@@ -222,12 +222,14 @@ def _message(shared: Shared) -> str:
         return f"{shared.few(shared.parties)} {both} render {shared.id}: {lost}."
     if cause == "predicted" and owner is not None:
         new = shared.few([p for p in shared.parties if p is not owner and p not in shared.applied])
+        if shared.two_programs:
+            return f"The first sync of {new} will fail at {shared.id} of {shared.name(owner)}: its selector is another, and cannot be changed in place."
         does = f"changes {fields} of" if shared.untracked and fields else "changes" if shared.untracked else "takes"
         over = f" for {both}" if shared.untracked else f" over from {shared.name(owner)}"
         other = f", with different {fields}" if fields and not shared.untracked else ""
         return f"The first sync of {new} {does} {shared.id}{over}{other}."
     healing = [p for p in shared.parties if p.self_heal]
-    if len(healing) > 1 and not shared.untracked and cause != "predicted":
+    if len(healing) > 1 and not shared.untracked and not shared.two_programs and cause != "predicted":
         heals = sum(p.attempts for p in healing)
         tried = f"self-heal has reset it {heals} time{'s' if heals > 1 else ''}" if heals else "both heal themselves"
         if not fields:
@@ -238,6 +240,8 @@ def _message(shared: Shared) -> str:
 
 
 def _consequence(shared: Shared, owner: Party | None, both: str) -> str:
+    if shared.two_programs:
+        return f"selectors cannot change, so only {shared.name(owner) if owner else 'one of them'} can sync it"
     wins = "the last sync wins" if shared.fields else "each sync takes it over"
     if shared.untracked:
         return f"the last sync wins for {both}" if shared.fields else f"the first upgrade of one changes it for {both}"

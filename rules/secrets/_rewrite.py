@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from argolint import Edit, Fix, Object, ResourceId
+from argolint import Edit, Fix, Json, Object, ResourceId
 from argolint.values import items, mapping, text_at
 
 _REFERENCE = re.compile(r"\$(?:\$|\{(?P<braced>\w{1,100})\}|(?P<bare>\w{1,100}))", re.ASCII)
@@ -44,6 +44,25 @@ def lost_groups(manifest: Object | None) -> Iterator[Lost]:
             if missing:
                 pointer = f"/spec/dataFrom/{index}/rewrite/{number}/regexp/target"
                 yield Lost(pointer, target, missing[0], _mended(target, known))
+
+
+_WHOLE = re.compile(r"\^?\((?P<any>\.[*+])\)\$?")
+_FORM = re.compile(r"(?P<before>[^$]*)\$(?:\{1\}|1(?![0-9A-Za-z_]))(?P<behind>[^$]*)")
+
+
+def may_become(entry: Json, key: str) -> bool:
+    """Whether a key of the provider may end as this one after the rewrites; what has no form may end as anything."""
+    form = form_of(entry)
+    return form is None or (
+        len(key) > len(form[0]) + len(form[1]) and key.startswith(form[0]) and key.endswith(form[1])
+    )
+
+
+def form_of(entry: Json) -> tuple[str, str] | None:
+    """What the last rewrite of a dataFrom entry puts before and behind each key, where it takes any key whole; else nothing is known."""
+    last = mapping(next(iter(items(entry, "rewrite")[-1:]), None), "regexp")
+    form = _FORM.fullmatch(text_at(last, "target")) if _WHOLE.fullmatch(text_at(last, "source")) else None
+    return (form["before"], form["behind"]) if form is not None and form["before"] + form["behind"] else None
 
 
 def with_braces(lost: Lost, where: str, resource: ResourceId | None = None) -> Fix:

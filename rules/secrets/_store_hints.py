@@ -59,6 +59,8 @@ def hints(
     if key and cause in ("access-denied", "not-found", "property-missing"):
         yield from _vault(store, key)
         yield from _region(store, key)
+    if key and cause == "not-found":
+        yield from _id_of_item(store, version, key)
 
 
 def _newest(version: OperatorVersion, served: frozenset[str]) -> str:
@@ -153,6 +155,36 @@ def _ignored(store: stores.Store, version: OperatorVersion, cause: str) -> Itera
             ),
             seen=f"it is ignored {entry['what']}; {this}",
         )
+
+
+_ITEM_ID = re.compile(r"(?P<id>[a-z2-7]{26})(?:/.*)?", re.DOTALL)
+
+
+def _id_of_item(store: stores.Store, version: OperatorVersion, key: str) -> Iterator[Hint]:
+    """An id as 1Password gives it, for an operator that takes none but RFC 4122 UUIDs and looks for a title."""
+    table = load(__package__, "store_fields.yaml")["titles_only"]
+    found, known = _ITEM_ID.fullmatch(key), table.get(store.provider)
+    if (
+        found is None
+        or known is None
+        or version.at_least(known["until"]) is True
+        or version.at_least(known["from"]) is False
+    ):
+        return
+    who = "this operator" if version.at_least(known["until"]) is False else f"an operator before {known['until']}"
+    yield Hint(
+        f"its key is an id, and {who} looks for the title of an item",
+        Fix(
+            "Write the title of the item in place of its id",
+            "manifest",
+            "remoteRef.key of the ExternalSecret",
+            Edit(
+                "text",
+                f"{known['until']} and later find items by their id too (external-secrets issue {known['issue']}).",
+            ),
+        ),
+        seen=f"operators before {known['until']} take no id of 1Password (external-secrets issue {known['issue']})",
+    )
 
 
 def _cloud(store: stores.Store) -> Iterator[Hint]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 
-from argolint import MISSING, App, Edit, Fix, Fleet, Resource
-from argolint.values import below, dig, enumerated, sh
+from argolint import GONE, MISSING, App, Edit, Fix, Fleet, Resource
+from argolint.edits import set_field
+from argolint.values import below, dig, enumerated, items, sh
 
 from . import _external_secret as es
 from . import _stores as stores
@@ -17,7 +18,7 @@ from ._store_hints import Hint, foreign_vault
 from ._sync_error_general import general, store_of
 from ._sync_error_generators import failing_generator
 from ._sync_error_pointers import remote_of
-from ._sync_error_secret import of_secret, patch
+from ._sync_error_secret import of_secret, patch, secret_id
 from ._sync_error_texts import Diagnosis
 from ._template import of_target, template_fixes, unfetched
 
@@ -98,7 +99,9 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
         case "namespace-denied" if found.detail.get("present"):
             yield _sync_now(resource, "Force a sync: the namespace is admitted by now")
         case "namespace-denied":
-            yield _admitted(resource, found.detail.get("store", ""))
+            name = found.detail.get("store", "")
+            ref = es.StoreRef("ClusterSecretStore", name, pointer)
+            yield _admitted(resource, name, stores.find(app, fleet, ref, resource.namespace), app)
         case "decode" if remote_of(resource, found) and found.advice != "decode-unset":
             path = f"{remote_of(resource, found)}/decodingStrategy"
             yield patch(resource, "Take the value as it is", path, "None")
@@ -131,10 +134,24 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
             yield from _readable(resource, found)
 
 
-def _admitted(resource: Resource, store: str) -> Fix:
+def _admitted(resource: Resource, name: str, store: stores.Store, app: App) -> Fix:
+    """One condition that holds is enough: the namespace joins the first list of names, where there is one."""
+    in_git = store.resource.desired if store.resource else None
+    conditions = items(in_git, "spec", "conditions")
+    at = next((n for n, each in enumerate(conditions) if isinstance(dig(each, "namespaces"), list)), None)
     edit = Edit("yaml", f"spec:\n  conditions:\n  - namespaces: [..., {resource.namespace}]")
-    title = f'Admit {resource.namespace} in ClusterSecretStore "{store}"'
-    return Fix(title, "manifest", f"ClusterSecretStore {store}", edit, "opens every key of the store to this namespace")
+    if at is not None:
+        path = f"/spec/conditions/{at}/namespaces/-"
+        edit = Edit("json-patch", [{"op": "add", "path": path, "value": resource.namespace}])
+    owner = f" (application {store.app})" if store.app and store.app != app.ref else ""
+    return Fix(
+        f'Admit {resource.namespace} in ClusterSecretStore "{name}"{owner}',
+        "manifest",
+        f"ClusterSecretStore {name}",
+        edit,
+        "opens every key of the store to this namespace",
+        resource=store.resource.id if store.resource and at is not None else None,
+    )
 
 
 def _placed(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
@@ -242,6 +259,8 @@ def _of_former(resource: Resource, secret: str) -> Fix:
         f"Secret {resource.namespace}/{secret}",
         Edit("command", f"kubectl -n {sh(resource.namespace)} delete secret {sh(secret)}"),
         "the provider must still hold the values; pods that start in between wait for it",
+        resource=secret_id(resource),
+        plays=GONE,
     )
 
 
@@ -259,7 +278,9 @@ def _rename(resource: Resource) -> Fix:
 def _sync_now(resource: Resource, title: str) -> Fix:
     if es.force_sync_works(resource.live):
         command = Edit("command", es.force_sync(es.FULL_NAME, resource.namespace, resource.name))
-        return Fix(title, "live", f"ExternalSecret {resource.namespace}/{resource.name}", command, safe=True)
+        annotated = set_field(resource.live or {}, "/metadata/annotations/force-sync", "now")
+        where = f"ExternalSecret {resource.namespace}/{resource.name}"
+        return Fix(title, "live", where, command, safe=True, plays=Edit("json-patch", annotated))
     return Fix(
         "Give the ExternalSecret a real refreshInterval: force-sync does nothing with this one",
         "manifest",

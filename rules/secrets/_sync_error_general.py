@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from argolint import App, Fix, Fleet, Resource
+from dataclasses import replace
+
+from argolint import GONE, App, Fix, Fleet, Resource
 from argolint.edits.advice import advice
 
 from . import _external_secret as es
@@ -12,6 +14,7 @@ from ._rewrite import lost_groups
 from ._store_hints import foreign_vault
 from ._sync_error_generators import ran
 from ._sync_error_pointers import key_of
+from ._sync_error_secret import secret_id
 from ._sync_error_texts import Diagnosis
 
 
@@ -30,7 +33,10 @@ def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tup
         "key": key_of(resource, found) or "its keys",
         "controller": found.detail.get("controller", "<class>"),
     }
-    return advice(__package__, found.advice, {**known, **own})
+    given = advice(__package__, found.advice, {**known, **own})
+    if found.cause != "immutable":
+        return given
+    return tuple(replace(fix, plays=GONE, resource=secret_id(resource)) for fix in given[:1]) + given[1:]
 
 
 def store_of(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> stores.Store:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import Edit, Fix, Resource
+from argolint import Edit, Fix, Resource, ResourceId
 from argolint.edits import set_field
 from argolint.values import dig, join_pointer, mapping
 
@@ -29,6 +29,11 @@ def of_secret(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
         yield _written_once(resource)
     elif found.topic == "admission-docker":
         yield from _encoded_once(resource, found.detail["item"])
+
+
+def secret_id(resource: Resource) -> ResourceId:
+    """The Secret that the ExternalSecret writes."""
+    return ResourceId("", "Secret", resource.namespace, es.target_name(resource.any), "v1", resource.id.cluster)
 
 
 def _written_once(resource: Resource) -> Fix:

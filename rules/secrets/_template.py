@@ -18,24 +18,33 @@ from . import _external_secret as es
 
 _FIELD = re.compile(r"(?<![\w)\].$])\.(?P<name>[A-Za-z_0-9][\w-]*(?:\.[\w-]+)*)")
 _PLAIN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_ESCAPED = 'abfnrtv\\"01234567xuU'
 _SCOPED = re.compile(r"\{\{-?\s*(?:range|with|define|template|block)\b")
 
 
 @dataclass(frozen=True)
 class Misread:
-    """A name that a template writes in a way that Go does not read as the key. `text` is the template, `pointer` its place."""
+    """What a template writes in a way that Go does not read: a name of a key, or an escape in a quoted text (`escape`, which has no name).
+
+    `text` is the template, `pointer` its place.
+    """
 
     name: str
     text: str
     pointer: str
     because: str
+    escape: str = ""
 
     @property
     def written(self) -> str:
+        if self.escape:
+            return f'"{self.escape}"'
         return f"{{{{ .{self.name} }}}}"
 
     @property
     def right(self) -> str:
+        if self.escape:
+            return f'"\\{self.escape}"'
         return f'{{{{ index . "{self.name}" }}}}'
 
 
@@ -54,6 +63,9 @@ def misread(manifest: Object | None, template: str = "/spec/target/template") ->
                         name, text, pointer, f'Go\'s templates take the "." for a field of "{name.partition(".")[0]}"'
                     )
                 )
+        for escape in dict.fromkeys(_escapes(text)):
+            because = f"a text in double quotes knows no {escape}: Go refuses the whole template"
+            found.append(Misread("", text, pointer, because, escape))
     return tuple(found)
 
 
@@ -116,6 +128,23 @@ def _actions(text: str) -> Iterator[str]:
         start = text.find("{{", end)
 
 
+def _escapes(text: str) -> Iterator[str]:
+    """Escapes that Go's strconv.Unquote does not know, in the texts that an action quotes with `"`."""
+    for body in _actions(text):
+        quote, escaped = "", False
+        for sign in body:
+            if escaped:
+                escaped = False
+                if sign not in _ESCAPED:
+                    yield f"\\{sign}"
+            elif not quote:
+                quote = sign if sign in '"`' else ""
+            elif sign == "\\" and quote == '"':
+                escaped = True
+            elif sign == quote:
+                quote = ""
+
+
 def _unquoted(body: str) -> str:
     """An action without the texts that it quotes."""
     kept, quote, escaped = [], "", False
@@ -161,6 +190,12 @@ def template_fixes(resource: Resource, found: tuple[Misread, ...]) -> tuple[Fix,
     lines = [f"{each.pointer}: {each.right} for {each.written}" for each in found]
     first = found[0]
     plain = re.sub(r"\W", "_", first.name).lstrip("0123456789") or "value"
+    how = [
+        "As an argument of a function it stands in parentheses; in a Helm chart the whole action stands in {{ `...` }}.",
+        f"Or rename the key: {plain} as its name in spec.data, and {{{{ .{plain} }}}} in the template.",
+    ]
+    if first.escape:
+        how = ["Or put the text in back quotes, where a backslash is a plain sign."]
     return (
         Fix(
             f"Write {first.right} for {first.written}",
@@ -168,13 +203,7 @@ def template_fixes(resource: Resource, found: tuple[Misread, ...]) -> tuple[Fix,
             f"{resource.kind} {resource.namespace}/{resource.name}",
             Edit(
                 "text",
-                "\n".join(
-                    [
-                        *lines,
-                        "As an argument of a function it stands in parentheses; in a Helm chart the whole action stands in {{ `...` }}.",
-                        f"Or rename the key: {plain} as its name in spec.data, and {{{{ .{plain} }}}} in the template.",
-                    ]
-                ),
+                "\n".join([*lines, *how]),
             ),
         ),
     )

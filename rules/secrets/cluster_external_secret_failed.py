@@ -19,18 +19,44 @@ resource_customizations/external-secrets.io/ClusterExternalSecret/health.lua.
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, ResourceId, Rule
+from argolint import (
+    GONE,
+    Afterwards,
+    App,
+    AppRef,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Rank,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Want,
+)
 from argolint.edits import set_field
 from argolint.messages import telling
-from argolint.values import dig, items, sh
+from argolint.values import dig, items, mapping, sh
 
 from . import _external_secret as es
+from . import _stores as stores
 from ._sync_error_texts import clean
 
 TAKEN = "already exists in namespace"
 UNSAID = ("could not create or update ExternalSecret", "controller reference", "controller owner reference")
 """The operator says no more (before v0.9) or what the API server answered: an object of that name is the first suspect (issue 1337)."""
 ENDING = "because it is being terminated"
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The stores of one that failed somewhere, where other applications manage them."""
+    for resource in app.of_kind("ClusterExternalSecret", es.GROUP):
+        for each in items(resource.live, "status", "failedNamespaces"):
+            spec = {"spec": mapping(resource.live, "spec", "externalSecretSpec")}
+            yield from stores.wants_of(app, fleet, spec, str(dig(each, "namespace") or ""))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -113,12 +139,16 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
     )
     if taken:
         lines = [f"kubectl -n {sh(ns)} delete {es.FULL_NAME} {sh(name)}   # or rename it in Git" for ns in taken]
+        alone = len(taken) == 1 and not foreign
+        there = ResourceId(es.GROUP, "ExternalSecret", taken[0], name, cluster=resource.id.cluster)
         yield Fix(
             f'Rename or delete the ExternalSecret "{name}" that is in the way',
             "live",
             ", ".join(f"namespace {ns}" for ns in taken),
             Edit("command", "\n".join([*lines, retry])),
             "deleting an ExternalSecret deletes the Secret that it owns; the new one makes it again",
+            resource=there if alone else None,
+            plays=GONE if alone else None,
         )
     if open_:
         read = "-o jsonpath='{.metadata.ownerReferences}{\"\\n\"}'"
@@ -156,12 +186,36 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
         )
 
 
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """The operator, when the one ExternalSecret is gone that was in the way: it makes its own, as it does elsewhere."""
+    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    if fix.edit != GONE or fix.resource is None or resource is None or not resource.live:
+        return None
+    namespace = fix.resource.namespace
+    failed = items(resource.live, "status", "failedNamespaces")
+    if any(dig(each, "namespace") != namespace or TAKEN not in str(dig(each, "reason")) for each in failed):
+        return Afterwards(unknown="it fails for something else too")
+    spec = {"spec": mapping(resource.live, "spec", "externalSecretSpec")}
+    for ref in es.store_refs(spec):
+        store = stores.find(after, fleet, ref, namespace)
+        if not (store.is_ready and store.admits(namespace) is True):
+            return Afterwards(unknown=f'whether {ref.kind} "{ref.name}" serves namespace {namespace} is not known')
+    own = [n for n in after.nodes_of("ExternalSecret", es.GROUP) if any(o.uid == resource.uid for o in n.owners)]
+    if not any(node.health.status == "Healthy" for node in own) or es.generator_refs(spec):
+        return Afterwards(unknown="whether its values can be fetched shows in no namespace")
+    provisioned = [*items(resource.live, "status", "provisionedNamespaces"), namespace]
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "provisionedNamespaces": provisioned}
+    return Afterwards(live={resource.key: {**resource.live, "status": status}})
+
+
 RULE = Rule(
     id="cluster-external-secret-failed",
     family="secrets",
     severity="error",
     doc=__doc__,
     check=check,
+    wants=wants,
+    then=then,
     reads=es.holds_external_secrets,
     rank=Rank.CAUSE,
 )

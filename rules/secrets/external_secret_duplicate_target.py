@@ -66,7 +66,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             "secret": secret,
         }
         for namespace in _namespaces(app, fleet, resource):
-            yield Fact(_key(app, namespace, secret), app.ref, data)
+            yield Fact(_key(app, namespace, secret), app.ref, data, about=resource.key)
     for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
         if resource.any and not es.leaving(app, resource):
             data = {

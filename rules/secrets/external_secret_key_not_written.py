@@ -1,8 +1,8 @@
 """A workload reads a key that its ExternalSecret never writes
 
 What it finds: a container or a volume that reads one key of a Secret, where an ExternalSecret of the same application makes that
-Secret and its manifest spells out every key: `spec.data` without `dataFrom`, or a template that replaces what was fetched. The key
-is not among them. References that are optional are left out, and so are Secrets that someone else may write to.
+Secret and its manifest spells out every key: `spec.data` without `dataFrom`, a template that replaces what was fetched, or a last rewrite of
+every `dataFrom` entry that puts the same text before or behind each key. The key is not among them. References that are optional are left out, and so are Secrets that someone else may write to.
 
 Why it hurts: the ExternalSecret is Ready and Argo CD shows it Healthy, while the pods cannot start
 (`CreateContainerConfigError`), now or at their next restart.
@@ -24,6 +24,7 @@ from argolint.values import dig, enumerated, items, mapping, text_at
 from argolint.values.kubernetes import containers, pod_spec
 
 from . import _external_secret as es
+from ._rewrite import form_of, may_become
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -37,7 +38,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         seen: set[tuple[str, str]] = set()
         for pointer, secret, key in _read(workload):
             writer = made.get((workload.namespace, secret))
-            if writer is None or key in es.written_keys(writer.any) or (secret, key) in seen:
+            if writer is None or (secret, key) in seen or _may_write(writer, key):
                 continue
             seen.add((secret, key))
             yield _finding(app, workload, pointer, secret, key, writer)
@@ -59,11 +60,25 @@ def _made(app: App) -> dict[tuple[str, str], Resource]:
     }
 
 
-def _told(resource: Resource) -> bool:
-    """Whether the manifest names every key: nothing that `dataFrom` or `templateFrom` brings gets into the Secret."""
+def _may_write(writer: Resource, key: str) -> bool:
+    """Whether the manifest names the key, or fetches keys at large of which one may end so after its rewrites."""
+    return key in es.written_keys(writer.any) or (
+        not _replaces(writer) and any(may_become(entry, key) for entry in items(writer.any, "spec", "dataFrom"))
+    )
+
+
+def _replaces(resource: Resource) -> bool:
     template = mapping(es.target_of(resource.any), "template")
-    replaces = bool(template.get("data")) and template.get("mergePolicy") != "Merge"
-    return not template.get("templateFrom") and (replaces or not items(resource.any, "spec", "dataFrom"))
+    return bool(template.get("data")) and template.get("mergePolicy") != "Merge"
+
+
+def _told(resource: Resource) -> bool:
+    """Whether the manifest tells what gets into the Secret: no `templateFrom`, and of `dataFrom` only what a rewrite gives a form."""
+    fetched = items(resource.any, "spec", "dataFrom")
+    template = mapping(es.target_of(resource.any), "template")
+    return not template.get("templateFrom") and (
+        _replaces(resource) or all(form_of(entry) is not None for entry in fetched)
+    )
 
 
 def _read(workload: Resource) -> Iterator[tuple[str, str, str]]:
@@ -91,8 +106,11 @@ def _picked(at: str, volume: object, field: str) -> Iterator[tuple[str, str, str
 
 def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, writer: Resource) -> Finding:
     written = sorted(es.written_keys(writer.any))
-    names = enumerated([f'"{name}"' for name in written])
-    near = get_close_matches(key, written, 1, 0.6) or (written if len(written) == 1 else [])
+    fetched = items(writer.any, "spec", "dataFrom") if not _replaces(writer) else ()
+    forms = [form for entry in fetched if (form := form_of(entry)) is not None]
+    names = enumerated([f'"{name}"' for name in (*written, *(f"{before}…{behind}" for before, behind in forms))])
+    near = get_close_matches(key, written, 1, 0.6) or (written if len(written) == 1 and not forms else [])
+    near = near or [f"{before}{key}{behind}" for before, behind in forms if len(forms) == 1]
     place = next(
         (
             f"/spec/data/{index}/secretKey"

@@ -39,11 +39,13 @@ first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers 
 import re
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Location, Rank, Resource, Rule, Symptom, Want
+from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.values import dig, get, parse_time
 
 from . import _external_secret as es
 from . import _stores as stores
+from ._operator_plays import Failed
+from ._operator_plays import then as plays
 from ._operator_version import OperatorVersion, version_of, wants_crd
 from ._refresh_cost import load_of_store
 from ._rewrite import lost_groups
@@ -283,6 +285,16 @@ def _seen(resource: Resource, found: Diagnosis, given: tuple[Hint, ...], users: 
         yield f"{hint.says}{f' ({hint.seen})' if hint.seen else ''}"
 
 
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """The operator, when it looks at the ExternalSecret again."""
+    at = _ENTRY.match(finding.at.pointer)
+    failed = Failed(finding.cause or "", at[1] if at else "", int(at[2]) if at else 0)
+    return plays(fix, finding, after, fleet, failed)
+
+
+_ENTRY = re.compile(r"/spec/(data|dataFrom)/(\d{1,6})(?:/|$)")
+
+
 RULE = Rule(
     id="external-secret-sync-error",
     family="secrets",
@@ -291,5 +303,6 @@ RULE = Rule(
     causes=CAUSES,
     check=check,
     wants=wants,
+    then=then,
     rank=Rank.CAUSE,
 )

@@ -113,7 +113,7 @@ def collect(app: App, fleet: Fleet, options: Options) -> Iterator[Fact]:
     for resource in _stores(app):
         finding = _inspect(app, fleet, resource, options)
         if finding is not None:
-            yield Fact(_key(resource.id), app.ref, {"finding": to_builtins(finding)})
+            yield Fact(_key(resource.id), app.ref, {"finding": to_builtins(finding)}, about=resource.key)
     for resource in es.external_secrets(app):
         for ref in es.store_refs(resource.any):
             yield Fact(_key(ref.id(resource.namespace, app.cluster)), app.ref, {"dependent": to_builtins(resource.id)})

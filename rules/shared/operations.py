@@ -14,6 +14,9 @@ def synced_anew(app: App) -> str:
     """
     name = sh(app.ref)
     ended = f"argocd app terminate-op {name} && argocd app wait {name} --operation --timeout 120"
+    synced = f"argocd app wait {name} --sync --timeout 600"
     if app.self_heal:  # it starts the next operation by itself, and a sync by hand would meet that one
-        return f"{ended} && argocd app wait {name} --sync --timeout 600"
+        return f"{ended} && {synced}"
+    if app.automated:  # so it does with a new commit; a revision that it has tried before it leaves alone
+        return f"{ended} && {{ argocd app sync {name} || {synced}; }}"
     return f"{ended} && argocd app sync {name}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, Want
+from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, ResourceKey, Want
 from argolint.edits.advice import Shell, advice
 from argolint.messages import shortened
 from argolint.redaction import excerpt
@@ -359,7 +359,7 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
     known = ("selector", "resources", "taint", "quota", "image", "volume")
     keyless = _ABSENT_KEY.search(trouble.text)
     topic = trouble.cause if trouble.cause in known else _unknown(trouble.text)
-    facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": ""}
+    facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": "", "bringer": ""}
     if absent:
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
         if facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
@@ -377,7 +377,17 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}
+        facts |= {"bringer": _bringer(app, fleet, id_, keyless[2].lower(), keyless[3])}
     return advice(__package__, f"pods/{topic}", facts, id_)
+
+
+def _bringer(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -> str:
+    """What brings the Secret or ConfigMap: an object that makes it, or an application that manages it; empty where that is not known."""
+    if kind == "secret" and (maker := maker_of(app, fleet, id_.namespace, name)):
+        return str(maker.id)
+    key = ResourceKey(app.cluster, "", "Secret" if kind == "secret" else "ConfigMap", id_.namespace, name)
+    owner = next(iter(fleet.owners(key)), None)
+    return f"application {owner}" if owner else ""
 
 
 def _unknown(text: str) -> str:

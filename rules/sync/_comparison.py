@@ -184,6 +184,7 @@ def _facts(
     ref = revision or "HEAD"
     read = {**_groups(), **entry.said}
     address = _address(message, repo)
+    registry = _registry(address) if _DEPENDENCY.search(message) else ""
     service = service_of(message)
     place = read["file"] or read["directory"]
     return {
@@ -210,7 +211,7 @@ def _facts(
         "namespace": app.destination_namespace or "default",
         "cluster": app.cluster,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
-        "repo": address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
+        "repo": registry or address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
         **managed_by(app, read["user"], message),
         "other": read["other"] or "of the same branch",
         "staged": text_at(app.spec, "sourceHydrator", "hydrateTo", "targetBranch"),
@@ -219,7 +220,7 @@ def _facts(
         "service": service[1],
         "group": read["group"] or read["api"].partition("/")[0],
         "helm_version": base if text_at(source, "helm", "version") else "",
-        "repo_login": _login(address or repo, chart if not address else ""),
+        "repo_login": _login(registry or address or repo, registry or (chart if not address else "")),
         "path": path or ".",
         "folder": path or ".",
         "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
@@ -261,6 +262,14 @@ def _address(message: str, repo: str) -> str:
         if not (_API.search(bare) or same_repository(bare, repo) or (repo and bare.startswith(repo))):
             return bare
     return ""
+
+
+_DEPENDENCY = re.compile(r"helm dependency|could not download oci://")
+
+
+def _registry(address: str) -> str:
+    """The registry of a chart that a dependency names, as Argo CD registers it for Helm: without oci:// and without the chart's own name."""
+    return address.removeprefix("oci://").rstrip("/").rpartition("/")[0] if address.startswith("oci://") else ""
 
 
 def _login(repo: str, chart: str) -> Shell:

@@ -15,14 +15,15 @@ Sources: k8s.io/apimachinery pkg/api/validation (TotalAnnotationSizeLimitB); arg
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
+from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
 from argolint.comparison import LAST_APPLIED
 from argolint.edits import application_place, sync_option
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
-from argolint.values import dig, sh
+from argolint.values import annotations_of, dig, sh
 
 from ._failures import Failed, answered_by
 from ._options import on_manifest, sync_options
@@ -141,4 +142,39 @@ def _left_over(app: App, first: Resource) -> Iterator[Fix]:
     )
 
 
-RULE = Rule(id="annotation-too-long", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """The API server, when the objects that it has refused for nothing else come without the annotation of client-side apply.
+
+    It tells all that is invalid in an object at once (k8s.io/apiserver pkg/registry/rest, BeforeCreate: an aggregate of all faults).
+    """
+    refused = {f.id.key: f for f in answered_by(after, "annotation-too-long") if f.id}
+    objects = [r for key in refused if (r := after.resource(key)) and r.desired]
+    if not refused or len(objects) < len(refused):
+        return None
+    for resource in objects:
+        own = sync_options(resource.desired)
+        by_server = _SERVER_SIDE in own or (_SERVER_SIDE in after.sync_options and "ServerSideApply=false" not in own)
+        if not by_server:
+            return Afterwards(refused=f"{resource.id} would be applied on the client's side all the same")
+        if len(str(dig(resource.desired, "metadata", "annotations"))) >= _LIMIT // 2 or LAST_APPLIED in annotations_of(
+            resource.live
+        ):
+            return Afterwards(unknown=f"what annotations {resource.id} keeps is not known")
+        if _TOO_LONG.search(refused[resource.key].message) is None:
+            return Afterwards(unknown=f"the API server refuses {resource.id} for something else too")
+    return Afterwards(live={r.key: r.desired for r in objects if r.desired})
+
+
+_TOO_LONG = re.compile(r"^\S+ \"[^\"]+\" is invalid: metadata\.annotations: Too long: [^:\[\]]*$")
+"""The whole of what the API server says where nothing else is wrong: several faults stand in brackets."""
+
+
+RULE = Rule(
+    id="annotation-too-long",
+    family="sync",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    then=then,
+    rank=Rank.CAUSE,
+)

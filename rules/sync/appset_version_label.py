@@ -24,6 +24,8 @@ from argolint.application.fleet import IN_CLUSTER
 from argolint.redaction import excerpt
 from argolint.values import dig, items, mapping, maps, parse_version, text_at, texts
 
+from ..shared.application_sets import made
+
 LABEL = "argocd.argoproj.io/kubernetes-version"
 _SHORT = re.compile(r"\d{1,3}\.\d{1,3}")
 _LONG = re.compile(r"v\d{1,3}\.\d{1,3}\.\d{1,3}\S{0,60}")
@@ -42,7 +44,7 @@ def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, str,
     long = _writes_patch(fleet.version)
     for raw in fleet.application_sets if long is not None else ():
         name = text_at(raw, "metadata", "name")
-        speaker = next((a.ref for a in fleet.apps if _made(a.raw, name)), fleet.apps[0].ref if fleet.apps else None)
+        speaker = next((a.ref for a in (*made(fleet, name)[:1], *fleet.apps[:1])), None)
         wrong = next(
             (each for each in _asked(dig(raw, "spec", "generators"), "/spec/generators") if _is_other(each[1], long)),
             None,
@@ -50,11 +52,6 @@ def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, str,
         if speaker is not None and wrong is not None:
             found.setdefault(speaker, []).append((raw, *wrong))
     return found
-
-
-def _made(raw: Object, name: str) -> bool:
-    owners = maps(raw, "metadata", "ownerReferences")
-    return any(o.get("kind") == "ApplicationSet" and o.get("name") == name for o in owners)
 
 
 def _writes_patch(version: str) -> bool | None:

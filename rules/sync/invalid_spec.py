@@ -103,9 +103,8 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
     if re.match(_NO_NAMESPACE, message):
         yield from advice(__package__, "invalid-spec/no-namespace", facts)
         return
-    denying = _denying(app, fleet) if cause == "destination" else ""
-    if denying:
-        yield from advice(__package__, "invalid-spec/denied-destination", {**facts, "denying": denying})
+    if cause == "destination" and facts["denying"]:
+        yield from advice(__package__, "invalid-spec/denied-destination", facts)
         return
     for other in _permitted(app, fleet) if cause == "destination" else ():
         yield from advice(__package__, "invalid-spec/permitted-destination", {**facts, **other})
@@ -126,6 +125,7 @@ def _facts(app: App, fleet: Fleet, message: str) -> Mapping[str, str]:
         "destination_namespace": app.destination_namespace or "*",
         "repo": excerpt(str(source_in(app, message).get("repoURL") or "")),
         "message": excerpt(message, 600),
+        "denying": _denying(app, fleet),
     }
 
 

@@ -20,10 +20,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, Resource, Rule, Symptom
+from argolint import (
+    Afterwards,
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Follows,
+    Location,
+    Object,
+    Rank,
+    Related,
+    Resource,
+    Rule,
+    Symptom,
+)
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
-from argolint.values import items, parse_version
+from argolint.values import items, joined, parse_version
+from argolint.values.kubernetes import api_of
 
 from ._failures import Failed
 from ._removed import refused, removal_of
@@ -179,7 +195,7 @@ def _fixes(
             "manifest",
             str(first.id),
             Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": wanted}]),
-            caveat="fields may have moved between the versions",
+            caveat=joined("fields may have moved between the versions", *_still(first, wanted)),
             resource=first.id,
         )
     elif wanted and entry is not None:
@@ -204,6 +220,14 @@ def _fixes(
         )
 
 
+def _still(resource: Resource, wanted: str) -> Iterator[str]:
+    """What is said of the replacement afterwards, where it is on its way out as well."""
+    group, _, version = wanted.rpartition("/")
+    entry = removal_of(group, version, resource.kind)
+    if entry is not None:
+        yield f"{wanted} works, and leaves too: {entry['product']} drops it in {entry['removed_in']}, so a warning stays"
+
+
 def _best(served: tuple[str, ...]) -> str:
     """The stable one of highest number, else the youngest beta: Kubernetes' own order of versions."""
 
@@ -215,4 +239,21 @@ def _best(served: tuple[str, ...]) -> str:
     return max(served, key=rank)
 
 
-RULE = Rule(id="removed-api", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """The API server, when it is asked for a version that it serves; fields of its own kinds the proof looks at."""
+    id_ = fix.resource or finding.at.resource
+    resource = after.resource(id_.key) if id_ else None
+    if fix.target != "manifest" or resource is None or not resource.desired:
+        return None
+    group, version = api_of(resource.desired)
+    served = fleet.served_versions(after.cluster, group, resource.kind)
+    was = removal_of(id_.group, id_.version, id_.kind) if id_ else None
+    if not served:
+        return Afterwards(unknown="what the cluster serves is not known")
+    if version not in served:
+        return Afterwards(refused=f"the cluster serves {resource.kind} as {', '.join(served)}, not as {version}")
+    alike = resource.kind in ((was or {}).get("same_fields") or ())
+    return Afterwards(live={resource.key: resource.live} if alike and resource.live else {})
+
+
+RULE = Rule(id="removed-api", family="sync", severity="error", doc=__doc__, check=check, then=then, rank=Rank.CAUSE)

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 from argolint import (
     MISSING,
+    Afterwards,
     App,
     Change,
     Edit,
@@ -443,6 +444,26 @@ def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
     }
 
 
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """The API server, when none of the fields that it has named is there any more; those of its own kinds the proof looks at."""
+    id_ = fix.resource or finding.at.resource
+    resource = after.resource(id_.key) if id_ else None
+    if fix.target != "manifest" or resource is None or resource.desired is None:
+        return None
+    messages = [f.message for f in answered_by(after, "schema-field-unknown") if f.id and f.id.key == resource.key]
+    for path in (path for message in messages for path in _paths(message)):
+        if get(resource.desired, _pointer(path, resource.desired)) is not MISSING:
+            return Afterwards(refused=f"the API server would refuse {path} all the same")
+    return Afterwards() if messages else None
+
+
 RULE = Rule(
-    id="schema-field-unknown", family="sync", severity="error", doc=__doc__, check=check, wants=wants, rank=Rank.CAUSE
+    id="schema-field-unknown",
+    family="sync",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    then=then,
+    rank=Rank.CAUSE,
 )

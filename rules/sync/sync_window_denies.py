@@ -14,9 +14,10 @@ Sources: pkg/apis/application/v1alpha1/types.go (SyncWindows.CanSync); docs/user
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Rule, Symptom, Want
@@ -27,7 +28,7 @@ from ._cron import Cron, parse
 
 _HORIZON = timedelta(days=60)
 _LOOKS = 20_000
-"""How often windows are looked at for one application. Windows that open and close every minute have no end otherwise."""
+"""How often windows are looked at for all applications that have the same ones. Windows that open and close every minute have no end otherwise."""
 
 
 _Name = tuple[str, str, str]
@@ -78,7 +79,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     at = _At(app.observed_at)
     if not windows or allowed(windows, at.is_open, manual=not app.automated):
         return
-    opening, certain = opens(windows, app.observed_at, manual=not app.automated)
+    opening, certain = opens(tuple(windows), app.observed_at, manual=not app.automated)
     gap = (
         f"and leaves no gap within {_HORIZON.days} days"
         if certain
@@ -139,7 +140,7 @@ class _Now:
         return window.name in self.active
 
 
-def allowed(windows: list[_Window], is_open: Callable[[_Window], bool], *, manual: bool) -> bool:
+def allowed(windows: Sequence[_Window], is_open: Callable[[_Window], bool], *, manual: bool) -> bool:
     """SyncWindows.CanSync: no open deny window, and an open allow window if there is any; manualSync lets a person through."""
     denies = [w for w in windows if w.kind == "deny" and is_open(w)]
     if denies:
@@ -150,7 +151,8 @@ def allowed(windows: list[_Window], is_open: Callable[[_Window], bool], *, manua
     return manual and all(w.manual for w in allows)
 
 
-def opens(windows: list[_Window], moment: datetime, *, manual: bool) -> tuple[datetime | None, bool]:
+@lru_cache(maxsize=256)
+def opens(windows: tuple[_Window, ...], moment: datetime, *, manual: bool) -> tuple[datetime | None, bool]:
     """The first moment after `moment` at which a sync is allowed, and whether that is certain.
 
     None when there is none within sixty days; uncertain when windows open and close too often to look at each time.

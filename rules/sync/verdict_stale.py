@@ -2,7 +2,8 @@
 
 What it finds: a `cluster` none of whose applications Argo CD has compared for hours while it compares those of others (a controller shard that is
 down, a cluster cache that hangs); a `controller` that has compared nothing for a day; an `application` that is left behind by a
-day while the others of its cluster are compared. Reported once for each cluster, and in `stale` of the JSON report.
+day while the others of its cluster are compared; a cluster whose cache has failed (`unread`), or that no controller has reported on while those
+of others do (`shard`). Reported once for each cluster, and in `stale` of the JSON report.
 
 Why it hurts: Synced and Healthy are of then, not of now. Whatever else is found of these applications rests on it.
 
@@ -11,7 +12,7 @@ How to fix: look at the application controller: its shards, its logs, its memory
 Example: three shards, of which one is evicted; the applications of its clusters stay Synced.
 
 Sources: status.reconciledAt (controller/appcontroller.go); timeout.reconciliation (3 minutes unless set; 0 leaves only webhooks and changes of the cluster, so a
-quiet day of few applications is no sign). What is being deleted or skipped on purpose is left out.
+quiet day of few applications is no sign); controller/clusterinfoupdater.go (every 10 seconds; kept for 10 minutes). What is being deleted or skipped on purpose is left out.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Related, Rule
-from argolint.values import age_text, annotations_of, parse_time
+from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Object, Related, Rule
+from argolint.redaction import excerpt
+from argolint.values import age_text, annotations_of, mapping, parse_time, sh, text_at
 
 _HOURS, _DAY, _FRESH = timedelta(hours=6), timedelta(hours=24), timedelta(minutes=30)
 _ENOUGH = 3
@@ -36,6 +38,7 @@ class _Behind:
     cause: str
     key: str
     newest: datetime
+    said: str = ""
 
 
 def _compared(app: App) -> datetime | None:
@@ -55,7 +58,7 @@ def _behind(fleet: Fleet) -> Mapping[AppRef, _Behind]:
     newest = {cluster: max(at for at, _ in seen) for cluster, seen in by_cluster.items()}
     if now is None or not newest:
         return {}
-    found: dict[AppRef, _Behind] = {}
+    found = dict(_unread(fleet, by_cluster, now))
     fresh = now - max(newest.values()) <= _FRESH
     everything = sum(len(seen) for seen in by_cluster.values()) >= _ENOUGH and now - max(newest.values()) > _DAY
     for cluster, seen in by_cluster.items():
@@ -71,6 +74,47 @@ def _behind(fleet: Fleet) -> Mapping[AppRef, _Behind]:
     return found
 
 
+def _unread(
+    fleet: Fleet, seen: Mapping[str, Sequence[tuple[datetime, App]]], now: datetime
+) -> Iterator[tuple[AppRef, _Behind]]:
+    """The applications of clusters that Argo CD says it cannot read, or that no controller reports on, as far as they do not show it themselves."""
+    told = {
+        server: (mapping(raw, "info", "connectionState"), mapping(raw, "info", "cacheInfo"))
+        for server, raw in fleet.clusters.items()
+    }
+    asked = {server: parse_time(state.get("attemptedAt")) for server, (state, _) in told.items()}
+    fresh = any(at is not None and now - at <= _SILENT for at in asked.values())
+    for cluster, own in seen.items():
+        state, cache = told.get(cluster, ({}, {}))
+        last = asked.get(cluster)
+        newest = parse_time(cache.get("lastCacheSyncTime")) or max(at for at, _ in own)
+        if state.get("status") == "Failed":
+            cause, said = "unread", excerpt(text_at(state, "message"), 300)
+        elif cluster in told and fresh and _silent(own, last, now) and not _skipped(fleet.clusters[cluster]):
+            cause, said = "shard", ""
+            newest = last or max(at for at, _ in own)
+        else:
+            continue
+        yield from (
+            (app.ref, _Behind(cause, cluster, newest, said))
+            for _, app in own
+            if app.sync_status != "Unknown" and app.desired_known
+        )
+
+
+def _silent(own: Sequence[tuple[datetime, App]], last: datetime | None, now: datetime) -> bool:
+    """Whether neither a report on the cluster nor a comparison of one of its applications is young."""
+    return len(own) >= _ENOUGH and all(now - at > _SILENT for at in (*(at for at, _ in own), *filter(None, [last])))
+
+
+def _skipped(cluster: Object) -> bool:
+    return "argocd.argoproj.io/skip-reconcile" in mapping(cluster, "annotations")
+
+
+_SILENT = timedelta(minutes=15)
+"""A controller reports on each of its clusters every few seconds, and what it reported is forgotten after ten minutes."""
+
+
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     """One fact an application that is behind."""
     behind = fleet.derive(_behind).get(app.ref)
@@ -80,6 +124,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             "cluster": app.cluster,
             "newest": behind.newest.isoformat(),
             "seen": app.observed_at.isoformat(),
+            "said": behind.said,
         }
         yield Fact(f"{behind.cause} {behind.key}", app.ref, data)
 
@@ -95,16 +140,29 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         "controller": f"Argo CD has compared no application for {age}",
         "cluster": f"Argo CD has compared no application of cluster {data['cluster']} for {age}",
         "application": f"Argo CD has not compared application {facts[0].app} for {age}",
+        "unread": f"Argo CD cannot read cluster {data['cluster']}",
+        "shard": f"No application controller has reported on cluster {data['cluster']} for more than {age_text(_SILENT)}",
     }[cause]
     those = "its" if cause == "application" else f"the shown states of {count} applications"
     what = "its shown state is" if cause == "application" else f"{those} are"
+    if count == 1 and cause != "application":
+        what = "the shown state of 1 application is"
+    so = (
+        f"{what} of {newest:%Y-%m-%d %H:%M} UTC" if cause in ("controller", "cluster", "application") else f"{what} old"
+    )
+    compared = f"the newest status.reconciledAt is {newest:%Y-%m-%d %H:%M} UTC"
+    known = {
+        "unread": f"its cache was last whole at {newest:%Y-%m-%d %H:%M} UTC",
+        "shard": f"what is known of it is of {newest:%Y-%m-%d %H:%M} UTC; those of other clusters are reported on",
+    }.get(cause, compared)
     yield Finding(
-        message=f"{subject}, so {what} of {newest:%Y-%m-%d %H:%M} UTC.",
+        message=f"{subject}, so {so}.",
         at=Location(facts[0].app),
         cause=cause,
         confidence="likely",
         evidence=(
-            f"the newest status.reconciledAt is {newest:%Y-%m-%d %H:%M} UTC; the list was read at {seen:%Y-%m-%d %H:%M} UTC",
+            *((f"connectionState Failed: {data['said']}",) if data["said"] else ()),
+            f"{known}; the list was read at {seen:%Y-%m-%d %H:%M} UTC",
         ),
         related=tuple(Related(fact.app) for fact in facts[1:20]),
         fixes=(
@@ -114,7 +172,8 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
                 "the application controller",
                 Edit(
                     "command",
-                    "kubectl -n argocd get pods -l app.kubernetes.io/name=argocd-application-controller\n"
+                    (f"argocd cluster get {sh(str(data['cluster']))}\n" if cause in ("unread", "shard") else "")
+                    + "kubectl -n argocd get pods -l app.kubernetes.io/name=argocd-application-controller\n"
                     "kubectl -n argocd logs statefulset/argocd-application-controller --tail=100",
                 ),
             ),
@@ -129,6 +188,6 @@ RULE = Rule(
     doc=__doc__,
     collect=collect,
     join=join,
-    causes=("cluster", "controller", "application"),
+    causes=("cluster", "controller", "application", "unread", "shard"),
     standing=True,
 )

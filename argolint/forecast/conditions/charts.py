@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from argolint.application.app import App
 from argolint.application.resource import Resource
+from argolint.comparison import has_sync_option
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import Json
@@ -20,7 +21,7 @@ def _chart(app: App, world: World, asked: Asked) -> Iterator[Hit]:
     for r in app.resources:
         if r.kind not in kinds or r.live is None or r.hook or not _older(r, asked):
             continue
-        fitting = [c for c in asked["changes"] if c["kind"] == r.kind and _fits(r, c)]
+        fitting = [c for c in asked["changes"] if c["kind"] == r.kind and _fits(r, c) and not _made_anew(app, r, c)]
         if not fitting:
             continue
         hook = any(c.get("hook") for c in fitting)
@@ -33,6 +34,12 @@ def _chart(app: App, world: World, asked: Asked) -> Iterator[Hit]:
             "keep": f"kubectl annotate {kubectl_name(r.id)} --overwrite {SYNC_OPTIONS}=Prune=false",
         }
         yield Hit(app.ref, r.id, fitting[0].get("at", ""), fields, (f"rendered by {_release(r)}",))
+
+
+def _made_anew(app: App, r: Resource, change: Mapping[str, Json]) -> bool:
+    """Whether a sync deletes and makes the object again by itself, so that no field is refused."""
+    force = all(has_sync_option(app.raw, r.desired, option) for option in ("Force=true", "Replace=true"))
+    return force and "gone" not in change
 
 
 _THEN = "a sync with prune deletes it, and what replaces it begins without its data"

@@ -11,7 +11,7 @@ from argolint.comparison import strategy_of
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import MISSING, Json, Related
-from argolint.values import fits, get, items, leaves, parse_version
+from argolint.values import fits, get, items, leaves
 
 
 def _kind(app: App, asked: Asked) -> Iterator[Resource]:
@@ -36,21 +36,28 @@ def _named(app: App, world: World, asked: Asked) -> bool:
 
 def _object(app: App, world: World, asked: Asked) -> Iterator[Hit]:
     """Objects of a kind; with `at` (a pattern of pointers) those with a value there that `is`, `isnt`, `has` or `lacks` fits, with `mentions`
-    those whose manifest holds the text; `without` are sync options of which none may be set, `strategy` how it must be compared."""
+    those whose manifest holds the text and not `unless`; `live` looks at the live object; `without` are sync options of which none may be set, `strategy` how it must be compared."""
     if any(option in app.sync_options for option in asked.get("without") or ()):
         return
     for r in _kind(app, asked):
         if asked.get("strategy") and strategy_of(app.raw, r.desired, world.after.version) != asked["strategy"]:
             continue
         if (text := asked.get("mentions")) is not None:
-            if r.mentions(str(text), "desired"):
+            unless = asked.get("unless")
+            if r.mentions(str(text), "desired") and not (unless and r.mentions(unless, "desired")):
                 yield _hit(app, r, "", str(text))
         elif (pattern := asked.get("at")) is None:
             yield _hit(app, r, "", "")
-        elif r.desired is not None:
-            first = next(_values(r.desired, str(pattern), asked), None)
-            if first is not None:
+        elif (state := r.live if asked.get("live") else r.desired) is not None:
+            first = next(_values(state, str(pattern), asked), None)
+            if first is not None and not (asked.get("strategy") and _defaulted(r, first[0], asked)):
                 yield _hit(app, r, *first)
+
+
+def _defaulted(r: Resource, pointer: str, asked: Asked) -> bool:
+    """Whether the live object holds the default already, or does not exist: nothing changes with the CRD then."""
+    value = get(r.live, pointer)
+    return not isinstance(value, Mapping) or asked["lacks"] in value
 
 
 def _values(of: Json, pattern: str, asked: Asked) -> Iterator[tuple[str, Json]]:
@@ -102,11 +109,9 @@ def _option(app: App, world: World, asked: Asked) -> Iterator[Hit]:
 def _api(app: App, world: World, asked: Asked) -> Iterator[Hit]:
     """Objects written for an API version that the next release of a product no longer serves: one hit a kind.
 
-    `product` is the upgrade that is asked for. A cluster that serves the version no longer, or never did, is a finding of today.
+    A cluster that serves the version no longer, or never did, is a finding of today.
     """
     version = asked["version"]
-    if not _upgraded(app, world, asked):
-        return
     found: dict[str, list[Resource]] = {}
     for r in app.resources:
         written = r.group == asked["group"] and r.id.version == version and not (r.requires_pruning or r.hook)
@@ -134,18 +139,6 @@ def _api(app: App, world: World, asked: Asked) -> Iterator[Hit]:
             (f"the cluster serves {', '.join(served)}",) if served else (),
             tuple(Related(app.ref, r.id, "/apiVersion", "other") for r in others),
         )
-
-
-def _upgraded(app: App, world: World, asked: Asked) -> bool:
-    """Whether the upgrade reaches the application's cluster: one that runs the new release already is past it."""
-    way = world.steps[asked["product"]]
-    if world.clusters and app.cluster not in world.clusters:
-        return False
-    if asked["product"] != "kubernetes":
-        return True
-    today = parse_version(world.fleet.kubernetes_version(app.cluster))
-    removed = parse_version(str(asked["removed"])) or ()
-    return today is None or (today < removed and today < way.to)
 
 
 def _image(app: App, world: World, asked: Asked) -> Iterator[Hit]:

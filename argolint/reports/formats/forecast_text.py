@@ -178,13 +178,22 @@ def summary(report: Report) -> str:
     counts: dict[str, int] = {}
     for cause in forecast.causes:
         counts[cause.effect] = counts.get(cause.effect, 0) + cause.findings
-    said = {"breaks": "break", "deletes": "are deleted", "looks-different": "only look different"}
-    said |= {"stays": "stay", "hangs": "hang", "refuses": "stand in the way"}
     if forecast.kind in ("delete", "prune"):
         counts.pop("deletes", None)
         gone = [f"{number(len(forecast.steps), 'object')} deleted"] if forecast.steps else ["nothing is deleted"]
     else:
         gone = [number(len(forecast.steps), "step")] if forecast.steps else []
-    parts = [*gone, *(f"{counts[effect]} {said[effect]}" for effect in HEADS if effect in counts)]
+    parts = [*gone, *(f"{n} {_SUMMED[effect][n == 1]}" for effect in HEADS if (n := counts.get(effect)))]
     open_ = [*(["something could not be known"] if not report.complete else [])]
     return f"{number(report.summary.apps, 'application')}: " + (", ".join([*parts, *open_]) or "nothing changes")
+
+
+_SUMMED = {
+    "breaks": ("break", "breaks"),
+    "deletes": ("are deleted", "is deleted"),
+    "looks-different": ("only look different", "only looks different"),
+    "stays": ("stay", "stays"),
+    "hangs": ("hang", "hangs"),
+    "refuses": ("stand in the way", "stands in the way"),
+}
+"""Of several places, and of one."""

@@ -1,0 +1,200 @@
+"""What goes along with what is deleted, who still needs it, and what hangs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from argolint.application.app import App
+from argolint.application.resource import Resource
+from argolint.edits.pruning import cascades
+from argolint.forecast.fate import Fate, Taken, found, keep
+from argolint.forecast.volumes import collected, volumes
+from argolint.model import AppRef, Edit, Finding, Fix, Related, ResourceId, ResourceKey
+from argolint.relations.references import references
+from argolint.values import enumerated, items, text_at
+from argolint.values.kubernetes import kubectl_name
+
+
+def consequences(fate: Fate) -> Iterator[Finding]:
+    """All that the fate of these objects alone decides, how much goes last."""
+    yield from volumes(fate)
+    yield from _contents(fate)
+    yield from _controllers(fate)
+    yield from _children(fate)
+    yield from _summed(fate)
+
+
+def _contents(fate: Fate) -> Iterator[Finding]:
+    """A Namespace takes everything in it along, a CRD every object of its kind, by whatever Application."""
+    for taken in fate.taken:
+        app, r = taken.app, taken.resource
+        if (r.group, r.kind) == ("", "Namespace"):
+            cause, all_of_it, among = "namespace-with-content", "everything in it, managed by Argo CD or not", "it"
+            keys = fate.fleet.in_namespace(app.cluster, r.name)
+        elif (r.group, r.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
+            group, kind = text_at(r.live, "spec", "group"), text_at(r.live, "spec", "names", "kind")
+            cause, all_of_it, among = (
+                "instances-deleted",
+                f"every {kind or 'object of its kind'} of the cluster",
+                "them",
+            )
+            keys = fate.fleet.of_kind(app.cluster, group, kind) if kind else ()
+        else:
+            continue
+        inside = [k for k in keys if k not in fate.keys]
+        related = tuple(Related(ref, _id(k), "", "dependent") for k in inside for ref in fate.fleet.owners(k))
+        count = f"{len(inside)} objects" if len(inside) > 1 else "1 object"
+        whose = enumerated(sorted({str(x.app) for x in related}))
+        also = f", among {among} {count} of {whose}" if inside else ""
+        message = f"{r.id} of {app.ref} is deleted with {all_of_it}{also}."
+        yield found(fate.way, cause, app, r.id, message, related=related, fixes=(keep(r.id),))
+
+
+def _id(key: ResourceKey) -> ResourceId:
+    return ResourceId(key.group, key.kind, key.namespace, key.name, "", key.cluster)
+
+
+_OF_KUBERNETES = re.compile(r"^(foregroundDeletion|orphan|kubernetes\.io/|.*\.kubernetes\.io/|.*\.k8s\.io($|/))")
+_CONTROLLERS = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
+
+
+def _controllers(fate: Fate) -> Iterator[Finding]:
+    """An object with a finalizer whose controller is deleted before it, or at the same time."""
+    workloads = [t for t in fate.taken if t.resource.group == "apps" and t.resource.kind in _CONTROLLERS]
+    for taken in fate.taken if workloads else ():
+        for finalizer in items(taken.resource.live, "metadata", "finalizers"):
+            word = _word(str(finalizer))
+            if not word:
+                continue
+            own = next((w for w in workloads if w.turn <= taken.turn and _runs(w.resource, word)), None)
+            if own is None or own.resource.key == taken.resource.key:
+                continue
+            together = "together with" if own.turn == taken.turn else "after"
+            message = f"{taken.resource.id} of {taken.app.ref} may never go: it is deleted {together} {own.resource.id}, which removes its finalizer {finalizer}."
+            related = (Related(own.app.ref, own.resource.id, "", "cause"),)
+            fixes = (_before_controller(taken.resource.id),)
+            at = (taken.app, taken.resource.id, message, "/metadata/finalizers")
+            yield found(fate.way, "controller-first", *at, related=related, fixes=fixes)
+            break
+
+
+def _before_controller(id_: ResourceId) -> Fix:
+    return Fix(
+        "Delete it first, while its controller runs",
+        "live",
+        str(id_),
+        Edit("command", f"kubectl delete {kubectl_name(id_)} --wait\n"),
+        caveat="a sync wave below that of the controller gives Argo CD the same order the other way round: higher waves go first",
+    )
+
+
+def _word(finalizer: str) -> str:
+    """The product in a finalizer's domain: `external-secrets` of externalsecrets.external-secrets.io/…; empty for Kubernetes' own."""
+    if _OF_KUBERNETES.match(finalizer):
+        return ""
+    labels = finalizer.partition("/")[0].split(".")
+    return labels[-2] if len(labels) > 1 and len(labels[-2]) > 3 else ""
+
+
+def _runs(workload: Resource, word: str) -> bool:
+    """Whether a workload is the product's controller, by its images or its name."""
+    containers = items(workload.any, "spec", "template", "spec", "containers")
+    images = [text_at(c, "image").partition("@")[0].rpartition("/") for c in containers]
+    return word in workload.name or any(word in path or word in name.partition(":")[0] for path, _, name in images)
+
+
+def _children(fate: Fate) -> Iterator[Finding]:
+    """Applications that are objects of what is deleted: each goes, with its own objects where it has the finalizer."""
+    for taken in fate.taken:
+        r = taken.resource
+        if (r.group, r.kind) != ("argoproj.io", "Application"):
+            continue
+        child = fate.fleet.app(r.name, r.namespace)
+        if child is None:
+            continue
+        objects = sum(not row.hook for row in child.rows)
+        its = f"its {objects} objects" if objects != 1 else "its only object"
+        what = f"with {its}" if cascades(child) else f"and {its} {'stay' if objects != 1 else 'stays'} without an owner"
+        message = f"Application {child.ref} is deleted, as an object of {taken.app.ref}, {what}."
+        related = (Related(child.ref, None, "", "dependent"),)
+        yield found(fate.way, "child-application", taken.app, r.id, message, related=related)
+
+
+def _summed(fate: Fate) -> Iterator[Finding]:
+    """How much goes, one finding an application."""
+    by_app: dict[AppRef, list[Taken]] = {}
+    for taken in fate.taken:
+        by_app.setdefault(taken.app.ref, []).append(taken)
+    for own in by_app.values():
+        app = own[0].app
+        count = len(own)
+        when = ""
+        if fate.way == "prune":
+            when = ", by the next automated sync" if app.prune and app.automated else ", by the next sync with prune"
+        objects = f"{count} objects" if count != 1 else "1 object"
+        message = f"{objects} of {app.ref} {'are' if count != 1 else 'is'} deleted{when}: {_kinds(own)}."
+        related = tuple(Related(app.ref, t.resource.id) for t in own)
+        yield found(fate.way, "objects-deleted", app, None, message, related=related)
+
+
+def _kinds(own: Iterable[Taken]) -> str:
+    counts = Counter(taken.resource.kind for taken in own)
+    most = sorted(counts.items(), key=lambda c: (-c[1], c[0]))
+    return enumerated([f"{n} {_plural(kind) if n > 1 else kind}" for kind, n in most], limit=6)
+
+
+def _plural(kind: str) -> str:
+    """As Kubernetes names several of a kind."""
+    if kind.endswith("y") and not kind.endswith("ay"):
+        return f"{kind[:-1]}ies"
+    return f"{kind}es" if kind.endswith("s") and not kind.endswith("points") else kind.removesuffix("s") + "s"
+
+
+def around(fate: Fate) -> tuple[App, ...]:
+    """Applications whose objects may name what goes: on the same cluster and in the same namespaces, in the fleet's order."""
+    places = {(t.resource.id.cluster, t.resource.namespace) for t in fate.taken if t.resource.namespace}
+    wide = {t.resource.id.cluster for t in fate.taken if t.resource.kind in _FOR_ALL}
+    near = (
+        app
+        for app in fate.fleet.apps
+        if not (app.ref in fate.refs or app.deleting)
+        if app.cluster in wide or any((app.cluster, row.namespace) in places for row in app.rows if not row.hook)
+    )
+    return tuple(islice(near, _AROUND))
+
+
+_FOR_ALL = frozenset(
+    "StorageClass IngressClass PriorityClass GatewayClass ClusterRole ClusterSecretStore ClusterIssuer".split()
+)
+"""Cluster-scoped kinds that manifests of any namespace name."""
+_AROUND = 40
+"""Other applications that are read for one forecast."""
+
+
+def still_referenced(fate: Fate, others: Iterable[App]) -> Iterator[Finding]:
+    """Objects of applications that stay, and name what goes: an object itself, or one that it owns."""
+    gone: dict[tuple[str, ...], tuple[Taken, ResourceId]] = {}
+    for taken in fate.taken:
+        for id_ in (*(node.id for node in collected(taken)), taken.resource.id):
+            gone[id_.cluster, id_.group, id_.kind, id_.namespace, id_.name] = (taken, id_)
+    named: dict[ResourceKey, list[Related]] = {}
+    for app in others:
+        for r in app.resources:
+            if r.key in fate.keys or r.desired is None or r.requires_pruning:
+                continue
+            for ref in references(r.desired):
+                lost = gone.get((app.cluster, ref.group, ref.kind, ref.namespace, ref.name))
+                if lost is not None:
+                    named.setdefault(lost[1].key, []).append(Related(app.ref, r.id, ref.pointer, "dependent"))
+    for key, users in named.items():
+        taken, id_ = gone[key]
+        who = enumerated([f"{u.resource} of {u.app}" for u in users], limit=2)
+        what = f"{id_} goes with {taken.resource.id} of {taken.app.ref}, which made it"
+        if id_.key == taken.resource.key:
+            what = f"{id_} of {taken.app.ref} is deleted"
+        message = f"{what}, though {who} still name{'s' if len(users) == 1 else ''} it."
+        fixes = (keep(taken.resource.id),)
+        yield found(fate.way, "still-referenced", taken.app, id_, message, related=tuple(users), fixes=fixes)

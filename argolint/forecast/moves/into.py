@@ -1,0 +1,71 @@
+"""Objects of one Application become another one's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.forecast.moves.owners import objects_of, project_allows, release_names
+from argolint.forecast.moves.plan import Step, found
+from argolint.forecast.moves.steps import let_go, taken
+from argolint.model import Edit, Finding, Fix
+from argolint.values import sh
+
+
+def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
+    other = named(fleet, target)
+    if other is None:
+        yield found("target-unknown", app, f"There is no application {target}, or the account may not see it.")
+        return
+    if other.ref == app.ref:
+        yield found("same-place", app, f"{app.ref} is the application itself.")
+        return
+    if other.deleting:
+        yield found("application-deleting", app, f"{other.ref} is being deleted, and would delete what it takes over.")
+    if other.cluster != app.cluster:
+        message = f"{other.ref} deploys to another cluster ({other.cluster}) than {app.ref} ({app.cluster})."
+        yield found("other-cluster", app, message)
+    yield from project_allows(app, fleet, other.ref.project, app.spec.get("destination") or {})
+    implied = [r for r in objects_of(app) if r.namespace and r.namespace == app.destination_namespace]
+    if implied and other.destination_namespace != app.destination_namespace:
+        theirs = other.destination_namespace or "none"
+        message = (
+            f"Manifests of {app.ref} without a namespace would go to {theirs} instead of {app.destination_namespace}."
+        )
+        write = Fix(
+            "Write the namespace into the manifests that move",
+            "manifest",
+            f"the manifests of {app.ref}",
+            Edit("yaml", f"metadata:\n  namespace: {app.destination_namespace}\n"),
+        )
+        yield found("namespace-differs", app, message, fixes=(write,))
+
+
+def named(fleet: Fleet, name: str) -> App | None:
+    namespace, _, short = name.rpartition("/")
+    return fleet.app(short, namespace)
+
+
+def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
+    other = named(fleet, target)
+    assert other is not None
+    new = f"{other.ref.namespace}/{other.name}"
+    yield from let_go(app, fleet)
+    keep = "; render the Helm chart with the release name " + app.name if any(True for _ in release_names(app)) else ""
+    yield Step(
+        f"Commit the manifests of {app.ref} to the source of {new} as well{keep}. Leave them where they are, too.",
+        "",
+        f"argocd app diff {sh(new)} --refresh\n# of the objects that move it may show the tracking annotation or label, and nothing else",
+    )
+    yield from taken(app, other, fleet, new, other.instance)
+    yield from _away_into(app, new)
+
+
+def _away_into(app: App, new: str) -> Iterator[Step]:
+    old = f"{app.ref.namespace}/{app.name}"
+    yield Step(
+        f"Delete the old Application {old} without its objects, and remove its manifests from their old place in Git.",
+        f"argocd app delete {sh(old)} --cascade=false --yes",
+        f"argocd app wait {sh(new)} --sync --health --timeout 300",
+    )

@@ -1,0 +1,114 @@
+"""The steps that moves have in common: one lets go, the other takes, the old one goes without its objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource
+from argolint.comparison import TRACKING_ID
+from argolint.edits.handover import names, untrack
+from argolint.edits.pruning import cascades
+from argolint.forecast.moves.owners import objects_of, parent_of, release_names, set_of
+from argolint.forecast.moves.plan import Step
+from argolint.values import items, sh
+
+
+def let_go(app: App, fleet: Fleet) -> Iterator[Step]:
+    """The old application may neither sync nor delete any more."""
+    name = f"{app.ref.namespace}/{app.name}"
+    if app.automated:
+        also = ", in Git too where it comes from there" if parent_of(app, fleet) or set_of(app, fleet) else ""
+        yield Step(
+            f"Stop the automated sync of {name}{also}.",
+            f"argocd app set {sh(name)} --sync-policy none",
+            f"argocd app get {sh(name)} -o json | jq -e '.spec.syncPolicy.automated == null'",
+        )
+    if cascades(app):
+        where = f"kubectl -n {sh(app.ref.namespace)}"
+        yield Step(
+            f"Take the finalizer off {name}, so that its deletion deletes no object.",
+            f'{where} patch application {sh(app.name)} --type merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
+            f"test -z \"$({where} get application {sh(app.name)} -o jsonpath='{{.metadata.finalizers}}')\"",
+        )
+
+
+def taken(app: App, taker: App, fleet: Fleet, new: str, instance: str) -> Iterator[Step]:
+    """The taker syncs, and the live objects name it. A new application has the options of the old one."""
+    objects = objects_of(app)
+    key = fleet.label_key if fleet.tracking_method == "label" else TRACKING_ID
+    if objects and "FailOnSharedResource=true" in taker.sync_options:
+        yield Step(
+            "Take the old tracking data off the objects, because FailOnSharedResource=true refuses the sync otherwise.",
+            "\n".join(untrack(r.id, key) for r in objects),
+        )
+    yield Step(
+        f"Sync {new} in full, without prune.",
+        f"argocd app sync {sh(new)}",
+        "\n".join(names(r.id, [instance], key) for r in _first(objects))
+        or f"argocd app get {sh(new)} -o json | jq -e '.status.sync.status == \"Synced\"'",
+    )
+
+
+def _first(objects: list[Resource]) -> list[Resource]:
+    """Those whose tracking data is looked at: what holds data first."""
+    heavy = ("PersistentVolumeClaim", "StatefulSet", "Namespace", "Deployment", "Service", "Secret")
+    order = {kind: index for index, kind in enumerate(heavy)}
+    known = [r for r in objects if r.kind != "CustomResourceDefinition"]
+    return sorted(known, key=lambda r: (order.get(r.kind, len(order)), r.key))[:_CHECKED]
+
+
+_CHECKED = 12
+
+
+def automated(app: App, new: str, on: str, argocd: str = "argocd") -> Iterator[Step]:
+    """The automated sync that the application has, for the one that takes its place."""
+    if app.automated:
+        options = " --auto-prune" * app.prune + " --self-heal" * app.self_heal
+        yield Step(
+            f"Turn the automated sync of {new} {on}.",
+            f"{argocd} app set {sh(new)} --sync-policy automated{options}",
+            f"{argocd} app wait {sh(new)} --sync --health --timeout 300",
+        )
+
+
+def away(app: App, new: str) -> Iterator[Step]:
+    old = f"{app.ref.namespace}/{app.name}"
+    count = len(objects_of(app))
+    yield Step(
+        f"Delete the old Application {old} without its objects; in Git too, if that is where it comes from.",
+        f"argocd app delete {sh(old)} --cascade=false --yes",
+        f"argocd app get {sh(new)} -o json | jq -e '[.status.resources[] | select(.hook | not)] | length >= {count}'",
+    )
+    yield from automated(app, new, "on again")
+
+
+def made(app: App, name: str, server: str = "", argocd: str = "") -> str:
+    """The command that makes the new Application of the old one's spec, without automated sync; it prints no value of the spec.
+
+    `server` is another cluster, `argocd` the context of another Argo CD.
+    """
+    metadata = [
+        f"name: {json.dumps(name)}",
+        "namespace: .metadata.namespace",
+        "labels: .metadata.labels",
+        f'annotations: ((.metadata.annotations // {{}}) | with_entries(select(.key | test("{_WRITTEN}") | not)))',
+    ]
+    finalizers = [str(f) for f in items(app.raw, "metadata", "finalizers") if "resources-finalizer" in str(f)]
+    metadata += [f"finalizers: {json.dumps(finalizers)}"] if finalizers else []
+    spec = [".spec", "del(.syncPolicy.automated)"]
+    for place, _ in release_names(app):
+        at = ".source" if place == "/spec/source" else f".sources[{place.rpartition('/')[2]}]"
+        spec.append(f"{at}.helm.releaseName = {json.dumps(app.name)}")
+    if server:
+        spec.append(f".destination = {{server: {json.dumps(server)}, namespace: .destination.namespace}}")
+    script = f"{{apiVersion, kind, metadata: {{{', '.join(metadata)}}}, spec: ({' | '.join(spec)})}}"
+    where = f"kubectl -n {sh(app.ref.namespace)}"
+    into = f"argocd --argocd-context {sh(argocd)} app create --file - > /dev/null" if argocd else f"{where} apply -f -"
+    return f"{where} get application {sh(app.name)} -o json |\n  jq {sh(script)} |\n  {into}"
+
+
+_WRITTEN = "^(kubectl[.]kubernetes[.]io/|argocd[.]argoproj[.]io/(refresh|hydrate|tracking-id|installation-id))"
+"""Annotations that kubectl and Argo CD write themselves."""

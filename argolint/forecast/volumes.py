@@ -1,0 +1,82 @@
+"""Claims that go with what is deleted, and their volumes as far as the class says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from argolint.application.app import App
+from argolint.application.resource import Node, Resource
+from argolint.forecast.fate import Fate, Taken, found
+from argolint.model import Edit, Finding, Fix, Object, Related, ResourceId
+from argolint.values import dig, enumerated, items, sh, text_at
+
+
+def volumes(fate: Fate) -> Iterator[Finding]:
+    """Claims that go, and with them their volumes as far as the class says; claims of StatefulSets stay unless the set says otherwise."""
+    for taken in fate.taken:
+        app, r = taken.app, taken.resource
+        if (r.group, r.kind) == ("", "PersistentVolumeClaim"):
+            yield _claim(fate, app, r.id, r.live, "")
+        elif (r.group, r.kind) == ("apps", "StatefulSet"):
+            yield from _claims_of_set(fate, app, r)
+        else:
+            yield from (
+                _claim(fate, app, node.id, None, f" with {r.id}, which owns it")
+                for node in collected(taken)
+                if (node.id.group, node.id.kind) == ("", "PersistentVolumeClaim")
+            )
+
+
+def _claim(fate: Fate, app: App, id_: ResourceId, live: Object | None, by: str) -> Finding:
+    policy = _reclaim(fate, app, text_at(live, "spec", "storageClassName"))
+    volume = text_at(live, "spec", "volumeName")
+    then = {
+        "Delete": "and its volume with all data",
+        "Retain": "and its volume stays, released",
+    }.get(policy, "and its volume too, unless that has the reclaim policy Retain")
+    retain = sh('{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}')
+    command = Edit("command", f"kubectl patch pv {sh(volume) if volume else 'VOLUME'} -p {retain}\n")
+    keep = Fix("Keep the volume whatever happens to the claim", "live", f"the volume of {id_}", command)
+    message = f"{id_} of {app.ref} is deleted{by}, {then}."
+    evidence = (f"volume {volume}",) if volume else ()
+    fixes = () if policy == "Retain" else (keep,)
+    return found(fate.way, "volume-deleted", app, id_, message, evidence=evidence, fixes=fixes)
+
+
+def _reclaim(fate: Fate, app: App, name: str) -> str:
+    """The reclaim policy of a StorageClass that the application itself brings; empty where it is not known."""
+    for r in app.of_kind("StorageClass", "storage.k8s.io"):
+        if r.name == name and r.any:
+            return text_at(r.any, "reclaimPolicy") or "Delete"
+    return ""
+
+
+def _claims_of_set(fate: Fate, app: App, r: Resource) -> Iterator[Finding]:
+    templates = items(r.any, "spec", "volumeClaimTemplates")
+    if not templates:
+        return
+    names = [n.id for n in app.nodes if n.id.kind == "PersistentVolumeClaim" and _of_set(n.id.name, r, templates)]
+    if dig(r.live, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete":
+        by = f" with {r.id}, whose persistentVolumeClaimRetentionPolicy says so"
+        yield from (_claim(fate, app, id_, None, by) for id_ in names)
+        if not names:
+            message = f"The claims of {r.id} of {app.ref} are deleted with it, and their data."
+            yield found(fate.way, "volume-deleted", app, r.id, message)
+        return
+    templated = enumerated([text_at(t, "metadata", "name") for t in templates])
+    message = f"The claims of {r.id} of {app.ref} stay with their data (templates {templated})."
+    related = tuple(Related(app.ref, id_) for id_ in names)
+    yield found(fate.way, "claims-of-sets", app, r.id, message, "/spec/volumeClaimTemplates", related=related)
+
+
+def _of_set(claim: str, r: Resource, templates: Sequence[object]) -> bool:
+    names = "|".join(re.escape(text_at(t, "metadata", "name")) for t in templates)
+    return re.fullmatch(f"(?:{names})-{re.escape(r.name)}-[0-9]+", claim) is not None
+
+
+def collected(taken: Taken) -> Iterator[Node]:
+    """What Kubernetes deletes with an object: what it owns, and so on. The tree shows claims below their StatefulSet, which owns none."""
+    for node in taken.app.descendants(taken.resource.uid) if taken.resource.uid else ():
+        if not (node.id.kind == "PersistentVolumeClaim" and any(o.kind == "StatefulSet" for o in node.owners)):
+            yield node

@@ -1,0 +1,140 @@
+"""What follows a fix where no comparison shows it: an operation that failed, bad health, a condition. The one that judges looks again.
+
+The finding's own rule says what it would say then (`Rule.then`). Of an operation the rest is asked here: nothing else of it has
+failed, the API server reads what it has not seen yet, and the sync waits for nothing whose health is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from msgspec import structs
+
+from argolint.application.app import App
+from argolint.application.resource import Health, Resource
+from argolint.application.rule import Afterwards
+from argolint.model import Finding, Fix, Json, Object, ResourceKey, Symptom
+from argolint.proof import schema
+from argolint.proof.outcomes import CannotReplay, Contradicted
+from argolint.sequence.order import place_of
+from argolint.values import mapping, maps, text_at
+
+Then = Callable[[Fix, App], Afterwards | None]
+"""The rule's own answer, for a fix and the application after it."""
+
+SHOWN_BY_SYNC = "only a sync shows whether this ends it"
+
+
+def concluded(fix: Fix, finding: Finding, before: App, after: App, then: Then) -> App:
+    """The application when the one that judges has looked again. Raises CannotReplay or Contradicted."""
+    found = then(fix, after)
+    if found is None:
+        if all(symptom.kind == "change" for symptom in finding.explains):
+            return after
+        raise CannotReplay(SHOWN_BY_SYNC)
+    if found.refused:
+        raise Contradicted(found.refused)
+    if found.unknown:
+        raise CannotReplay(found.unknown)
+    healed = frozenset(symptom.resource for symptom in finding.explains if symptom.kind == "health")
+    left = replace(after, resources=tuple(_left(resource, found.live, healed) for resource in after.resources))
+    for resource in left.resources:
+        if resource.key in healed and resource.health.status not in ("Healthy", ""):
+            raise CannotReplay(f"whether {resource.id} becomes healthy then shows only on the cluster")
+    ends_operation = any(symptom.kind == "operation" for symptom in finding.explains)
+    if ends_operation:
+        _require_success(fix, finding, before, left, frozenset(found.live))
+    return replace(left, raw={**left.raw, "status": _status(finding, left, ends_operation=ends_operation)})
+
+
+def without_object(app: App, key: ResourceKey) -> App:
+    """The application when this live object is deleted, whether it manages it or its tree alone shows it."""
+    place = (key.group, key.kind, key.namespace, key.name)
+    nodes = tuple(n for n in app.tree.nodes or () if (n.group, n.kind, n.namespace, n.name) != place)
+    resources = tuple(r if r.key != key else structs.replace(r, live_state=None) for r in app.resources)
+    return replace(app, resources=resources, tree=structs.replace(app.tree, nodes=nodes))
+
+
+def _left(resource: Resource, live: Mapping[ResourceKey, Object], healed: frozenset[ResourceKey | None]) -> Resource:
+    """The object as it is left."""
+    if resource.key not in live:
+        made = resource.live is not None and resource.health.status == "Missing"
+        return structs.replace(resource, health=Health("Healthy")) if made else resource
+    state = live[resource.key]
+    health = Health("Healthy") if resource.key in healed else resource.health
+    if resource.live is not None:
+        return structs.replace(resource, live_state=state, health=health)
+    return structs.replace(
+        resource,
+        live_state=state,
+        normalized_state=state,
+        predicted_state=state,
+        live_known=True,
+        health=health,
+        status="Synced",
+        modified=False,
+    )
+
+
+_ILL = ("Degraded", "Missing", "Progressing", "Unknown")
+
+
+def _status(finding: Finding, app: App, *, ends_operation: bool) -> Object:
+    """The Application's status: without the conditions that the finding explains, with an operation that went through."""
+    ended = [claim for claim in finding.explains if claim.kind == "condition"]
+    ended += [Symptom.condition("SyncError")] if ends_operation else []
+    told = zip(maps(app.status, "conditions"), app.conditions, strict=True)
+    stay: Json = [raw for raw, condition in told if not any(claim.covers(condition.symptom) for claim in ended)]
+    status = {**app.status, "conditions": stay}
+    if ends_operation and app.operation is not None:
+        rows = [{**row, "status": "Synced", "hookPhase": "Succeeded", "message": ""} for row in app.operation.results]
+        status["operationState"] = {
+            **app.operation.raw,
+            "phase": "Succeeded",
+            "message": "successfully synced (all tasks run)",
+            "syncResult": {**mapping(app.operation.raw, "syncResult"), "resources": rows},
+        }
+    if not any(resource.health.status in _ILL for resource in app.resources):
+        status["health"] = {**mapping(status, "health"), "status": "Healthy"}
+    return status
+
+
+def _require_success(fix: Fix, finding: Finding, before: App, after: App, taken: frozenset[ResourceKey]) -> None:
+    """The next sync comes to its end, as far as the API shows. Raises CannotReplay."""
+    operation = before.operation
+    own = {r.key for r in (fix.resource, finding.at.resource) if r is not None} | taken
+    if operation is None:
+        raise CannotReplay(SHOWN_BY_SYNC)
+    for row in operation.results:
+        failed = row.get("status") == "SyncFailed" or row.get("hookPhase") in ("Failed", "Error")
+        group, kind, name = text_at(row, "group"), text_at(row, "kind"), text_at(row, "name")
+        if failed and not any((k.group, k.kind, k.name) == (group, kind, name) for k in own):
+            raise CannotReplay(f"the last sync failed at {kind} {name} too")
+    for resource in after.resources:
+        if resource.desired is not None and resource.key not in taken:
+            _require_read(resource.desired, resource, before.resource(resource.key))
+    if waited := next(_waits(before, after), ""):
+        raise CannotReplay(f"a sync of {before.ref} also waits for {waited}, whose health then is not known")
+
+
+def _require_read(desired: Object, resource: Resource, was: Resource | None) -> None:
+    """Raises CannotReplay where the API server may not take what it has not seen yet."""
+    if was is not None and was.live is not None and was.desired == desired and not was.modified:
+        return
+    if not schema.known(desired):
+        raise CannotReplay(f"the schema of {resource.id}, which the API server has not taken yet, is not known here")
+    for fault in schema.faults(desired):
+        raise CannotReplay(f"the API server may not take {resource.id} then: {fault}")
+
+
+def _waits(before: App, after: App) -> Iterator[str]:
+    """What a sync waits for before it goes on: hooks, and objects of all waves but the last that are not healthy today."""
+    places = sorted({place_of(r.desired) for r in after.resources if r.desired is not None})
+    for resource in after.resources:
+        if resource.hook:
+            yield str(resource.id)
+        elif resource.desired is not None and len(places) > 1 and place_of(resource.desired) != places[-1]:
+            was = before.resource(resource.key)
+            if was is None or was.live is None or was.health.status not in ("Healthy", ""):
+                yield str(resource.id)

@@ -1,0 +1,118 @@
+"""Would the API server read this manifest? Held against the fields of Kubernetes' own types; what admission and quotas say is not known.
+
+The types are those of one release (kubernetes_types.yaml). Sources: the OpenAPI of Kubernetes; k8s.io/apimachinery
+pkg/util/intstr, pkg/api/resource (quantities); k8s.io/kubernetes pkg/apis/core/validation (values that are one of a few).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from argolint.model import Json, Object
+from argolint.values import join_pointer
+from argolint.values.knowledge import load
+from argolint.values.quantities import amount
+
+_QUANTITIES = ("limits", "requests", "hard", "capacity", "default", "defaultRequest", "max", "min", "overhead")
+_ONE_OF: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("V1Container", "imagePullPolicy"): ("Always", "IfNotPresent", "Never"),
+    ("V1PodSpec", "restartPolicy"): ("Always", "OnFailure", "Never"),
+    ("V1PodSpec", "dnsPolicy"): ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
+    ("V1ContainerPort", "protocol"): ("TCP", "UDP", "SCTP"),
+    ("V1ServicePort", "protocol"): ("TCP", "UDP", "SCTP"),
+    ("V1ServiceSpec", "type"): ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"),
+    ("V1TopologySpreadConstraint", "whenUnsatisfiable"): ("DoNotSchedule", "ScheduleAnyway"),
+    ("V1CronJobSpec", "concurrencyPolicy"): ("Allow", "Forbid", "Replace"),
+    ("V1DeploymentStrategy", "type"): ("Recreate", "RollingUpdate"),
+    ("V1HTTPIngressPath", "pathType"): ("Exact", "Prefix", "ImplementationSpecific"),
+    ("V1Toleration", "operator"): ("Exists", "Equal"),
+    ("V1Toleration", "effect"): ("NoSchedule", "PreferNoSchedule", "NoExecute"),
+}  # fmt: skip
+_POINTED = re.compile(r"([^!=]+)(!?)=(.+)")
+_DEEP = 40
+
+
+def known(obj: Object) -> bool:
+    """Whether the fields of this kind are known here."""
+    return _root(obj) is not None
+
+
+def faults(obj: Object) -> Iterator[str]:
+    """What the API server does not read or misses in an object of a kind that is known, each as a clause with its pointer."""
+    root = _root(obj)
+    if root is not None:
+        yield from _of_type(obj, root, "", 0)
+
+
+def _root(obj: Object) -> str | None:
+    found = load(__package__, "kubernetes_types.yaml")["kinds"].get(f"{obj.get('apiVersion')} {obj.get('kind')}")
+    return str(found) if found else None
+
+
+@cache
+def _fields(type_: str) -> Mapping[str, tuple[str, bool]] | None:
+    """Name to type and whether it is required; None for a type that is not known, which may hold anything."""
+    text = load(__package__, "kubernetes_types.yaml")["types"].get(type_)
+    parts = [match for word in str(text).split() if (match := _POINTED.fullmatch(word))] if text else None
+    return None if parts is None else {m[1]: (m[3], bool(m[2])) for m in parts}
+
+
+def _of_type(value: Json, type_: str, pointer: str, depth: int) -> Iterator[str]:
+    if value is None or type_ == "any" or depth > _DEEP:
+        return
+    if type_.startswith("["):
+        if not isinstance(value, list):
+            yield f"{pointer} is no list"
+            return
+        for index, item in enumerate(value):
+            yield from _of_type(item, type_[1:-1], f"{pointer}/{index}", depth + 1)
+    elif type_.startswith("{"):
+        yield from _of_map(value, type_[1:-1], pointer, depth)
+    elif type_ in _SIMPLE:
+        wanted = _SIMPLE[type_]
+        if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+            yield f"{pointer} is no {type_}"
+    else:
+        yield from _of_struct(value, type_, pointer, depth)
+
+
+_SIMPLE: Mapping[str, tuple[type, ...]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
+}  # fmt: skip
+
+
+def _of_map(value: Json, type_: str, pointer: str, depth: int) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield f"{pointer} is no map"
+        return
+    amounts = pointer.rpartition("/")[2] in _QUANTITIES
+    for key, held in value.items():
+        place = pointer + join_pointer(key)
+        if amounts:
+            if amount(held) is None:
+                yield f"{place} is no quantity"
+        else:
+            yield from _of_type(held, type_, place, depth + 1)
+
+
+def _of_struct(value: Json, type_: str, pointer: str, depth: int) -> Iterator[str]:
+    fields = _fields(type_)
+    if fields is None:
+        return
+    if not isinstance(value, dict):
+        yield f"{pointer} is no map"
+        return
+    for name, held in value.items():
+        place = pointer + join_pointer(name)
+        if name not in fields:
+            yield f"{place} is no field"
+            continue
+        yield from _of_type(held, fields[name][0], place, depth + 1)
+        choice = _ONE_OF.get((type_, name))
+        if choice and isinstance(held, str) and held not in choice:
+            yield f"{place} is not one of {', '.join(choice)}"
+    for name, (_, required) in fields.items():
+        if required and value.get(name) is None:
+            yield f"{pointer + join_pointer(name)} is missing"

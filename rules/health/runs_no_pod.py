@@ -1,0 +1,111 @@
+"""A workload is healthy and runs no pod
+
+What it finds: a DaemonSet that fits on no node (an information: charts bring such for hardware that a cluster may lack), and a Deployment, StatefulSet
+or Rollout that Argo CD shows Healthy while its status counts no pod of those that it asks for.
+
+Why it hurts: Argo CD counts what should run, finds that it runs, and shows Healthy. For a DaemonSet that fits nowhere that number is 0.
+
+How to fix: compare its nodeSelector, affinity and tolerations with the nodes. Where the status counts no pod, look at the health check of the kind
+and at the controller.
+
+Example: a log shipper with `nodeSelector: {disk: ssd}`, after the nodes got new labels.
+
+Sources: gitops-engine/pkg/health/health_daemonset.go, health_deployment.go, health_statefulset.go; apps/v1 DaemonSetStatus. What is scaled to 0 is
+down-by-hand's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.redaction import excerpt
+from argolint.values import dig, mapping, number_at
+from argolint.values.kubernetes import kubectl_name
+
+from ..shared.triage import worth_reading
+
+_COUNTED = (("Deployment", "apps"), ("StatefulSet", "apps"), ("Rollout", "argoproj.io"))
+_SPEC = "/spec/template/spec"
+
+
+def reads(app: App, fleet: Fleet, options: object) -> bool:
+    """Argo CD calls it Synced and Healthy."""
+    return any((row.kind, row.group) == ("DaemonSet", "apps") for row in app.rows) and worth_reading(app, fleet)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a workload."""
+    if app.deleting:
+        return
+    for resource in app.of_kind("DaemonSet", "apps"):
+        if _is_judged(resource) and dig(resource.live, "status", "desiredNumberScheduled") == 0:
+            yield _fits_nowhere(app, resource)
+    for kind, group in _COUNTED:
+        for resource in app.of_kind(kind, group):
+            given = dig(resource.live, "spec", "replicas")
+            asked = 1 if given is None else number_at(resource.live, "spec", "replicas")
+            if _is_judged(resource) and asked > 0 and number_at(resource.live, "status", "replicas") == 0:
+                yield _counts_none(app, resource, asked)
+
+
+def _is_judged(resource: Resource) -> bool:
+    """Whether Argo CD shows it Healthy, and its controller has written a status of it as it is now."""
+    seen = dig(resource.live, "status", "observedGeneration")
+    return (
+        resource.health.status == "Healthy"
+        and not resource.hook
+        and resource.desired is not None
+        and seen is not None
+        and str(seen) == str(dig(resource.live, "metadata", "generation"))
+        and dig(resource.live, "metadata", "deletionTimestamp") is None
+    )
+
+
+def _fits_nowhere(app: App, resource: Resource) -> Finding:
+    spec = mapping(resource.live, "spec", "template", "spec")
+    selector = ", ".join(f"{k}={v}" for k, v in sorted(mapping(spec, "nodeSelector").items()))
+    asks = [f"nodeSelector: {excerpt(selector, 200)}"] if selector else []
+    asks += ["affinity of nodes"] if dig(spec, "affinity", "nodeAffinity") else []
+    pointer = f"{_SPEC}/nodeSelector" if selector else f"{_SPEC}/affinity" if asks else _SPEC
+    return Finding(
+        message=f"{resource.id} fits on no node, so it runs no pod, and Argo CD shows it Healthy.",
+        at=Location(app.ref, resource.id, pointer),
+        severity="info",
+        evidence=(
+            "status.desiredNumberScheduled is 0",
+            *(asks or ["it asks for no nodes of its own: look at the taints of the nodes"]),
+        ),
+        fixes=(
+            Fix(
+                "Compare what it asks for with the nodes",
+                "live",
+                str(resource.id),
+                Edit(
+                    "command",
+                    "kubectl get nodes --show-labels\nkubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints",
+                ),
+                caveat="it may be there for nodes that this cluster does not have",
+            ),
+        ),
+    )
+
+
+def _counts_none(app: App, resource: Resource, asked: int) -> Finding:
+    return Finding(
+        message=f"{resource.id} has no pod of the {asked} that it asks for, and Argo CD shows it Healthy.",
+        at=Location(app.ref, resource.id, "/status"),
+        evidence=(f"status.replicas is 0, spec.replicas {asked}",),
+        fixes=(
+            Fix(
+                "Read why its controller makes no pod",
+                "live",
+                str(resource.id),
+                Edit("command", f"kubectl describe {kubectl_name(resource.id)}"),
+                caveat="then look at the health check of the kind in argocd-cm, which calls it Healthy",
+            ),
+        ),
+    )
+
+
+RULE = Rule(id="runs-no-pod", family="health", severity="warning", doc=__doc__, check=check, reads=reads)

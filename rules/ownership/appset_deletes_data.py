@@ -1,0 +1,115 @@
+"""An ApplicationSet that deletes data with an element
+
+What it finds: an Application of an ApplicationSet whose deletion takes data along: a PersistentVolumeClaim, a StatefulSet that deletes its claims,
+a Namespace, or an object whose operator deletes its volumes with it. Nothing of the set forbids it: neither `preserveResourcesOnDeletion` nor an
+`applicationsSync` without deletion, and the object has no `Delete=false`.
+
+Why it hurts: the set deletes an Application as soon as its generators no longer give its name. A renamed element, a moved folder, a label that a cluster
+loses or another field in the template's name is enough, and no sync or prune option of the Application holds it up.
+
+How to fix: set `preserveResourcesOnDeletion: true`, which leaves what was deployed when an Application goes, or keep the objects with data by
+`argocd.argoproj.io/sync-options: Delete=false`. Sets of pull-request previews delete by design, and are left out.
+
+Example: a Git generator over folders, whose template deploys a PersistentVolumeClaim, and a folder that is renamed.
+
+Sources: applicationset/controllers/applicationset_controller.go (deleteInCluster), controller/appcontroller.go (shouldBeDeleted) of Argo CD;
+the kinds are in data_kinds.yaml, each with its source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule
+from argolint.edits.pruning import cascades, outlives
+from argolint.values import dig, enumerated, maps, text_at
+from argolint.values.knowledge import load
+
+from ._application_sets import made_by
+
+
+def reads(app: App, fleet: Fleet, options: object) -> bool:
+    """Applications that a set may delete, with objects that may hold data: only the live objects say whether they stay."""
+    return _set_of(app, fleet) is not None and any(_kept_data(row.group, row.kind) for row in app.rows)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an Application."""
+    owner = _set_of(app, fleet)
+    data = [r for r in app.resources if _is_lost(r, app, fleet)] if owner is not None else []
+    if owner is None or not data:
+        return
+    name = text_at(owner, "metadata", "name")
+    yield Finding(
+        message=f"ApplicationSet {name} deletes {enumerated([str(r.id) for r in data], limit=1)} as soon as its generators no longer give Application {app.name}.",
+        at=Location(app.ref, data[0].id),
+        evidence=tuple(f"{r.id}: {_kept_data(r.group, r.kind)}" for r in data[:5]),
+        related=tuple(Related(app.ref, r.id, "", "other") for r in data[1:]),
+        fixes=(
+            Fix(
+                title="Let the set leave what its Applications deployed",
+                target="manifest",
+                where=f"the manifest of ApplicationSet {name}",
+                edit=Edit("yaml", "spec:\n  syncPolicy:\n    preserveResourcesOnDeletion: true\n"),
+                caveat="an Application that is meant to go then leaves its objects as well",
+            ),
+            Fix(
+                title="Keep the objects that hold data",
+                target="manifest",
+                where=f"the manifest of {data[0].id}",
+                edit=Edit("yaml", "metadata:\n  annotations:\n    argocd.argoproj.io/sync-options: Delete=false\n"),
+            ),
+        ),
+    )
+
+
+def _set_of(app: App, fleet: Fleet) -> Object | None:
+    """The set that deletes this Application when its element goes; None where nothing would be deleted with it."""
+    if not cascades(app) or app.deleting:
+        return None
+    for raw in fleet.application_sets:
+        mine = made_by(app.raw, (text_at(raw, "metadata", "name"),))
+        if mine and text_at(raw, "metadata", "namespace") in ("", app.ref.namespace):
+            return raw if _deletes(raw) else None
+    return None
+
+
+def _deletes(raw: Object) -> bool:
+    policy = text_at(raw, "spec", "syncPolicy", "applicationsSync")
+    preserves = dig(raw, "spec", "syncPolicy", "preserveResourcesOnDeletion") is True
+    previews = any("pullRequest" in g or _nested_previews(g) for g in maps(raw, "spec", "generators"))
+    return not (preserves or previews or policy in ("create-only", "create-update"))
+
+
+def _nested_previews(generator: Object) -> bool:
+    nested = (g for kind in ("matrix", "merge") for g in maps(generator, kind, "generators"))
+    return any("pullRequest" in g for g in nested)
+
+
+def _is_lost(r: Resource, app: App, fleet: Fleet) -> bool:
+    if not _kept_data(r.group, r.kind) or r.hook or r.live is None or outlives(app, r.live, fleet):
+        return False
+    policy = dig(r.live, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+    return r.kind != "StatefulSet" or policy == "Delete"
+
+
+def _kept_data(group: str, kind: str) -> str:
+    """What goes with an object of this kind; empty for a kind that holds no data."""
+    return _kinds().get((group, kind), "")
+
+
+@cache
+def _kinds() -> Mapping[tuple[str, str], str]:
+    return {(e["group"], e["kind"]): e["says"] for e in load(__package__, "data_kinds.yaml")}
+
+
+RULE = Rule(
+    id="appset-deletes-data",
+    family="ownership",
+    severity="info",
+    doc=__doc__,
+    check=check,
+    reads=reads,
+    standing=True,
+)

@@ -1,0 +1,199 @@
+"""What the operator does with an ExternalSecret after an edit, held against the objects at hand, in its own order.
+
+Store found, of its class, admitting, ready; then each entry of spec.dataFrom and spec.data fetched and decoded; then the Secret's
+owner, the template, the write. What is not touched by the edit, and came before the failure of today, goes well again. Whether a
+provider holds a key is known of the `fake` provider, whose values the store itself holds, and where a Ready ExternalSecret reads the same.
+
+Sources: pkg/controllers/externalsecret/externalsecret_controller.go (Reconcile, mutationFunc, updateSecret),
+externalsecret_controller_secret.go (GetProviderSecretData), pkg/controllers/secretstore/client_manager.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from argolint import GONE, Afterwards, App, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
+from argolint.values import below, dig, items, mapping
+
+from . import _external_secret as es
+from . import _stores as stores
+
+_WRITING = ("owned-by-external-secret", "owned-by-other-controller", "immutable", "conflict", "merge-target-missing")
+"""Causes that the operator comes to when it has every value."""
+_TEMPLATED = ("immutable", "conflict")
+"""Those that come after the template."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Where the operator has stopped today: at an entry, or at writing the Secret."""
+
+    cause: str
+    entry: str = ""
+    index: int = 0
+
+
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet, failed: Failed) -> Afterwards | None:
+    """What the operator makes of the finding's ExternalSecret on the application after the fix."""
+    id_ = finding.at.resource
+    resource = after.resource(id_.key) if id_ else None
+    if resource is not None and resource.missing and resource.desired:  # what Git says is made as it is
+        resource = structs.replace(resource, live_state=resource.desired, live_known=True)
+    if resource is None or not resource.live or fix.target not in ("manifest", "live"):
+        return None
+    if not _wakes(fix, resource, failed):
+        return Afterwards(unknown=f"nothing of the edit makes the operator look at {resource.id} again")
+    for refused, unknown in (
+        *_stores(after, fleet, resource, failed),
+        *_values(after, fleet, resource, failed),
+        *_secret(fix, after, fleet, resource, failed),
+    ):
+        return Afterwards(refused=refused, unknown=unknown)
+    now = f"{after.observed_at:%Y-%m-%dT%H:%M:%SZ}"
+    served = (stores.find(after, fleet, ref, resource.namespace).resource for ref in es.store_refs(resource.live))
+    left = {store.key: _ready(store.live, "Valid", {}) for store in served if store and store.live}
+    return Afterwards(live={**left, resource.key: _ready(resource.live, "SecretSynced", {"refreshTime": now})})
+
+
+def _wakes(fix: Fix, resource: Resource, failed: Failed) -> bool:
+    """Whether the operator looks again: its spec, labels or annotations are part of what it has seen, it watches its Secret, and it tries
+    again by itself what has failed at a store or its provider."""
+    if fix.edit == GONE:
+        return True
+    if fix.resource is not None and fix.resource.key != resource.key:
+        return "needs-force-sync" in fix.effects or failed.cause not in ("unmanaged-store", *_WRITING)
+    paths = [str(operation.get("path", "")) for operation in fix.edit.content]
+    return any(below(path, place) for path in paths for place in _SEEN)
+
+
+_SEEN = ("/spec", "/metadata/labels", "/metadata/annotations")
+"""Its generation, and the hash of its labels and annotations (GetResourceVersion of pkg/controllers/util)."""
+
+
+def _ready(live: Object, reason: str, more: Object) -> Object:
+    ready = {"type": "Ready", "status": "True", "reason": reason, "message": ""}
+    return {**live, "status": {**mapping(live, "status"), "conditions": [ready], **more}}
+
+
+_Says = Iterator[tuple[str, str]]
+"""Why it fails all the same, or what is not known."""
+
+
+def _stores(app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says:
+    """The stores that it reads, where no value has come from them today."""
+    for ref in es.store_refs(resource.live):
+        if failed.cause in _WRITING or (failed.cause == "decode" and len(es.store_refs(resource.live)) == 1):
+            continue
+        store = stores.find(app, fleet, ref, resource.namespace)
+        what = f'{ref.kind} "{ref.name}"'
+        if store.resource is None or store.live is None:
+            yield "", f"the state of {what} is not known"
+        elif store.admits(resource.namespace) is not True:
+            never = store.admits(resource.namespace) is False
+            yield (
+                (f"{what} would not admit {resource.namespace}", "")
+                if never
+                else ("", f"whether {what} admits {resource.namespace} is not known")
+            )
+        elif store.controller:
+            stays = bool(dig(store.resource.desired, "spec", "controller"))
+            text = f'no operator that is known serves the class "{store.controller}" of {what}'
+            yield (text, "") if stays else ("", f"a sync may leave spec.controller of {what} as it is")
+        elif store.is_ready is False:
+            yield f"{what} is not ready", ""
+        elif store.is_ready is None and store.provider != "fake":
+            yield "", f"whether the operator can use {what} shows when it has looked at it"
+
+
+def _values(app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says:
+    """Every value that the operator has not fetched today."""
+    if failed.cause in _WRITING:
+        return
+    order = [*(("dataFrom", i) for i in range(len(items(resource.live, "spec", "dataFrom"))))]
+    order += [("data", i) for i in range(len(items(resource.live, "spec", "data")))]
+    at = (failed.entry, failed.index)
+    fetched = order[: order.index(at) + 1] if failed.cause == "decode" and at in order else ()
+    for field, index in order:
+        if (field, index) not in fetched:
+            entry = items(resource.live, "spec", field)[index]
+            if not _held(app, fleet, resource, field, entry):
+                key = es.remote_key(resource.live, field, index) or f"spec.{field}[{index}]"
+                yield "", f'whether the provider holds "{key}" is not known here'
+    if (
+        failed.cause == "decode"
+        and fetched
+        and dig(items(resource.live, "spec", at[0])[at[1]], *_strategy(at[0])) not in ("None", None, "")
+    ):
+        yield "", "whether the value can be decoded so is not known here"
+
+
+def _strategy(field: str) -> tuple[str, str]:
+    return ("remoteRef" if field == "data" else "extract"), "decodingStrategy"
+
+
+def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -> bool:
+    """The store itself holds the value, or another ExternalSecret that is Ready reads it from there."""
+    ref = _source(resource.live, entry)
+    remote = mapping(entry, "remoteRef")
+    if field != "data" or ref is None or remote.get("decodingStrategy") not in (None, "None"):
+        return False
+    store = stores.find(app, fleet, ref, resource.namespace)
+    if store.provider == "fake":
+        return any(
+            dig(each, "key") == remote.get("key")
+            and str(dig(each, "version") or "") == str(remote.get("version") or "")
+            for each in items(store.live, "spec", "provider", "fake", "data")
+        ) and not remote.get("property")
+    wanted = _asked(remote)
+    return any(
+        es.ready(other.live).get("status") == "True"
+        and (ref.kind == "ClusterSecretStore" or other.namespace == resource.namespace)
+        and any(
+            _asked(mapping(each, "remoteRef")) == wanted and _source(other.live, each) == ref
+            for each in items(other.live, "spec", "data")
+        )
+        for other in es.external_secrets(app)
+        if other.key != resource.key
+    )
+
+
+def _asked(remote: Object) -> tuple[str, ...]:
+    return tuple(str(remote.get(name) or "") for name in ("key", "property", "version"))
+
+
+def _source(obj: Object | None, entry: Json) -> es.StoreRef | None:
+    own = dig(entry, "sourceRef", "storeRef") or dig(obj, "spec", "secretStoreRef")
+    name = str(dig(own, "name") or "")
+    return es.StoreRef(str(dig(own, "kind") or "SecretStore"), name, "") if name else None
+
+
+def _secret(fix: Fix, app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says:
+    """The Secret that it writes: free or its own, and what the template makes."""
+    name, policy = es.target_name(resource.live), es.creation_policy(resource.live)
+    key = ResourceKey(app.cluster, "", "Secret", resource.namespace, name)
+    node = next((n for n in app.nodes_of("Secret", "") if n.id.key == key), None)
+    if not name or policy not in ("Owner", "Orphan"):
+        yield "", "what becomes of a Secret that another one makes is not known here"
+    owners = [o for o in (node.owners if node else ()) if o.kind == "ExternalSecret"]
+    if owners and any(o.name != resource.name for o in owners):
+        yield f'Secret "{name}" belongs to ExternalSecret "{owners[0].name}"', ""
+    rivals = (
+        d for d in es.declared(app) if d.resource.key != resource.key and d.resource.namespace == resource.namespace
+    )
+    if rival := next((d for d in rivals if es.target_name(d.manifest) == name), None):
+        yield f'{rival.resource.id} writes Secret "{name}" too', ""
+    if failed.cause == "immutable" and (node is not None or fix.edit != GONE):
+        yield "", f'whether Secret "{name}" is still there, and immutable, is not known here'
+    if (
+        fix.edit != GONE
+        and es.refresh_policy(resource.live) == "CreatedOnce"
+        and dig(resource.live, "status", "refreshTime")
+    ):
+        yield "", "the operator looks no more at what it has created once"
+    if app.resource(key) is not None or any(ref != app.ref for ref in fleet.owners(key)):
+        yield "", f'an application renders Secret "{name}" too'
+    if dig(resource.live, "spec", "target", "template") and failed.cause not in _TEMPLATED:
+        yield "", "what the operator's engine makes of the template is not played here"
