@@ -173,6 +173,7 @@ class TestThreeWay:
     def test_string_data_counts_as_data(self) -> None:
         live = manifest("Secret", {"type": "Opaque", "data": {"k": "dg=="}})
         assert not compare(live, manifest("Secret", {"stringData": {"k": "v"}})).modified
+        assert not compare(live, manifest("Secret", {"data": {"k": "b2xk"}, "stringData": {"k": "v"}})).modified
 
     def test_a_namespace_that_the_manifest_leaves_out_is_none(self) -> None:
         desired = deployment({})

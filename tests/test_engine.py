@@ -276,6 +276,8 @@ def test_shards_of_different_runs_are_refused() -> None:
     other = msgspec.structs.replace(part, shard=(2, 2))
     with pytest.raises(Exception, match="a and c are both shard 1 of 2"):
         lint.merge([("a", part), ("b", other), ("c", part)])
+    with pytest.raises(Exception, match="shards 2, 3 and 4 of 4 are missing"):
+        lint.merge([("a", msgspec.structs.replace(part, shard=(1, 4)))])
     with pytest.raises(Exception, match="shards 2, 3, 4 and 999999999999996 more of 1000000000000000 are missing"):
         lint.merge([("a", msgspec.structs.replace(part, shard=(1, 10**15)))])
     looked = (AppResult(AppRef("argocd", "web")),)

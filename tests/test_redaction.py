@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from argolint.model import MISSING
 from argolint.redaction import HIDDEN, PRINTED, excerpt, in_name, in_place, is_hidden, show, without_secrets
-from argolint.redaction.names import is_secret, sort_of
+from argolint.redaction.names import is_secret, looks_drawn, sort_of
 from argolint.values.knowledge import parse
 from tests.conftest import ROOT
 from tests.redaction_places import PLACES, SECRETS, b64
@@ -576,3 +576,12 @@ def test_arguments_are_read_with_their_command() -> None:
     assert in_place("-phunter2288", {"c": {**container, "args": []}}, "/c/args/0") == f"-p{HIDDEN}"
     assert in_place("-phunter2288", {"c": {**container, "args": []}}, "/c/args/-") == f"-p{HIDDEN}"
     assert in_place(["-p3306"], {"c": {"command": ["web"]}}, "/c/args") == ["-p3306"]
+
+
+def test_one_password_and_several_are_two_sorts() -> None:
+    assert [sort_of(name) for name in ("dbPassword", "dbPasswords")] == ["password", "several"]
+
+
+def test_a_word_of_small_letters_needs_four_digits_to_look_drawn() -> None:
+    assert looks_drawn("qwxzkvbnmtrplkjhgfds7391")
+    assert not looks_drawn("qwxzkvbnmtrplkjhgfdsa739")

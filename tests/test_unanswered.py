@@ -89,3 +89,27 @@ def test_a_server_that_reads_by_its_own_rights_asks_for_those(version: str, on: 
     assert remarks == ()
     assert hints
     assert all("argolint explain --setup" in hint for hint in hints)
+
+
+class Forbidden(testing.FixtureTransport):
+    """A server that lists the application, and shows nothing of it."""
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        if path.endswith(("/managed-resources", "/resource-tree")):
+            return Answer(403, "application/json", json.dumps({"message": "permission denied", "code": 7}).encode())
+        return super().get(path, query, anonymous=anonymous)
+
+
+def test_an_application_that_may_not_be_read_is_one_failure() -> None:
+    live = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cranes", "namespace": "quay"},
+        "data": {"a": "1"},
+    }
+    t = Forbidden({"apps": [{"name": "quay", "resources": [{"desired": {**live, "data": {"a": "2"}}, "live": live}]}]})
+    fleet, _ = load_fleet(t)
+    (result,) = engine.run(t, fleet, Plan(rules(), workers=1))
+    assert [f.stage for f in result.failures if f.stage in ("managed-resources", "resource-tree")] == [
+        "managed-resources"
+    ]
