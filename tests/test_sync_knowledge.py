@@ -49,6 +49,7 @@ ADVICE = {
                 "title": REGEX,
                 "when": WORDS,
                 "unless": WORDS,
+                "holds": {"type": "string", "minLength": 1},
                 "target": {"enum": list(get_args(FixTarget))},
                 "where": REGEX,
                 "kind": {"enum": list(get_args(EditKind))},
