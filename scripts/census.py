@@ -34,7 +34,7 @@ LEVELS = ("named", "sorted", "stage", "unknown", "silent")
 _APPLICATIONS = 40
 """Messages of one fixture."""
 _EVERY = 20
-_BESIDE = frozenset(
+_OTHERS = frozenset(
     {
         *(
             "floating-revision",
@@ -102,7 +102,7 @@ def coverage(found: Iterator[Mapping[str, Any]]) -> dict[str, Counter[str]]:
         report = testing.check(testing.Fixture(Path("census.yaml"), fixture), rules)
         said: dict[str, list[Any]] = defaultdict(list)
         for finding in report.findings:
-            if finding.rule not in _BESIDE:
+            if finding.rule not in _OTHERS:
                 of_set = finding.rule == "applicationset-error" and finding.resource
                 said[finding.resource.name if of_set else finding.app.name].append(finding)
         for case in batch:

@@ -208,8 +208,10 @@ def _cell(text: str) -> str:
 
 def _before_and_after(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A case of a fixture whose fix edits fields of an object in Git: the fields before and after it."""
-    told = [case for case in cases if (sides := _sides(case)) and sides[0]] or [case for case in cases if _sides(case)]
-    for case in told[:1]:
+    described = [case for case in cases if (sides := _sides(case)) and sides[0]] or [
+        case for case in cases if _sides(case)
+    ]
+    for case in described[:1]:
         before, after = _sides(case) or ("", "")
         yield from ("## A case", "", str(_cell(str(case["message"]))), "")
         if before:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.forecast_truth import score, told
+from tests.forecast_truth import forecast_of, score
 
 _ENOUGH = 0.95
 
@@ -36,7 +36,7 @@ def main(before: str, after: str, truth: str, version: str) -> int:
         ran = subprocess.run([*command, "--fail-on", "never", "--allow-incomplete"], check=False)
         if ran.returncode:
             return ran.returncode
-        found = score(told(file), Path(before), Path(after), Path(truth))
+        found = score(forecast_of(file), Path(before), Path(after), Path(truth))
     print(
         f"recall {found.recall:.2f} ({len(found.hits)} of {len(found.hits) + len(found.missed)}), false {len(found.false)}"
     )

@@ -71,8 +71,8 @@ class Score:
 
 def score(report: dict[str, Any], before: Path, after: Path, truth: Path) -> Score:
     expected = frozenset((*_changes(_fleet(before), _fleet(after), _random(truth)), *_judged(before, after)))
-    told = frozenset(_told(report))
-    return Score(expected & told, expected - told, told - expected)
+    forecast_of = frozenset(_forecast(report))
+    return Score(expected & forecast_of, expected - forecast_of, forecast_of - expected)
 
 
 def _judged(before: Path, after: Path) -> Iterator[Change]:
@@ -145,7 +145,7 @@ def _objects(app: App, later: App, random: frozenset[tuple[str, str]]) -> Iterat
         yield app.name, f"{r.kind}/{r.name}", "differs" if pair[1] == "OutOfSync" else "no longer differs"
 
 
-def _told(report: dict[str, Any]) -> Iterator[Change]:
+def _forecast(report: dict[str, Any]) -> Iterator[Change]:
     for found in report["findings"]:
         cause = found["cause"]
         if cause in IN_PLACE:
@@ -159,6 +159,6 @@ def _told(report: dict[str, Any]) -> Iterator[Change]:
         yield found["app"]["name"], "" if whole else f"{of['kind']}/{of['name']}", what
 
 
-def told(path: Path) -> dict[str, Any]:
+def forecast_of(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_bytes())
     return found

@@ -284,8 +284,8 @@ def test_shards_of_different_runs_are_refused() -> None:
     one, two = (msgspec.structs.replace(p, results=looked) for p in (part, other))
     with pytest.raises(Exception, match="b and a both looked at argocd/web"):
         lint.merge([("a", one), ("b", two)])
-    beside = msgspec.structs.replace(other, results=(replace(looked[0], beside=True),))
-    assert len(lint.merge([("a", one), ("b", beside)]).results) == 2
+    alongside = msgspec.structs.replace(other, results=(replace(looked[0], alongside=True),))
+    assert len(lint.merge([("a", one), ("b", alongside)]).results) == 2
     assert lint.merge([("a", part), ("b", other)]).remarks == ()
     later = msgspec.structs.replace(other, started_at="2026-01-01T03:00:00Z")
     assert lint.merge([("a", part), ("b", later)]).remarks == (

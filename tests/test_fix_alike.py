@@ -37,7 +37,7 @@ APPLICATION = of(shop.APPLICATION, "web") + "  syncPolicy:\n    automated: {prun
 
 
 @dataclass(frozen=True)
-class Told:
+class Entry:
     """Reports of one check, and the options that ask its server again."""
 
     folder: Path
@@ -57,7 +57,7 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Entry]:
     """`web` has its manifests in the clone, `cart` is made by an ApplicationSet; both have the same faults."""
     folder = tmp_path_factory.mktemp("alike")
     clone = folder / "clone"
@@ -79,7 +79,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
         formats = [f"--output={name}={folder / f'report.{name}'}" for name in ("json", "text", "markdown", "html")]
         ran = run_here("check", "-v", "--full", *options, *formats, cwd=folder, env=env)
         assert (ran.code, ran.err) == (1, "")
-        yield Told(folder, clone, options, env, report.read(folder / "report.json"))
+        yield Entry(folder, clone, options, env, report.read(folder / "report.json"))
 
 
 def scaled() -> list[dict[str, Any]]:
@@ -108,7 +108,7 @@ def plain(fix: report.ReportedFix) -> Any:
 
 
 @pytest.mark.parametrize("number", ["1", "2"])
-def test_a_fix_is_placed_or_refused_alike_in_each_way_to_write(told: Told, tmp_path: Path, number: str) -> None:
+def test_a_fix_is_placed_or_refused_alike_in_each_way_to_write(told: Entry, tmp_path: Path, number: str) -> None:
     clones = [tmp_path / name for name in ("dry", "saved", "written", "branch")]
     for clone in clones:
         shutil.copytree(told.clone, clone)
@@ -133,7 +133,7 @@ def test_a_fix_is_placed_or_refused_alike_in_each_way_to_write(told: Told, tmp_p
         assert as_text(of_report[place].edit).replace("\n", "\n      ").rstrip() in printed
 
 
-def test_every_format_and_tool_tells_the_same_fix(told: Told) -> None:
+def test_every_format_and_tool_tells_the_same_fix(told: Entry) -> None:
     """The edit's text, its verdict and its effects; a comment shows a finding's first fix."""
     texts = {name: (told.folder / f"report.{name}").read_text() for name in ("text", "markdown", "html")}
     texts["html"] = html.unescape(texts["html"])
@@ -184,7 +184,7 @@ IGNORING = "  ignoreDifferences: [{group: apps, kind: Deployment, jsonPointers: 
 
 
 def test_files_of_applications_are_told_the_fix_that_a_check_tells_once_they_are_applied(
-    told: Told, tmp_path: Path
+    told: Entry, tmp_path: Path
 ) -> None:
     """Its text and verdict, and where `fix` places it or why it refuses to: the file no longer ignores what an autoscaler writes."""
     clone = tmp_path / "clone"

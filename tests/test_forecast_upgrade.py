@@ -21,7 +21,7 @@ from argolint.model import Failure, Finding
 from argolint.plugins import upgrade_tables
 from argolint.testing import FixtureTransport
 from tests.conftest import recording
-from tests.forecast_truth import score, told
+from tests.forecast_truth import forecast_of, score
 from tests.here import run_here
 
 Data = dict[str, Any]
@@ -1051,7 +1051,7 @@ def test_the_recorded_upgrade_comes_out_as_forecast(
         "forecast", "upgrade", "--argocd", version, "--snapshot", old, "-o", "json=it.json", "-q", cwd=tmp_path
     )
     assert ran.code == 0, ran.err
-    found = score(told(tmp_path / "it.json"), old, new, recording(after) / "truth.yaml")
+    found = score(forecast_of(tmp_path / "it.json"), old, new, recording(after) / "truth.yaml")
     assert (found.missed, found.false) == (frozenset(), frozenset())
     assert len(found.hits) == changes[PHASES.index(phase)]
 

@@ -109,8 +109,8 @@ def test_the_outcome_is_in_one_order_whatever_the_order_of_the_results() -> None
     notes = [Note(API, None, "b", ""), Note(API, object_("Secret", "a"), "a", ""), Note(WEB, None, "a", "")]
     web = result(WEB, resources=3, sync="OutOfSync", health="Healthy", failures=(late, of_run), notes=(notes[2],))
     api = result(API, resources=2, failures=(early, by_rule, plain), notes=(notes[1], notes[0]))
-    beside = result(AppRef("argocd", "zoo"), resources=9, beside=True)
-    for results in ([web, api, beside], [beside, api, web]):
+    alongside = result(AppRef("argocd", "zoo"), resources=9, alongside=True)
+    for results in ([web, api, alongside], [alongside, api, web]):
         outcome = join(results, ())
         assert outcome.failures == (of_run, plain, by_rule, early, late)
         assert outcome.notes == tuple(sorted(notes, key=lambda n: (n.app, str(n.resource))))
@@ -134,7 +134,7 @@ def test_a_fleet_wide_rule_gets_its_key_facts_and_options_and_gives_no_secret_of
     assert (found.at.app, found.rule, found.key) == (API, "twins", "db")
     assert found.message.startswith("db of 2, options: ")
     assert SECRET not in repr(outcome)
-    nobody = [replace(result(fact.app, fact), beside=True) for fact in facts]
+    nobody = [replace(result(fact.app, fact), alongside=True) for fact in facts]
     assert join(nobody, [chosen]).findings == (), "of applications that were not asked for"
 
 

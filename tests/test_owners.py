@@ -146,18 +146,18 @@ def _held(name: str, *apps: str, namespace: str = "prod", project: str = "shop")
 
 
 def test_what_is_too_large_is_folded_and_what_still_does_not_fit_is_counted() -> None:
-    by_kind = graph.drawn([_held(f"c{n}", "argocd/a", "argocd/b") for n in range(500)], 40)
+    by_kind = graph.picture([_held(f"c{n}", "argocd/a", "argocd/b") for n in range(500)], 40)
     assert (by_kind.apps, by_kind.objects, by_kind.left_out) == (
         ("argocd/a", "argocd/b"),
         ("500 ConfigMap in prod",),
         0,
     )
-    spread = graph.drawn([_held("c", "argocd/a", namespace=f"n{n}") for n in range(100)], 40)
+    spread = graph.picture([_held("c", "argocd/a", namespace=f"n{n}") for n in range(100)], 40)
     assert spread.objects == ("100 objects",)
-    many = graph.drawn([_held("c", *(f"argocd/a{n}" for n in range(100)))], 40)
+    many = graph.picture([_held("c", *(f"argocd/a{n}" for n in range(100)))], 40)
     assert (many.apps, many.objects) == (("100 Applications of project shop",), ("ConfigMap prod/c",))
     apart = [graph.Claim(f"argocd/a{n}", "claimant", f"p{n}") for n in range(100)]
-    wide = graph.drawn([graph.Held(_held("c").key, tuple(apart))], 40)
+    wide = graph.picture([graph.Held(_held("c").key, tuple(apart))], 40)
     assert (len(wide.apps), wide.objects, wide.left_out) == (39, ("ConfigMap prod/c",), 61)
 
 
@@ -170,7 +170,7 @@ HOSTILE = '"]; evil --> x</text><script>alert(1)</script>\n\u202e&#35;'
 
 
 def test_hostile_names_stay_names_in_every_picture() -> None:
-    picture = graph.drawn([_held(HOSTILE, HOSTILE, "b")], 15)
+    picture = graph.picture([_held(HOSTILE, HOSTILE, "b")], 15)
     root = ET.fromstring(svg.svg([picture]))
     assert {e.tag.rpartition("}")[2] for e in root.iter()} == {"svg", "title", "style", "g", "rect", "text", "path"}
     assert HOSTILE.replace("\n", " ").replace("\u202e", "\\u202e") in _nodes(root)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from argolint.model import MISSING
 from argolint.redaction import HIDDEN, PRINTED, excerpt, in_name, in_place, is_hidden, show, without_secrets
-from argolint.redaction.names import is_secret, looks_drawn, sort_of
+from argolint.redaction.names import is_secret, looks_random, sort_of
 from argolint.values.knowledge import parse
 from tests.conftest import ROOT
 from tests.redaction_places import PLACES, SECRETS, b64
@@ -583,5 +583,5 @@ def test_one_password_and_several_are_two_sorts() -> None:
 
 
 def test_a_word_of_small_letters_needs_four_digits_to_look_drawn() -> None:
-    assert looks_drawn("qwxzkvbnmtrplkjhgfds7391")
-    assert not looks_drawn("qwxzkvbnmtrplkjhgfdsa739")
+    assert looks_random("qwxzkvbnmtrplkjhgfds7391")
+    assert not looks_random("qwxzkvbnmtrplkjhgfdsa739")

@@ -22,7 +22,7 @@ from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN, show
-from argolint.redaction.findings import UNTOLD, Known, guarded, secrets_of
+from argolint.redaction.findings import NOT_PRINTED, Known, guarded, secrets_of
 from argolint.reports import chain as why
 from argolint.reports import document as report
 from argolint.reports.formats import FORMATS, Style, narrative, render
@@ -144,7 +144,7 @@ def test_a_fix_that_holds_a_secret_says_so_and_is_not_proven_as_it_stands() -> N
         "/0/env/0/value": HIDDEN,
         "/0/env/1/value": f"postgres://u:{HIDDEN}@db/x",
     }
-    assert (takes.verified, takes.unverified) == (None, UNTOLD)
+    assert (takes.verified, takes.unverified) == (None, NOT_PRINTED)
 
 
 def test_the_same_fix_without_a_secret_is_proven() -> None:

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from argolint.redaction import HIDDEN, PRINTED, excerpt, without_secrets
-from argolint.redaction.drawn import is_open
+from argolint.redaction.random_words import is_open
 from argolint.snapshots.mask import Masker
 
 PROPERTY = settings(max_examples=25, deadline=None, derandomize=True, database=None)
@@ -22,7 +22,7 @@ DRAWN = st.lists(
     ),
     min_size=4,
     max_size=12,
-).map(lambda drawn: "".join(map("".join, drawn)))
+).map(lambda random_words: "".join(map("".join, random_words)))
 """Capitals, digits and small letters in turn."""
 NAMES = st.text(string.ascii_letters + string.digits + "_-.", min_size=1, max_size=20).filter(
     lambda name: not is_open(name)

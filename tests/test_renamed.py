@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argolint_rules.nondeterminism._renamed import drawn_name, shapes
+from argolint_rules.nondeterminism._renamed import random_name, shapes
 
 from argolint import testing
 from argolint.plugins import load_rules
@@ -23,7 +23,7 @@ from argolint.plugins import load_rules
     ],
 )
 def test_a_time_or_a_random_word_in_a_name(one: str, other: str) -> None:
-    assert drawn_name(one, other)
+    assert random_name(one, other)
     assert set(shapes(one)) & set(shapes(other))
 
 
@@ -39,7 +39,7 @@ def test_a_time_or_a_random_word_in_a_name(one: str, other: str) -> None:
     ],
 )
 def test_a_counter_a_version_or_another_word_is_none(one: str, other: str) -> None:
-    assert not (drawn_name(one, other) and set(shapes(one)) & set(shapes(other)))
+    assert not (random_name(one, other) and set(shapes(one)) & set(shapes(other)))
 
 
 def _found(tmp_path: Path, wanted: list[str], live: list[str], synced: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from argolint.application.app import App, app_from_list
 from argolint.model import AppRef, Finding, Location, Related, ResourceId, ResourceKey, Symptom
-from argolint.proof.renders import drawn_anew, is_named, named_by
+from argolint.proof.renders import is_named, named_by, regenerated
 
 CLUSTER = "https://kubernetes.default.svc"
 
@@ -36,21 +36,21 @@ def key(kind: str, name: str, namespace: str = "") -> ResourceKey:
 def test_two_renders_differ_in_fields_and_in_the_names_of_objects_that_only_one_holds() -> None:
     one = [manifest("Secret", "db", password="a", user="u"), manifest("Job", "seed-x1")]
     two = [manifest("Secret", "db", password="b", user="u"), manifest("Job", "seed-x2")]
-    assert drawn_anew((one, two), app()) == {
+    assert regenerated((one, two), app()) == {
         (key("Secret", "db"), "/data/password"),
         (key("Job", "seed-x1"), "/metadata/name"),
         (key("Job", "seed-x2"), "/metadata/name"),
     }
-    assert drawn_anew((one, one), app()) == set()
+    assert regenerated((one, one), app()) == set()
 
 
 def test_an_object_without_a_namespace_stands_where_the_application_lists_it() -> None:
     listed = app({"kind": "Secret", "name": "db", "namespace": "shop", "version": "v1", "status": "Synced"})
     one, two = [manifest("Secret", "db", a="1")], [manifest("Secret", "db", a="2")]
-    assert drawn_anew((one, two), listed) == {(key("Secret", "db", "shop"), "/data/a")}
-    assert drawn_anew((one, two), app()) == {(key("Secret", "db"), "/data/a")}, "it is not listed there"
+    assert regenerated((one, two), listed) == {(key("Secret", "db", "shop"), "/data/a")}
+    assert regenerated((one, two), app()) == {(key("Secret", "db"), "/data/a")}, "it is not listed there"
     own = [manifest("Secret", "db", "other", a="1")], [manifest("Secret", "db", "other", a="2")]
-    assert drawn_anew(own, listed) == {(key("Secret", "db", "other"), "/data/a")}
+    assert regenerated(own, listed) == {(key("Secret", "db", "other"), "/data/a")}
 
 
 DB, CACHE = key("Secret", "db", "shop"), key("Secret", "cache", "shop")

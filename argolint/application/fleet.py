@@ -280,8 +280,8 @@ def impersonates_reads(settings: Object, version: str) -> bool:
 
 def control_plane_of(settings: Object, applications: Iterable[Object]) -> str:
     """The namespace of Argo CD itself: by its settings, else by the controller that wrote an Application's status."""
-    told = (text_at(application, "status", "controllerNamespace") for application in applications)
-    return text_at(settings, "controllerNamespace") or next(filter(None, told), "argocd")
+    named = (text_at(application, "status", "controllerNamespace") for application in applications)
+    return text_at(settings, "controllerNamespace") or next(filter(None, named), "argocd")
 
 
 def cluster_of(spec: Object, by_name: Mapping[str, str]) -> str:

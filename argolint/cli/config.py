@@ -95,9 +95,9 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
         shown = ", ".join(map(str, value)) if isinstance(value, tuple | list) else value
         click.echo(without_secrets(f"{key.replace('_', '-'):16} {shown or '-'}  ({source})"))
     for name, own in sorted(loaded.config.rules.items()):
-        told = [f"severity {own.severity}"] if own.severity else []
-        told += [f"{k} {v}" for k, v in sorted(own.options.items())]
-        click.echo(without_secrets(f"{'rules.' + name:16} {', '.join(told) or '-'}  ({loaded.file})"))
+        words = [f"severity {own.severity}"] if own.severity else []
+        words += [f"{k} {v}" for k, v in sorted(own.options.items())]
+        click.echo(without_secrets(f"{'rules.' + name:16} {', '.join(words) or '-'}  ({loaded.file})"))
     for entry in loaded.entries:
         until = f" until {entry.ignore.expires}" if entry.ignore.expires else ""
         accepts = without_secrets(f"{entry.ignore.rule}{until}: {entry.ignore.reason}")
@@ -150,11 +150,11 @@ def _limits(environ: Mapping[str, str], home: Path) -> Iterator[str]:
     """How hard each server may be asked, where the user's settings say so."""
     with contextlib.suppress(UsageError):  # said above, where the server is named
         limits = read_settings(environ, home).limits
-        if told := _limits_told(limits):
-            yield f"{'limits':16} {told}  ({settings_file(environ, home)})"
+        if words := _limits_text(limits):
+            yield f"{'limits':16} {words}  ({settings_file(environ, home)})"
 
 
-def _limits_told(limits: Limits) -> str:
+def _limits_text(limits: Limits) -> str:
     return ", ".join(f"{name} {value}" for name, value in msgspec.to_builtins(limits).items() if value)
 
 
@@ -174,7 +174,7 @@ def _server(one: Named) -> Iterator[str]:
     said = f", {connection.token_place}" if connection and connection.token_place else ""
     token = (f"token set{said}" if connection.token else "anonymous") if connection else "-"
     yield f"{'server ' + one.name:16} {place}  ({token})"
-    if connection and (limits := _limits_told(connection.limits)):
+    if connection and (limits := _limits_text(connection.limits)):
         yield f"{'  limits':16} {limits}"
     if one.aliases:
         yield f"{'  clusters':16} {', '.join(f'{known} = {alias}' for known, alias in one.aliases.items())}"

@@ -79,8 +79,8 @@ def _list(title: str, rules: Sequence[Rule], style: Style) -> Iterator[str]:
 
 def _rule(rule: Rule, cause: str, style: Style) -> Iterator[str]:
     if cause and cause not in rule.causes:
-        told = f"its causes: {', '.join(rule.causes)}" if rule.causes else "it has none"
-        raise UsageError(f"rule {rule.id} has no cause {cause!r}", told)
+        hint = f"its causes: {', '.join(rule.causes)}" if rule.causes else "it has none"
+        raise UsageError(f"rule {rule.id} has no cause {cause!r}", hint)
     page = inspect.cleandoc(rule.doc)
     asked = ", shown with --pedantic" if rule.pedantic else ""
     yield paint(f"{rule.id} ({rule.family}, {rule.severity}{asked})", style, bold=True)

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from argolint.cli import fix_opening as opening
-from argolint.cli import fix_text as told
+from argolint.cli import fix_text
 from argolint.cli import session as common
 from argolint.cli.connecting import read_lists
 from argolint.cli.given import Given
@@ -155,32 +155,34 @@ def command(
         outcomes, texts = arranged.outcomes, arranged.texts
         if not dry_run:
             checkout.write(texts)
-    all_told = [
-        *(told.Told(told.group_of(o), o, len(checkouts) > 1) for o in outcomes),
+    entries = [
+        *(fix_text.Entry(fix_text.group_of(o), o, len(checkouts) > 1) for o in outcomes),
         *(_held_back(o) for o in edit.arrange(held, site, dirty=True).outcomes),
-        *(told.Told("left", Outcome(c, why=why, todo=f"--select {c.finding.rule}")) for c, why in left),
+        *(fix_text.Entry("left", Outcome(c, why=why, todo=f"--select {c.finding.rule}")) for c, why in left),
     ]
     if dry_run and output == "text":
         click.echo("".join(_diffs(texts, checkouts)), nl=False)
     if output == "json":
         made_of = {"pull_requests": [one.as_json() for one in opened_by]} if branch else {}
         click.echo(
-            told.as_json(all_told, findings=len(findings), written=not dry_run, branch=branch or "", more=made_of),
+            fix_text.as_json(entries, findings=len(findings), written=not dry_run, branch=branch or "", more=made_of),
             nl=False,
         )
     else:
-        click.echo(told.text(all_told, style), nl=False, err=dry_run)
+        click.echo(fix_text.text(entries, style), nl=False, err=dry_run)
         for one in opened_by:
             click.echo("\n".join(("", *one.lines())))
     click.echo(_summary(outcomes, len(texts), len(findings), dry_run=dry_run, branch=branch), err=True)
-    return int(any(t.outcome.refused or t.group == "unverified" for t in all_told))
+    return int(any(t.outcome.refused or t.group == "unverified" for t in entries))
 
 
 def _print(choices: Sequence[Choice], findings: int, style: Style, output: str) -> None:
     """The chosen fixes, where there is no checkout to write them into."""
     if output == "json":
-        all_told = [told.Told("by_hand", Outcome(c, why="no checkout was named", todo="--write DIR")) for c in choices]
-        click.echo(told.as_json(all_told, findings=findings, written=False), nl=False)
+        entries = [
+            fix_text.Entry("by_hand", Outcome(c, why="no checkout was named", todo="--write DIR")) for c in choices
+        ]
+        click.echo(fix_text.as_json(entries, findings=findings, written=False), nl=False)
     else:
         for choice in choices:
             click.echo("\n".join(_printed(choice, style)) + "\n")
@@ -241,10 +243,10 @@ def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
 
 def _printed(choice: Choice, style: Style) -> Iterator[str]:
     finding, fix = choice.finding, choice.fix
-    yield f"{click.style(finding.rule, bold=style.color or None)}  {told.subject(finding)}"
+    yield f"{click.style(finding.rule, bold=style.color or None)}  {fix_text.subject(finding)}"
     yield f"  {plain(finding.message)}"
     yield f"  fix {choice.number} of {len(finding.fixes)}: {plain(fix.title)}{f' [{plain(fix.where)}]' if fix.where else ''}"
-    yield from (f"    {line}" for line in told.doubts(fix))
+    yield from (f"    {line}" for line in fix_text.doubts(fix))
     if is_masked(fix):
         yield f"    by hand: {MASKED}"
         return
@@ -252,19 +254,19 @@ def _printed(choice: Choice, style: Style) -> Iterator[str]:
     yield from (f"      {line}" for line in as_text(fix.edit).splitlines())
 
 
-def _held_back(outcome: Outcome) -> told.Told:
+def _held_back(outcome: Outcome) -> fix_text.Entry:
     """An unverified fix that would have a place; another alternative of it may be proven. One without a place is done by hand anyway."""
     if outcome.why:
-        return told.Told("by_hand", outcome)
+        return fix_text.Entry("by_hand", outcome)
     fixes, mark = outcome.choice.finding.fixes, outcome.choice.finding.fingerprint[:12]
     if outcome.choice.fix.before:
         todo = f"do that step, then pass --unverified {mark}"
-        return told.Told(
+        return fix_text.Entry(
             "unverified", Outcome(outcome.choice, why="it needs a first step, which is a command", todo=todo)
         )
     proven = [str(n) for n, fix in enumerate(fixes, 1) if fix.verified or fix.safe]
     todo = f"--alternative {' or '.join(proven)} is verified or safe" if proven else ""
-    return told.Told("unverified", Outcome(outcome.choice, why="it is not verified", todo=todo))
+    return fix_text.Entry("unverified", Outcome(outcome.choice, why="it is not verified", todo=todo))
 
 
 def _committed(
@@ -274,13 +276,13 @@ def _committed(
     steps: dict[Committed, list[branches.Step]] = {c: [] for c in site.checkouts if isinstance(c, Committed)}
     outcomes: list[Outcome] = []
     before: Mapping[tuple[Checkout, str], str] = {}
-    for arranged in edit.staged(told.by_cause(choices), site):
+    for arranged in edit.staged(fix_text.by_cause(choices), site):
         placed = [o for o in arranged.outcomes if not o.why]
         for where, commits in steps.items():
             texts = {f: t for (c, f), t in arranged.texts.items() if c == where and before.get((c, f)) != t}
             if texts:
                 here = [o for o in placed if any(c == where for c, _ in o.files)]
-                commits.append(branches.Step(texts, told.message(here)))
+                commits.append(branches.Step(texts, fix_text.message(here)))
         outcomes += arranged.outcomes
         before = arranged.texts
     if not dry_run:

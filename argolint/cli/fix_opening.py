@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from argolint.cli import fix_text as told
+from argolint.cli import fix_text
 from argolint.errors import UsageError
 from argolint.fixes.placement import Outcome
 from argolint.host.folder import Folder
@@ -52,9 +52,9 @@ class Opening:
         yield from (f"  {line}" for line in commands(self.forge, self.branch, self.base, self.file, self.where))
 
     def as_json(self) -> dict[str, Any]:
-        told = list(commands(self.forge, self.branch, self.base, self.file, self.where))
+        fix_text = list(commands(self.forge, self.branch, self.base, self.file, self.where))
         place = {"checkout": str(self.where.root), "file": str(self.file), "base": self.base}
-        return {**place, "forge": self.forge, "commands": told}
+        return {**place, "forge": self.forge, "commands": fix_text}
 
 
 def forge_of(urls: Sequence[str]) -> Forge:
@@ -72,7 +72,7 @@ def _host(url: str) -> str:
 
 def page(outcomes: Sequence[Outcome]) -> str:
     """Title on the first line, an empty one, and the body: what is wrong, what changes, what is known of it, and what to look at after."""
-    causes = told.by_cause([o.choice for o in outcomes])
+    causes = fix_text.by_cause([o.choice for o in outcomes])
     first = causes[0][0]
     number = f" and {len(causes) - 1} more" if len(causes) > 1 else ""
     lines = [shorten(plain(f"{first.finding.rule}: {first.fix.title}"), _TITLE - len(number)) + number, "", MARKER, ""]
@@ -84,10 +84,10 @@ def page(outcomes: Sequence[Outcome]) -> str:
         for outcome in mine:
             finding, fix = outcome.choice.finding, outcome.choice.fix
             lines += [
-                f"- {code(told.subject(finding))}: {text(plain(finding.message))}",
+                f"- {code(fix_text.subject(finding))}: {text(plain(finding.message))}",
                 f"  - {text(plain(fix.title))}",
             ]
-            lines += [f"  - {text(line)}" for line in told.doubts(fix)]
+            lines += [f"  - {text(line)}" for line in fix_text.doubts(fix)]
             lines += [f"  - in {code(plain(file))}" for _, file in outcome.files]
         lines.append("")
     lines += ["After it is merged and synced, see that the faults are gone:", "", "```sh"]

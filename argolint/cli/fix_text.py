@@ -15,7 +15,7 @@ from argolint.fixes.site import Choice
 from argolint.reports import document as report
 from argolint.reports.document import ReportedFinding, ReportedFix
 from argolint.reports.formats import Style, app_name, resource_name
-from argolint.reports.formats.edits import as_text, steps_before, told_effects
+from argolint.reports.formats.edits import as_text, effects_text, steps_before
 from argolint.reports.formats.fixes import MASKED, is_masked, why_untried
 from argolint.values import plain, shorten
 
@@ -32,7 +32,7 @@ _SUBJECT = 72
 
 
 @dataclass(frozen=True)
-class Told:
+class Entry:
     """One fix and what became of it; `many`: there are several checkouts, so files are named with theirs."""
 
     group: Group
@@ -48,31 +48,31 @@ def group_of(outcome: Outcome) -> Group:
     return "commands" if command else "by_hand"
 
 
-def text(told: Sequence[Told], style: Style) -> str:
+def text(entries: Sequence[Entry], style: Style) -> str:
     """The groups that have any, each with a heading and its count."""
     lines: list[str] = []
     for group, title in _TITLES.items():
-        mine = [t for t in told if t.group == group]
+        mine = [t for t in entries if t.group == group]
         if mine:
             lines += ["", click.style(f"{title}: {len(mine)}", bold=style.color or None)]
             lines += [line for t in mine for line in _lines(t)]
     return "".join(f"{line}\n" for line in lines[1:])
 
 
-def _lines(told: Told) -> Iterator[str]:
-    outcome = told.outcome
+def _lines(entries: Entry) -> Iterator[str]:
+    outcome = entries.outcome
     fix, finding = outcome.choice.fix, outcome.choice.finding
     yield f"  {finding.rule}  {subject(finding)}: {plain(fix.title)}"
-    if told.group == "placed":
-        files = ", ".join(str(where.root / file) if told.many else file for where, file in outcome.files)
+    if entries.group == "placed":
+        files = ", ".join(str(where.root / file) if entries.many else file for where, file in outcome.files)
         yield f"      → {plain(files)}"
         yield from (f"      first, before it is synced: {line}" for line in steps_before(fix))
         yield from (f"      {line}" for line in (*doubts(fix), *(plain(n) for n in outcome.notes)))
-    elif told.group == "commands":
+    elif entries.group == "commands":
         yield from (f"      {line}" for line in as_text(fix.edit).splitlines())
-    elif told.group == "by_hand" and is_masked(fix):
+    elif entries.group == "by_hand" and is_masked(fix):
         yield f"      {MASKED}"
-    elif told.group in ("by_hand", "left"):
+    elif entries.group in ("by_hand", "left"):
         yield f"      {plain(outcome.why)} → {plain(outcome.todo)}"
     else:
         yield from (f"      {line}" for line in (*doubts(fix), *([plain(outcome.todo)] if outcome.todo else [])))
@@ -92,17 +92,17 @@ def doubts(fix: ReportedFix) -> Iterator[str]:
     elif untried := why_untried(fix):
         yield f"not tried: {plain(untried)}"
     if fix.effects:
-        yield f"effects: {told_effects(fix)}"
+        yield f"effects: {effects_text(fix)}"
     if fix.caveat:
         yield f"caveat: {plain(fix.caveat)}"
 
 
 def as_json(
-    told: Iterable[Told], *, findings: int, written: bool, branch: str = "", more: Mapping[str, Any] | None = None
+    entries: Iterable[Entry], *, findings: int, written: bool, branch: str = "", more: Mapping[str, Any] | None = None
 ) -> str:
     """One document with a list for each group."""
     groups: dict[str, list[dict[str, Any]]] = {group: [] for group in _TITLES}
-    for one in told:
+    for one in entries:
         groups[one.group].append(_entry(one))
     made = {
         "schema_version": SCHEMA_VERSION,
@@ -116,8 +116,8 @@ def as_json(
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 
-def _entry(told: Told) -> dict[str, Any]:
-    outcome = told.outcome
+def _entry(entries: Entry) -> dict[str, Any]:
+    outcome = entries.outcome
     finding = report.plain_data(outcome.choice.finding)
     kept = ("rule", "cause", "severity", "fingerprint", "app", "resource", "pointer", "message")
     return {

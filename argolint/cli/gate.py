@@ -124,11 +124,11 @@ def command(files: tuple[Path, ...], **options: Any) -> int:
     try:
         return _judge(files, given)
     except ArgolintError as error:
-        _tell_comment(given.outputs, error)
+        _say_comment(given.outputs, error)
         raise
 
 
-def _tell_comment(outputs: Sequence[str], error: ArgolintError) -> None:
+def _say_comment(outputs: Sequence[str], error: ArgolintError) -> None:
     """What went wrong, where the comment is made from: else an earlier verdict would stay on the pull request."""
     with suppress(ArgolintError):  # of the two errors the first one is reported
         for output in formats.parse_outputs(outputs):
@@ -197,10 +197,10 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
             *counts.remarks,
         ),
     )
-    told = gate_report(verdict, change)
-    judged = msgspec.structs.replace(built, gate=told)
+    described = gate_report(verdict, change)
+    judged = msgspec.structs.replace(built, gate=described)
     fails = _fails(judged, run.fail_on, allow_incomplete=run.allow_incomplete)
-    made = change_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(told, fails=fails)))
+    made = change_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails)))
     if files:
         return common.publish(_in_files(made, verdict, held), run)
     return common.publish(_anchored(made, verdict, change), run)

@@ -147,9 +147,9 @@ def _to_fill_in(ci: str, came: Origin) -> Iterator[str]:
 
 def _template(name: str) -> str:
     """Of the checkout that argolint runs from, else of its installed package."""
-    beside = Path(argolint.__file__).parents[1] / "templates" / name
-    if beside.is_file():
-        return beside.read_text()
+    shipped = Path(argolint.__file__).parents[1] / "templates" / name
+    if shipped.is_file():
+        return shipped.read_text()
     from importlib.resources import files
 
     return files("argolint_templates").joinpath(name).read_text()

@@ -98,7 +98,7 @@ def _rendered(held: tuple[graph.Held, ...], form: str, servers: Mapping[str, str
     if form == "json":
         return text.as_json(held, servers)
     parts = graph.parts(held)
-    pictures = [graph.drawn(part, _MOST[form]) for part in parts[:_PICTURES]]
+    pictures = [graph.picture(part, _MOST[form]) for part in parts[:_PICTURES]]
     if len(parts) > _PICTURES:
         click.echo(f"{len(parts) - _PICTURES} more conflicts have no picture: -o text and -o json have all", err=True)
     return {"mermaid": diagrams.mermaid, "dot": diagrams.dot, "svg": svg.svg}[form](pictures)

@@ -63,12 +63,12 @@ def exit_code() -> int:
         return _ended(Ended(signal.SIGINT))
     except OSError as error:  # commands report what they foresee themselves; this is a full disk or a lost terminal
         where = f" {error.filename}" if error.filename else ""
-        _tell(f"cannot read or write{where}: {error.strerror or error}", "check the space left, and the rights there")
+        _say(f"cannot read or write{where}: {error.strerror or error}", "check the space left, and the rights there")
         with contextlib.suppress(OSError):
             sys.stdout.close()  # what it still holds cannot be written: not once more at exit
         return 2
     except MemoryError:
-        _tell("there is not enough memory", MORE_MEMORY)
+        _say("there is not enough memory", MORE_MEMORY)
         return 2
     except BaseException as error:
         behind = _signal_behind(error)
@@ -76,7 +76,7 @@ def exit_code() -> int:
 
 
 def _ended(ended: Ended) -> int:
-    _tell("interrupted" if ended.number == signal.SIGINT else f"ended by {signal.Signals(ended.number).name}")
+    _say("interrupted" if ended.number == signal.SIGINT else f"ended by {signal.Signals(ended.number).name}")
     return 128 + ended.number
 
 
@@ -93,11 +93,11 @@ def _crashed(error: BaseException) -> int:
         _write("".join(traceback.format_exception(error)))
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    _tell(f"crashed: {type(error).__name__}{place}", "this is a bug: report it with what ARGOLINT_TRACEBACK=1 prints")
+    _say(f"crashed: {type(error).__name__}{place}", "this is a bug: report it with what ARGOLINT_TRACEBACK=1 prints")
     return 2
 
 
-def _tell(message: str, hint: str = "") -> None:
+def _say(message: str, hint: str = "") -> None:
     with contextlib.suppress(OSError, ValueError):
         _write(f"argolint: {message}\n" + (f"  → {hint}\n" if hint else ""))
 

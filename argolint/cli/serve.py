@@ -146,13 +146,13 @@ def command(
         with Web(host, port, checker, token, extension, hosts) as web:
             asked = _asked_to_end()
             often = "following changes" if watch else f"checking every {interval}"
-            _tell(f"listening on http://{_shown(web)}, {often}")
+            _announce(f"listening on http://{_shown(web)}, {often}")
             if not token and not is_loopback(host):
-                _tell("anyone who reaches this address reads the report: set a token, or let a proxy ask for one")
+                _announce("anyone who reaches this address reads the report: set a token, or let a proxy ask for one")
             checker.start()
             _serve(web, asked)
             checker.stop()
-    _tell("ended")
+    _announce("ended")
     return 0
 
 
@@ -194,7 +194,7 @@ def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> C
     made = common.conclude(part, run)
     if known is not None:
         made = common.remember(made, part, run, known, whole=whole)
-    return Checked(made, frozenset(assemble.app(r.ref) for r in part.results if not r.beside))
+    return Checked(made, frozenset(assemble.app(r.ref) for r in part.results if not r.alongside))
 
 
 def _followers(run: Run, given: Given, known: History | None, times: Times | None = None) -> Followers:
@@ -294,8 +294,8 @@ def _shown(web: Web) -> str:
 
 def _say(line: str) -> None:
     """A line that may hold words of others."""
-    _tell(plain(line))
+    _announce(plain(line))
 
 
-def _tell(line: str) -> None:
+def _announce(line: str) -> None:
     click.echo(f"argolint: {line}", err=True)

@@ -103,7 +103,7 @@ def _check(names: Sequence[str], given: Given, run: Run, known: History | None) 
         read = ()  # only places in checkouts need the list; of ten thousand applications it is some 300 MB
     if given.shard:
         code = write_shard(part, run)
-        timings.tell(timings.with_costs(part.stats, part.costs))
+        timings.show(timings.with_costs(part.stats, part.costs))
         return code
     if not part.results and run.selection != Selection():
         raise UsageError(
@@ -117,7 +117,7 @@ def _check(names: Sequence[str], given: Given, run: Run, known: History | None) 
     run = _with_history(made, run, given)
     with measured(run.plan.timings) as ledger, charged("report"):
         code = publish(made, run)
-    timings.tell(made.stats, ledger.costs)
+    timings.show(made.stats, ledger.costs)
     return code
 
 
@@ -137,7 +137,7 @@ def _with_history(made: Report, run: Run, given: Given) -> Run:
 
 def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:
     """The report with the ages of its findings. What was not asked for is neither gone nor there. See History for `whole`."""
-    looked = None if run.selection == Selection() else {assemble.app(r.ref) for r in part.results if not r.beside}
+    looked = None if run.selection == Selection() else {assemble.app(r.ref) for r in part.results if not r.alongside}
     return known.remember(made, looked, whole=whole)
 
 

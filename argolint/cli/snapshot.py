@@ -27,7 +27,7 @@ from argolint.errors import UsageError
 from argolint.model import Failure
 from argolint.redaction import without_secrets
 from argolint.snapshots.mask import KEPT
-from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, beside, record
+from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, record, written_whole
 
 
 @click.command()
@@ -64,18 +64,18 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **options: An
     sources, remarks = sources_of(given)
     if not sources[0].name:
         saved = _recorded((sources, remarks), {"": target}, fleet_only, run, given)
-        return _told(saved, target, given, fleet_only)
+        return _say_saved(saved, target, given, fleet_only)
     if target.name.endswith(ARCHIVES):
         hint = "name a directory: each server gets a snapshot in it, and `check --servers DIR/servers.yaml` reads them"
         raise UsageError(f"{target} is one file, and {len(sources)} servers are to be saved", hint)
-    with beside(target) as (whole, work):
+    with written_whole(target) as (whole, work):
         folder = work / "all"
         folder.mkdir()
         places = {source.name: folder / name for source, name in zip(sources, _folders(sources), strict=True)}
         saved = _recorded((sources, remarks), places, fleet_only, run, given)
         _name_servers(folder, places, saved.read)
         folder.replace(whole)
-    return _told(saved, target, given, fleet_only)
+    return _say_saved(saved, target, given, fleet_only)
 
 
 def _require_the_list_alone(selection: Selection, given: Given) -> None:
@@ -85,8 +85,10 @@ def _require_the_list_alone(selection: Selection, given: Given) -> None:
         raise UsageError("--fleet-only saves the list of all applications", hint)
     for option in ("shard", "deep", "manifests", "render_twice", "helm_render"):
         if getattr(given, option):
-            told = f"--fleet-only reads the list alone, and --{option.replace('_', '-')} is about reading applications"
-            raise UsageError(told, "pass it to `check --fleet`, or leave --fleet-only out")
+            problem = (
+                f"--fleet-only reads the list alone, and --{option.replace('_', '-')} is about reading applications"
+            )
+            raise UsageError(problem, "pass it to `check --fleet`, or leave --fleet-only out")
 
 
 @dataclass(frozen=True)
@@ -149,16 +151,16 @@ def _failures(part: Part) -> list[Failure]:
     return [*part.failures, *(failure for result in part.results for failure in result.failures)]
 
 
-def _tell_unsaved(failures: Sequence[Failure]) -> None:
+def _say_unsaved(failures: Sequence[Failure]) -> None:
     for failure in failures:
         about = f"{failure.app.namespace}/{failure.app.name}: " if failure.app else ""
         where = f"{failure.server}: " if failure.server else ""
         click.echo(without_secrets(f"not saved: {where}{about}{failure.error}"), err=True)
 
 
-def _told(saved: _Saved, target: Path, given: Given, fleet_only: bool) -> int:
+def _say_saved(saved: _Saved, target: Path, given: Given, fleet_only: bool) -> int:
     """Say what was saved and what was not; 3 where something could not be read."""
-    _tell_unsaved(saved.failures)
+    _say_unsaved(saved.failures)
     for one in saved.read:
         what = f"{'the list of ' if fleet_only else ''}{saved.apps[one.source.name]} applications of {without_secrets(one.fleet.server)}"
         requests = saved.recorders[one.source.name].stats.requests
@@ -166,11 +168,11 @@ def _told(saved: _Saved, target: Path, given: Given, fleet_only: bool) -> int:
     if any(one.source.name for one in saved.read):
         reads = f"read them with --servers {target / 'servers.yaml'}"
         click.echo(f"give them to the same servers with --fleet {target}" if fleet_only else reads, err=True)
-    _tell_masked(sum(recorder.masked for recorder in saved.recorders.values()), given)
+    _say_masked(sum(recorder.masked for recorder in saved.recorders.values()), given)
     return 3 if saved.failures else 0
 
 
-def _tell_masked(values: int, given: Given) -> None:
+def _say_masked(values: int, given: Given) -> None:
     """How much is hidden, and what is not."""
     if not given.quiet:
         click.echo(f"masked: {values:,} value{'' if values == 1 else 's'} that could be secrets", err=True)

@@ -14,7 +14,7 @@ from argolint.model.stats import Cost, Spent, Stats
 
 _STAGES = ("reads", "wants", "check", "collect", "verify", "join")
 """What is charged to a rule, in the order of a run."""
-_TOLD = 20
+_SHOWN = 20
 """The costliest rules."""
 _WHAT = {
     "list": "the list of applications, settings, projects, clusters",
@@ -61,7 +61,7 @@ def with_costs(stats: Stats, *costs: Iterable[Cost]) -> Stats:
     )
 
 
-def tell(stats: Stats, later: Iterable[Cost] = ()) -> None:
+def show(stats: Stats, later: Iterable[Cost] = ()) -> None:
     """The costs as two tables on standard error, where they were measured; `later` are those of writing the report."""
     if stats.stages:
         stages = {**stats.stages, **{cost.stage: Spent(cost.cpu_s, cost.seconds) for cost in later}}
@@ -76,24 +76,24 @@ def _sorted(stages: Mapping[str, Spent]) -> dict[str, Spent]:
 def _lines(stages: Mapping[str, Spent], rules: Mapping[str, Mapping[str, float]], seconds: float) -> Iterator[str]:
     """Both tables. Shares are of the processor seconds of all stages, and of what this process and its children spent in addition."""
     staged = sum(spent.cpu for spent in stages.values())
-    beside = max(0.0, _own_cpu_s() - staged)
-    whole = (staged + beside) or 1.0
+    other = max(0.0, _own_cpu_s() - staged)
+    whole = (staged + other) or 1.0
     yield f"{'stage':40} {'cpu':>9} {'share':>6} {'+ waiting':>11}  what it is"
     for stage, spent in stages.items():
         what = _WHAT.get(stage, "")
         yield f"{stage:40} {spent.cpu:7.3f} s {spent.cpu / whole:6.1%} {spent.seconds:9.3f} s  {what}".rstrip()
-    if beside:  # workers of other machines tell their stages alone, and then these take more than this process in all
-        yield f"{'other':40} {beside:7.3f} s {beside / whole:6.1%} {'':11}  start, imports, handing out, progress"
+    if other:  # workers of other machines tell their stages alone, and then these take more than this process in all
+        yield f"{'other':40} {other:7.3f} s {other / whole:6.1%} {'':11}  start, imports, handing out, progress"
     waited = sum(spent.seconds for spent in stages.values())
     busy = f"{seconds:.1f} s: {whole / (seconds or 1.0):.1f} cores busy"
     yield f"{'sum':40} {whole:7.3f} s {1:6.1%} {waited:9.3f} s  of all threads and workers, within {busy}"
     yield f"{'rule':40} {'cpu':>9} {'share':>6}  of it"
-    for rule in list(rules)[:_TOLD]:
+    for rule in list(rules)[:_SHOWN]:
         of = rules[rule]
         parts = ", ".join(f"{stage} {of[stage]:.3f}" for stage in _STAGES if of.get(stage, 0.0) >= 0.0005)
         cpu = sum(of.values())
         yield f"{rule:40} {cpu:7.3f} s {cpu / whole:6.1%}  {parts}".rstrip()
-    if rest := list(rules.values())[_TOLD:]:
+    if rest := list(rules.values())[_SHOWN:]:
         cpu = sum(sum(of.values()) for of in rest)
         yield f"{f'{len(rest)} more rules':40} {cpu:7.3f} s {cpu / whole:6.1%}  each is in the JSON report, under stats.rules"
 

@@ -70,7 +70,9 @@ def command(saved: Path, wanted: tuple[str, ...], within: float, every: float, *
     left = {identity(f): f for f in findings}
     began = time.monotonic()
     apps = len({f.app for f in findings})
-    click.echo(f"{number(len(left), 'finding')} of {number(apps, 'application')}; {_told(within)} at most", err=True)
+    click.echo(
+        f"{number(len(left), 'finding')} of {number(apps, 'application')}; {_in_words(within)} at most", err=True
+    )
     unseen: set[Identity] = set()
     given = replace(given, outputs=(), quiet=True)
     run = prepare(given, names)
@@ -80,7 +82,7 @@ def command(saved: Path, wanted: tuple[str, ...], within: float, every: float, *
             gone, unseen = _gone(left, made)
             for mark in gone:
                 finding = left.pop(mark)
-                click.echo(f"gone after {_told(time.monotonic() - began)}: {finding.rule}  {subject(finding)}")
+                click.echo(f"gone after {_in_words(time.monotonic() - began)}: {finding.rule}  {subject(finding)}")
         if not left or given.snapshots or time.monotonic() - began + every > within:
             break
         time.sleep(every)
@@ -139,5 +141,5 @@ def _gone(left: Mapping[Identity, ReportedFinding], made: Report) -> tuple[list[
     return [mark for mark in left if mark not in there and mark not in unseen], unseen
 
 
-def _told(seconds: float) -> str:
+def _in_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"

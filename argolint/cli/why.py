@@ -107,9 +107,9 @@ def _in_git(found: why.Why, app: App, given: Given) -> why.Why:
         about = link.resource
         fields = link.fields
         if about is not None:
-            told = next(iter((*because, *also)), _unsaid(found.app, about))
+            answer = next(iter((*because, *also)), _unsaid(found.app, about))
             fields = tuple(
-                msgspec.structs.replace(f, source=of_field(found.app, about, f.pointer, told, site)) for f in fields
+                msgspec.structs.replace(f, source=of_field(found.app, about, f.pointer, answer, site)) for f in fields
             )
         return msgspec.structs.replace(link, because=because, also=also, fields=fields)
 

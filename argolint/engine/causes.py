@@ -42,8 +42,8 @@ def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Cause
             mark = server, hashlib.sha256(f"cause\0{key}".encode()).hexdigest()[:32]
             titles[mark] = group[0][1]
             causes |= {index: mark for index, _ in group}
-    told = (replace(f, caused_by=causes[i][1]) if i in causes else f for i, f in enumerate(findings))
-    return tuple(told), Causes({marks[i]: cause for i, cause in causes.items()}, titles)
+    explained = (replace(f, caused_by=causes[i][1]) if i in causes else f for i, f in enumerate(findings))
+    return tuple(explained), Causes({marks[i]: cause for i, cause in causes.items()}, titles)
 
 
 class _Known:

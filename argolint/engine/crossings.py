@@ -71,17 +71,17 @@ def clusters(members: Sequence[Member]) -> tuple[Mapping[tuple[str, str], str], 
                 names[address][member.name] = known
             if common:
                 places[common].append((member, cluster))
-    remarks += (told for address, own in sorted(names.items()) if (told := _named_by_some(address, own)))
+    remarks += (listing for address, own in sorted(names.items()) if (listing := _named_by_some(address, own)))
     found: dict[tuple[str, str], str] = {}
     for common, shared in sorted(places.items()):
         versions = {m.name: m.version(cluster) for m, cluster in shared if m.version(cluster)}
         if len(shared) < 2 or len({m.name for m, _ in shared}) < 2:
             continue
         if len(set(versions.values())) > 1:
-            told = ", ".join(f"{'.'.join(map(str, v))} to {name}" for name, v in sorted(versions.items()))
+            listing = ", ".join(f"{'.'.join(map(str, v))} to {name}" for name, v in sorted(versions.items()))
             aliased = all(cluster in _aliased(m) for m, cluster in shared)
             remarks.append(
-                f"Cluster {common} shows Kubernetes {told}: "
+                f"Cluster {common} shows Kubernetes {listing}: "
                 + (
                     "are its aliases right?"
                     if aliased
@@ -100,8 +100,8 @@ def _named_by_some(address: str, names: Mapping[str, str]) -> str:
     plain = [name for name in names if name not in named]
     if not named or not plain:
         return ""
-    told = enumerated([f"{alias} on {name}" for name, alias in named.items()])
-    return f"Cluster {address} is {told} and has no name on {enumerated(plain)}: it is taken for several clusters, unless `clusters:` gives it one name."
+    listing = enumerated([f"{alias} on {name}" for name, alias in named.items()])
+    return f"Cluster {address} is {listing} and has no name on {enumerated(plain)}: it is taken for several clusters, unless `clusters:` gives it one name."
 
 
 def _aliased(member: Member) -> frozenset[str]:

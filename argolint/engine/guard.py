@@ -65,7 +65,7 @@ def crash(rule: Rule, app: App | None, stage: str, error: BaseException, known: 
         known = Guard(app).known(app.resources)
     return Failure(
         stage,
-        known.without(f"rule {rule.id} failed: {_told(error)}"),
+        known.without(f"rule {rule.id} failed: {_in_words(error)}"),
         "this is a bug of the rule: report it, and pass --ignore " + rule.id + " meanwhile",
         ref,
         rule.id,
@@ -86,10 +86,10 @@ def unfinished(ref: AppRef, error: Exception) -> Failure:
         return Failure("inspect", problem, "check the space left, and how many files may be open (`ulimit -n`)", ref)
     if isinstance(error, MemoryError):
         return Failure("inspect", "there was not enough memory to look at it", MORE_MEMORY, ref)
-    return Failure("inspect", f"argolint failed: {_told(error)}", "this is a bug of argolint: report it", ref)
+    return Failure("inspect", f"argolint failed: {_in_words(error)}", "this is a bug of argolint: report it", ref)
 
 
-def _told(error: BaseException) -> str:
+def _in_words(error: BaseException) -> str:
     """An error for the person who mends it: type, text and the place where it was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

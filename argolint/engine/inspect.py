@@ -24,7 +24,7 @@ from argolint.model import Fact, Failure, Finding, Fix, Note, ResourceId, Resour
 from argolint.model.fingerprint import subject
 from argolint.model.results import AppResult
 from argolint.proof import needs
-from argolint.proof.clashes import told_of_each_other
+from argolint.proof.clashes import reported_of_each_other
 from argolint.proof.handover import tried
 from argolint.proof.replay import same_fault
 from argolint.proof.verify import Render, Today, verify
@@ -44,15 +44,15 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
         rule = chosen.rule
         try:
             if rule.check is not None:
-                told = rule.check(app, fleet, chosen.options)
-                findings += [stamp(with_consequences(f, app), chosen, app) for f in told]
+                reported = rule.check(app, fleet, chosen.options)
+                findings += [stamp(with_consequences(f, app), chosen, app) for f in reported]
             if rule.collect is not None:
                 facts += [(rule.id, fact) for fact in rule.collect(app, fleet, chosen.options)]
         except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(crash(rule, app, "check", error))
     by_id = _by_id(rules)
     kept = settle(findings, _ranks(rules))
-    kept = list(_retold(kept, findings, app, fleet, by_id, failures))
+    kept = list(_reported_again(kept, findings, app, fleet, by_id, failures))
     today, own = Today(), _Own(fleet)
     guard = Guard(app)
     others = _Others(findings, fleet, rules, failures)
@@ -68,7 +68,7 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
         with charged("verify", finding.rule):
             verified.append(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today, own, others))
     with charged("redact"):
-        proven = [guard.finding(finding) for finding in told_of_each_other(verified)]
+        proven = [guard.finding(finding) for finding in reported_of_each_other(verified)]
     unused: tuple[Note, ...] = ()
     try:
         unused = tuple(notes(app))
@@ -138,7 +138,7 @@ def _tried(
         yield id_, found
 
 
-def _retold(
+def _reported_again(
     kept: Sequence[Finding],
     findings: Iterable[Finding],
     app: App,
@@ -160,8 +160,8 @@ def _retold(
     again: dict[tuple[str, ResourceId | None, frozenset[Symptom]], Finding] = {}
     for id_, answered in lost.items():
         try:
-            for told in _told_without(answered, app, fleet, by_id[id_]):
-                again[id_, told.at.resource, frozenset(told.explains)] = told
+            for reported in _reported_without(answered, app, fleet, by_id[id_]):
+                again[id_, reported.at.resource, frozenset(reported.explains)] = reported
         except BaseException as error:  # a rule's crash on fewer differences is a Failure that names it
             failures.append(crash(by_id[id_].rule, app, "check", error))
     for finding in kept:
@@ -170,7 +170,7 @@ def _retold(
         yield finding if whole else again.get(subject, finding)
 
 
-def _told_without(
+def _reported_without(
     answered: Mapping[ResourceKey | None, Sequence[str]], app: App, fleet: Fleet, chosen: Chosen
 ) -> Iterator[Finding]:
     """What the rule tells of the application when these differences are not there."""
@@ -178,8 +178,8 @@ def _told_without(
         msgspec.structs.replace(r, answered=tuple(answered[r.key])) if r.key in answered else r for r in app.resources
     )
     check = chosen.rule.check
-    for told in check(replace(app, resources=resources), fleet, chosen.options) if check else ():
-        yield stamp(with_consequences(told, app), chosen, app)
+    for reported in check(replace(app, resources=resources), fleet, chosen.options) if check else ():
+        yield stamp(with_consequences(reported, app), chosen, app)
 
 
 def _proven(
@@ -298,18 +298,18 @@ class _Others:
         return frozenset(subject(finding.rule, finding) for finding in self._findings)
 
     def __call__(self, after: App) -> Iterator[Finding]:
-        told: list[tuple[Chosen, Finding, bool]] = []
+        reported: list[tuple[Chosen, Finding, bool]] = []
         for chosen in self._rules:
             if chosen.rule.check is None:
                 continue
             try:
                 found = chosen.rule.check(after, self._fleet, chosen.options)
-                told += [(chosen, finding, subject(chosen.rule.id, finding) in self._known) for finding in found]
+                reported += [(chosen, finding, subject(chosen.rule.id, finding) in self._known) for finding in found]
             except BaseException as error:  # a rule's crash on the state after a fix is a Failure that names it
                 self._failures.append(crash(chosen.rule, after, "verify", error))
-        if all(known for _, _, known in told):
+        if all(known for _, _, known in reported):
             return
-        stamped = [stamp(with_consequences(finding, after), chosen, after) for chosen, finding, _ in told]
+        stamped = [stamp(with_consequences(finding, after), chosen, after) for chosen, finding, _ in reported]
         for finding in settle(stamped, _ranks(self._rules)):
             if subject(finding.rule, finding) not in self._known:
                 yield finding

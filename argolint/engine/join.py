@@ -24,7 +24,7 @@ from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_o
 def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
     """Bring the applications' results together: fleet-wide rules speak, and each symptom keeps its best explanation."""
     ordered = sorted(results, key=lambda r: r.ref)
-    wanted = [r for r in ordered if not r.beside]
+    wanted = [r for r in ordered if not r.alongside]
     refs = {r.ref for r in wanted}
     versions = {r.ref: r.version for r in ordered}
     findings = [f for r in wanted for f in r.findings]

@@ -140,16 +140,16 @@ def _require_each_once(parts: Sequence[tuple[str, Part]]) -> None:
         files.setdefault(part.shard[0], []).append(name)
     if absent := count - len(files):  # whatever number a file says
         missing = [str(i) for i in islice((i for i in range(1, count + 1) if i not in files), 3)]
-        told = f"{', '.join(missing)} and {absent - 3} more" if absent > 3 else enumerated(missing)
+        listing = f"{', '.join(missing)} and {absent - 3} more" if absent > 3 else enumerated(missing)
         raise UsageError(
-            f"shards {told} of {count} are missing" if absent > 1 else f"shard {missing[0]} of {count} is missing",
+            f"shards {listing} of {count} are missing" if absent > 1 else f"shard {missing[0]} of {count} is missing",
             f"give its file too; `argolint check --shard {missing[0]}/{count}` with the options of the others writes it",
         )
     if twice := next(((index, names) for index, names in files.items() if names[1:]), None):
         raise UsageError(f"{enumerated(twice[1])} are both shard {twice[0]} of {count}", "give each shard's file once")
     seen: dict[AppRef, str] = {}
     for name, part in parts:
-        for ref in (result.ref for result in part.results if not result.beside):
+        for ref in (result.ref for result in part.results if not result.alongside):
             if seen.setdefault(ref, name) != name:
                 raise UsageError(f"{name} and {seen[ref]} both looked at {ref}", "merge the shards of one run only")
 

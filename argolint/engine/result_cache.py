@@ -54,14 +54,14 @@ class Kept:
         self._clock = clock
         self._kept: dict[AppRef, _Kept] = {}
         self._marks: dict[AppRef, tuple[Object, bytes]] = {}
-        self._stands: list[AppRef] = []
+        self._is_current: list[AppRef] = []
         self._ahead_s = 0.0
         self._answers = _NO_ANSWERS
 
     @property
     def reused(self) -> int:
         """Applications of the last check whose result stood."""
-        return len(self._stands)
+        return len(self._is_current)
 
     def begin(self, fleet: Fleet, ahead_s: float = 0.0) -> None:
         """A check of this fleet begins; the next one may come only after `ahead_s`, and nothing shall be too old before it."""
@@ -70,7 +70,7 @@ class Kept:
         self._marks = {app.ref: _marked(app, known.get(app.ref)) for app in fleet.apps}
         self._kept = {ref: kept for ref, kept in self._kept.items() if ref in self._marks}
         self._answers = Answers(fleet, {ref: mark for ref, (_, mark) in self._marks.items()})
-        self._stands = []
+        self._is_current = []
 
     def let_go(self) -> None:
         """The fleet of the last check is not needed any more: another one is about to take its place in memory."""
@@ -82,7 +82,7 @@ class Kept:
         entry = self._answers.entry(app.ref)
         kept = self._kept.get(app.ref)
         if kept is not None and kept.entry == entry and self._is_young(kept, app) and self._holds(kept):
-            self._stands.append(app.ref)
+            self._is_current.append(app.ref)
             return kept.result
         noted, noting = NotedFleet(self._answers), _Noting(t)
         read_at = self._clock()

@@ -52,13 +52,13 @@ def run(
 ) -> Iterator[AppResult]:
     """One result an application of this shard, in no particular order."""
     wanted = {a.ref for a in fleet.apps if plan.wanted(a, fleet)}
-    beside = _beside(wanted, fleet)
-    taken = wanted | beside
+    alongside = _sharers(wanted, fleet)
+    taken = wanted | alongside
     apps = [a for a in fleet.apps if a.ref in taken and _in_shard(a.ref, plan.shard)]
     for done, result in enumerate((look or here)(t, fleet, plan, apps), start=1):
         progress(done, len(apps))
         labelled = replace(result, labels=_labels(fleet.by_ref[result.ref], plan)) if plan.app_labels else result
-        yield replace(labelled, findings=(), notes=(), beside=True) if result.ref in beside else labelled
+        yield replace(labelled, findings=(), notes=(), alongside=True) if result.ref in alongside else labelled
 
 
 def _labels(app: App, plan: Plan) -> tuple[tuple[str, str], ...]:
@@ -127,16 +127,16 @@ def _submitted(pool: ThreadPoolExecutor, task: Callable[[App], AppResult], app: 
         raise ArgolintError(f"no worker can be started: {error}", hint) from None
 
 
-_BESIDE = 8
+_SHARERS = 8
 """How many claimants of one object are looked at in addition to those that were asked for."""
 
 
-def _beside(wanted: Collection[AppRef], fleet: Fleet) -> frozenset[AppRef]:
+def _sharers(wanted: Collection[AppRef], fleet: Fleet) -> frozenset[AppRef]:
     """Applications that share objects with the wanted ones: only their facts count, for what is reported of the wanted ones."""
     if len(wanted) == len(fleet.apps):
         return frozenset()
     keys = {key for ref in wanted for key in fleet.contests.get(ref, ())}
-    return frozenset(ref for key in keys for ref in fleet.contested[key][:_BESIDE] if ref not in wanted)
+    return frozenset(ref for key in keys for ref in fleet.contested[key][:_SHARERS] if ref not in wanted)
 
 
 def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:

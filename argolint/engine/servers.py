@@ -64,7 +64,7 @@ class Source:
         """How many requests may be in flight to it, `most` at most."""
         return min(most, self.limits.workers or most)
 
-    def told(self, failure: Failure) -> Failure:
+    def labelled(self, failure: Failure) -> Failure:
         """With the server's name, which an application's failure has by its application, and what its user can do."""
         place = self.reached.token_place if isinstance(self.reached, Connection) else ""
         hint = in_entry(failure.hint, place) if self.entry else failure.hint
@@ -132,7 +132,7 @@ def _met(found: Sequence[Read | _Unread]) -> tuple[tuple[Read, ...], tuple[Failu
     unread = tuple(r for r in found if isinstance(r, _Unread))
     if not there:
         raise _none_of(unread)
-    there, remarks = _told_apart(there)
+    there, remarks = _distinguished(there)
     members = [r.member for r in there]
     fleets, more = crossed(members)
     unknown = (
@@ -208,7 +208,8 @@ def examine(
     if not begun:
         raise next(error for error in found if isinstance(error, ArgolintError))
     parts = [
-        part if isinstance(part, Part) else examined(one, _nobody(part)) for one, part in zip(read, found, strict=True)
+        part if isinstance(part, Part) else examined(one, _nothing_found(part))
+        for one, part in zip(read, found, strict=True)
     ]
     results: list[AppResult] = sorted((r for part in parts for r in part.results), key=lambda r: r.ref)
     transports = [one.transport for one in read]
@@ -227,7 +228,7 @@ def examine(
     )
 
 
-def _nobody(why: ArgolintError) -> Look:
+def _nothing_found(why: ArgolintError) -> Look:
     """A look for where no worker could start: each application becomes a failure."""
     return lambda t, fleet, plan, apps: (unread(app, Failure("worker", why.message, why.hint, app.ref)) for app in apps)
 
@@ -244,11 +245,11 @@ def _loaded(source: Source, read: ReadFleet) -> Read | _Unread:
     try:
         fleet, failures = read(source.transport)
     except ArgolintError as error:
-        return _Unread(source.told(Failure("server", error.message, error.hint)), error)
+        return _Unread(source.labelled(Failure("server", error.message, error.hint)), error)
     return Read(source, source.transport, replace(fleet, name=source.name), named(source, failures))
 
 
-def _told_apart(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, ...]]:
+def _distinguished(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, ...]]:
     """Each with a URL of its own: Argo CDs that were set up alike may all say the same of themselves.
 
     Such ones are distinguished by the address that they were reached at, else by name.
@@ -298,5 +299,5 @@ def _renamed(failures: Iterable[Failure], url: str) -> tuple[Failure, ...]:
 
 
 def named(source: Source, failures: Iterable[Failure]) -> tuple[Failure, ...]:
-    """See `Source.told`."""
-    return tuple(map(source.told, failures))
+    """See `Source.labelled`."""
+    return tuple(map(source.labelled, failures))

@@ -114,8 +114,8 @@ def upgrade(
     t: Transport, fleet: Fleet, failures: Sequence[Failure], rows: Sequence[Row], world: World, plan: Plan
 ) -> Upgrade:
     """The rows held against the fleet. AuthError escapes; what else cannot be read is a failure."""
-    untold = {row.id: missing for row in rows if (missing := _missing(row, world))}
-    asked = [row for row in rows if row.condition and row.id not in untold]
+    unreported = {row.id: missing for row in rows if (missing := _missing(row, world))}
+    asked = [row for row in rows if row.condition and row.id not in unreported]
     apps = [app for app in fleet.apps if plan.wanted(app, fleet)]
     wanted = {app.ref for app in apps}
     found = [
@@ -157,7 +157,7 @@ def upgrade(
         tuple(rows),
         tuple(sorted(wanted)),
         resources,
-        tuple(_unknown(untold, rows)),
+        tuple(_unknown(unreported, rows)),
         world.steps,
     )
 
@@ -184,10 +184,10 @@ def _missing(row: Row, world: World) -> tuple[str, ...]:
     return tuple(need for need in CONDITIONS[row.condition].needs if need in world.unread)
 
 
-def _unknown(untold: Mapping[str, tuple[str, ...]], rows: Sequence[Row]) -> Iterator[str]:
+def _unknown(unreported: Mapping[str, tuple[str, ...]], rows: Sequence[Row]) -> Iterator[str]:
     by_need: dict[str, list[str]] = {}
     for row in rows:
-        for need in untold.get(row.id, ()):
+        for need in unreported.get(row.id, ()):
             by_need.setdefault(need, []).append(row.id)
     for need, ids in by_need.items():
         yield f"{', '.join(dict.fromkeys(ids))}: not known, because the account may not see {need} (`{need}, get`)"

@@ -74,7 +74,7 @@ def _child(
     coming: frozenset[str],
 ) -> Touched:
     """The edit laid over the live Application, to which templates and people may have added."""
-    if found is None or found.drawn_only or found.what == "removed" or found.after is None:
+    if found is None or found.regenerated_only or found.what == "removed" or found.after is None:
         app, _ = load(t, listed, fleet, plan, states=True)
         found = Touched("changed", app, app)
     assert found.after is not None

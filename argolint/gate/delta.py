@@ -100,13 +100,13 @@ def unnamed(head: Rendered, base: Rendered) -> Rendered:
     return replace(head, objects=objects, hooks=hooks)
 
 
-_DRAWN_NAME = re.compile(r"(.*[-.])([a-z0-9]{4,})")
+_RANDOM_NAME = re.compile(r"(.*[-.])([a-z0-9]{4,})")
 
 
 def _alike(key: ResourceKey, other: ResourceKey) -> bool:
     if (key.group, key.kind, key.namespace) != (other.group, other.kind, other.namespace):
         return False
-    one, two = _DRAWN_NAME.fullmatch(key.name), _DRAWN_NAME.fullmatch(other.name)
+    one, two = _RANDOM_NAME.fullmatch(key.name), _RANDOM_NAME.fullmatch(other.name)
     return bool(one and two and one[1] == two[1] and len(one[2]) == len(two[2]))
 
 
@@ -118,19 +118,19 @@ def _text_without(obj: Object, name: str) -> str:
     return json.dumps(obj, sort_keys=True).replace(name, "")
 
 
-def only_drawn_anew(change: Delta) -> bool:
+def only_regenerated(change: Delta) -> bool:
     """True when all that differs are annotations that look random: one word of equal length, with nothing that explains it.
 
     A checksum over a ConfigMap changes with the ConfigMap; one over a Secret changes with data that is masked.
     """
     return not (change.added or change.removed) and all(
-        "/annotations/" in pointer and _drawn(get(edit.base, pointer), get(edit.head, pointer))
+        "/annotations/" in pointer and _random(get(edit.base, pointer), get(edit.head, pointer))
         for edit in change.changed.values()
         for pointer in edit.pointers
     )
 
 
-def _drawn(one: Json, other: Json) -> bool:
+def _random(one: Json, other: Json) -> bool:
     return (
         isinstance(one, str) and isinstance(other, str) and len(one) == len(other) and one.isalnum() and other.isalnum()
     )

@@ -13,10 +13,10 @@ USUAL_S = 210.0
 
 @dataclass
 class Patience:
-    """`seconds` in all, from the first wait on; `tell` is called once, with the revision that is waited for and the Argo CD's `name`."""
+    """`seconds` in all, from the first wait on; `announce` is called once, with the revision that is waited for and the Argo CD's `name`."""
 
     seconds: float = 0.0
-    tell: Callable[[str, str], None] = lambda revision, name: None
+    announce: Callable[[str, str], None] = lambda revision, name: None
     name: str = ""
     _end: float | None = None
     _given_up: dict[str, str] = field(default_factory=dict, repr=False)
@@ -24,7 +24,7 @@ class Patience:
 
     def of(self, name: str) -> Patience:
         """The same for one of several Argo CDs: each looks at the repository in its own time."""
-        return Patience(self.seconds, self.tell, name)
+        return Patience(self.seconds, self.announce, name)
 
     def given_up(self, repository: str) -> str | None:
         """What the Argo CD said last of the revision in a repository, once that was waited for in vain."""
@@ -42,7 +42,7 @@ class Patience:
             if self._end is None:
                 self._end = time.monotonic() + self.seconds
                 if self.seconds > 0:
-                    self.tell(revision, self.name)
+                    self.announce(revision, self.name)
             left = self._end - time.monotonic()
         if left <= 0:
             return False

@@ -82,7 +82,7 @@ def _refusals(spec: Object, name: str, before: Object, after: Object | None, fle
 
 
 def _with(found: Touched | None, app: App, messages: Sequence[str], fleet: Fleet, t: Transport, plan: Plan) -> Touched:
-    if found is None or found.drawn_only:
+    if found is None or found.regenerated_only:
         loaded, _ = load(t, app, fleet, plan, states=True)
         found = Touched("changed", loaded, loaded)
     if found.after is None:

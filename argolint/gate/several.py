@@ -47,7 +47,7 @@ def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Ve
     found, more = _all_examined(read, sides, plan)
     whole = [(_with_names(one, s), e) for one, s, e in zip(read, sides, found, strict=True) if e is not None]
     if not whole:
-        raise ArgolintError(f"none of the Argo CDs can be read: {_told((*unread, *broken, *more))}", more[0].hint)
+        raise ArgolintError(f"none of the Argo CDs can be read: {_in_words((*unread, *broken, *more))}", more[0].hint)
     last = [s for s, _ in whole], [e for _, e in whole if e is not None]
     verdict = verdict_of([one.fleet for one in read], *last, plan, between(*last, plan))
     of_lists = (f for one in read for f in one.failures)
@@ -100,7 +100,7 @@ def _attempted(read: Sequence[Read], call: Callable[[Read], T]) -> list[T | Fail
         except UsageError:
             raise
         except ArgolintError as error:
-            return one.source.told(Failure("server", error.message, error.hint))
+            return one.source.labelled(Failure("server", error.message, error.hint))
 
     return each(read, attempt, alone=all(one.transport.offline for one in read))
 
@@ -112,9 +112,10 @@ def _has_sources(one: Read, change: Change) -> bool:
 def _one_base(judging: Sequence[Read], change: Change) -> str:
     bases = {one.source.name: base_of(one.fleet, change) for one in judging}
     if len(set(bases.values())) > 1:
-        told = ", ".join(f"{name} {base or 'HEAD'}" for name, base in bases.items())
+        labelled = ", ".join(f"{name} {base or 'HEAD'}" for name, base in bases.items())
         raise UsageError(
-            f"the applications of {change.repo} follow different revisions: {told}", "say which one counts: --base REV"
+            f"the applications of {change.repo} follow different revisions: {labelled}",
+            "say which one counts: --base REV",
         )
     return next(iter(bases.values()))
 
@@ -127,12 +128,12 @@ def _with_names(one: Read, sides: Sides) -> Sides:
 
 def _none(read: Sequence[Read], failures: Sequence[Failure], change: Change) -> UsageError:
     names = ", ".join(one.source.name for one in read)
-    unread = f", and not all Argo CDs can be read: {told}" if (told := _told(failures)) else ""
+    unread = f", and not all Argo CDs can be read: {labelled}" if (labelled := _in_words(failures)) else ""
     return UsageError(
         f"no application of {names} has a source in {change.repo}{unread}",
         "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
     )
 
 
-def _told(failures: Sequence[Failure]) -> str:
+def _in_words(failures: Sequence[Failure]) -> str:
     return "; ".join(f"{f.server}: {f.error}" for f in failures if f.server and f.stage in UNREAD)

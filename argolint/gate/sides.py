@@ -120,12 +120,12 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
     failures = (*failures, *more, *own_settings(judged, fleet))
     if change.by_files:
         failures = (*failures, *(Failure("not judged", j.unjudged, _UNJUDGED, j.ref) for j in judged if j.unjudged))
-    unchanged = [j.ref for j in judged if j.drawn_only]
+    unchanged = [j.ref for j in judged if j.regenerated_only]
     if unchanged:
         unlisted.append(
             f"{_listed(unchanged)}: differs only in values that no two renders share, or that follow a Secret's masked data"
         )
-    judged = tuple(j for j in judged if not j.drawn_only)
+    judged = tuple(j for j in judged if not j.regenerated_only)
     ahead = _head_fleet(fleet, judged)
     return Sides(t, fleet, ahead, judged, base_name, failures, (*unlisted, *edits.notes), files)
 

@@ -11,7 +11,7 @@ from argolint.application.fleet import Fleet
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
-from argolint.gate.delta import Delta, Masks, delta, only_drawn_anew, settled, unnamed
+from argolint.gate.delta import Delta, Masks, delta, only_regenerated, settled, unnamed
 from argolint.gate.head import failed_app, head_app, rendered_app
 from argolint.gate.renders import Renders
 from argolint.host.threads import each
@@ -22,7 +22,7 @@ from argolint.sources.rendered import rendered
 
 @dataclass(frozen=True)
 class Touched:
-    """One application that the change touches, before and after, and what differs: `drawn_only`, only generated values.
+    """One application that the change touches, before and after, and what differs: `regenerated_only`, only generated values.
 
     `respecified`: its own spec changes. `unjudged` says what of it is not known before the merge, one sentence.
     """
@@ -32,7 +32,7 @@ class Touched:
     after: App | None
     delta: Delta = field(default_factory=Delta)
     notes: tuple[str, ...] = ()
-    drawn_only: bool = False
+    regenerated_only: bool = False
     unjudged: str = ""
     respecified: bool = False
 
@@ -74,14 +74,14 @@ def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | No
             "changed", app, after, notes=("It does not render at base, so its changes cannot be determined.",)
         )
     findings = [f for f in inspect(app, fleet, plan.rules).findings if f.family == "nondeterminism"]
-    drawn, pinned = _drawn(findings, app, fleet, found)
+    random, pinned = _regenerated(findings, app, fleet, found)
     named = unnamed(ahead, base)
-    head = settled(named, base, drawn)
+    head = settled(named, base, random)
     change = delta(base, head)
     hooks = base.hooks != named.hooks
     same = base.repeated == ahead.repeated and not hooks
-    if same and (not change or only_drawn_anew(change)) and not _starts_to_draw(found, app, fleet):
-        return Touched("changed", app, app, drawn_only=True) if _places(delta(base, named)) else None
+    if same and (not change or only_regenerated(change)) and not _starts_to_draw(found, app, fleet):
+        return Touched("changed", app, app, regenerated_only=True) if _places(delta(base, named)) else None
     count = _places(delta(base, named)) - _places(change)
     notes = (f"{count} values differ between any two renders and are left out.",) if count else ()
     if hooks:
@@ -112,7 +112,7 @@ def _places(change: Delta) -> int:
     return sum(len(edit.pointers) for edit in change.changed.values())
 
 
-def _drawn(findings: Iterable[Finding], app: App, fleet: Fleet, renders: Renders) -> tuple[Masks, bool]:
+def _regenerated(findings: Iterable[Finding], app: App, fleet: Fleet, renders: Renders) -> tuple[Masks, bool]:
     """Where findings on base and fresh renders, if there are, say that a value is generated again each time.
 
     A finding whose object the change removes says nothing about head: there the value may well be pinned (the second result).

@@ -68,14 +68,14 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def temporary_folder(prefix: str = "argolint-", beside: Path | None = None) -> Iterator[Path]:
-    """A folder for this block, in the system's place for such or in `beside`. It is removed however the process ends, and even
+def temporary_folder(prefix: str = "argolint-", within: Path | None = None) -> Iterator[Path]:
+    """A folder for this block, in the system's place for such or in `within`. It is removed however the process ends, and even
     when threads still write into it. Raises OSError when it cannot be made.
     """
     folder: Path | None = None
     try:
         with _undisturbed():
-            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=beside)).resolve()
+            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=within)).resolve()
             _folders.add(folder)
         yield folder
     finally:

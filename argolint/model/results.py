@@ -44,7 +44,7 @@ class Causes:
 class AppResult:
     """What inspecting one application gave; plain data that a shard can carry.
 
-    `beside` says that it was not asked for: it shares objects with one that was, and only its facts count. `unread` says that it
+    `alongside` says that it was not asked for: it shares objects with one that was, and only its facts count. `unread` says that it
     has objects whose states no one asked for, since Argo CD shows it as fine.
     """
 
@@ -54,7 +54,7 @@ class AppResult:
     facts: tuple[tuple[str, Fact], ...] = ()
     failures: tuple[Failure, ...] = ()
     notes: tuple[Note, ...] = ()
-    beside: bool = False
+    alongside: bool = False
     sync: str = ""
     health: str = ""
     spent: tuple[Cost, ...] = ()

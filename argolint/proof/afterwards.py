@@ -84,8 +84,8 @@ def _status(finding: Finding, app: App, *, ends_operation: bool) -> Object:
     """The Application's status: without the conditions that the finding explains, with an operation that went through."""
     ended = [claim for claim in finding.explains if claim.kind == "condition"]
     ended += [Symptom.condition("SyncError")] if ends_operation else []
-    told = zip(maps(app.status, "conditions"), app.conditions, strict=True)
-    stay: Json = [raw for raw, condition in told if not any(claim.covers(condition.symptom) for claim in ended)]
+    conditions = zip(maps(app.status, "conditions"), app.conditions, strict=True)
+    stay: Json = [raw for raw, condition in conditions if not any(claim.covers(condition.symptom) for claim in ended)]
     status = {**app.status, "conditions": stay}
     if ends_operation and app.operation is not None:
         rows = [{**row, "status": "Synced", "hookPhase": "Succeeded", "message": ""} for row in app.operation.results]

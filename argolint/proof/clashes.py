@@ -13,7 +13,7 @@ Place = tuple[ResourceKey | None, str]
 """A pointer into a manifest, or, without one, into the Application."""
 
 
-def told_of_each_other(findings: Sequence[Finding]) -> Iterator[Finding]:
+def reported_of_each_other(findings: Sequence[Finding]) -> Iterator[Finding]:
     """The findings of one application; a fix whose patch makes otherwise what a fix of another finding makes too says so."""
     makers: dict[Place, list[tuple[int, Json]]] = defaultdict(list)
     for number, finding in enumerate(findings):
@@ -21,11 +21,11 @@ def told_of_each_other(findings: Sequence[Finding]) -> Iterator[Finding]:
             for place, value in _made(fix, finding):
                 makers[place].append((number, value))
     for number, finding in enumerate(findings):
-        fixes = tuple(_told(fix, finding, makers, number) for fix in finding.fixes)
+        fixes = tuple(_with_clashes(fix, finding, makers, number) for fix in finding.fixes)
         yield finding if fixes == finding.fixes else replace(finding, fixes=fixes)
 
 
-def _told(fix: Fix, finding: Finding, makers: Mapping[Place, Sequence[tuple[int, Json]]], number: int) -> Fix:
+def _with_clashes(fix: Fix, finding: Finding, makers: Mapping[Place, Sequence[tuple[int, Json]]], number: int) -> Fix:
     rivals = sorted(
         place[1]
         for place, value in _made(fix, finding)

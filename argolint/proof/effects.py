@@ -42,10 +42,10 @@ _COMMAND = re.compile(r"`((?:kubectl|argocd) [^`]+)`")
 def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
     """What is seen of the edit alone."""
     needed: frozenset[Effect] = frozenset({"needs-sync"}) if _needs_sync(fix, finding, app) else frozenset()
-    return told_by(fix) | needed
+    return declared_by(fix) | needed
 
 
-def told_by(fix: Fix) -> frozenset[Effect]:
+def declared_by(fix: Fix) -> frozenset[Effect]:
     """What is seen of the edit without any application."""
     found = set(fix.effects)
     steps = "\n".join((*fix.before, *_COMMAND.findall(fix.caveat)))

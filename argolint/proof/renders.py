@@ -23,9 +23,9 @@ def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven
     """Returns when the values end the differences that the finding names. Raises CannotReplay or Contradicted."""
     named = named_by(finding, app)
     rendered = app.evidence.get(Want("render")) or ((), ())
-    before = drawn_anew(rendered, app)
-    drawn = {place for place in before if is_named(place, named)}
-    if not drawn:
+    before = regenerated(rendered, app)
+    random = {place for place in before if is_named(place, named)}
+    if not random:
         raise CannotReplay("two renders do not differ in what the finding names even without these values")
     try:
         values = mapping_of(str(fix.edit.content))
@@ -36,11 +36,11 @@ def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven
         raise CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None
     if pair is None:
         raise CannotReplay("what is rendered from this fragment is not known here")
-    after = drawn_anew(pair, app)
+    after = regenerated(pair, app)
     if new := sorted(after - before):
         raise Contradicted(f"two renders with these values newly differ in {_place_text(new[0])}")
     if left := sorted(place for place in after if is_named(place, named)):
-        if drawn <= set(left):
+        if random <= set(left):
             raise Contradicted(f"two renders with these values still differ in {_place_text(left[0])}")
         raise CannotReplay(f"it ends a part: two renders with these values still differ in {_place_text(left[0])}")
     gone = {_key(m, app) for m in rendered[0]} - {_key(m, app) for side in pair for m in side}
@@ -63,9 +63,9 @@ def require_left_out(values: str, key: ResourceKey, app: App, render: Render) ->
         raise CannotReplay(f"with these values {app.ref} still renders it")
     if more := sorted((kept.keys() ^ left.keys()) - {key}):
         raise CannotReplay(f"with these values {app.ref} changes {more[0].kind} {more[0].name} too")
-    drawn = drawn_anew(before, app)
+    random = regenerated(before, app)
     for other in sorted(kept.keys() & left.keys()):
-        changed = (p for p, _, _ in diff.differences(kept[other], left[other]) if (other, p) not in drawn)
+        changed = (p for p, _, _ in diff.differences(kept[other], left[other]) if (other, p) not in random)
         if pointer := next(changed, ""):
             raise CannotReplay(f"with these values {app.ref} changes {_place_text((other, pointer))} too")
 
@@ -78,7 +78,7 @@ def named_by(finding: Finding, app: App) -> set[Place]:
     return named | {(r.resource.key, r.pointer) for r in finding.related if r.app == app.ref and r.resource is not None}
 
 
-def drawn_anew(pair: tuple[Sequence[Object], Sequence[Object]], app: App) -> set[Place]:
+def regenerated(pair: tuple[Sequence[Object], Sequence[Object]], app: App) -> set[Place]:
     """Where two renders differ. An object that only one of them holds differs in its name."""
     one, two = ({_key(m, app): m for m in side} for side in pair)
     apart = {(key, "/metadata/name") for key in one.keys() ^ two.keys()}

@@ -34,7 +34,7 @@ from argolint.proof.outcomes import (
     SyncFails,
     TakesTwoSyncs,
 )
-from argolint.proof.renders import Place, drawn_anew, is_named, named_by
+from argolint.proof.renders import Place, is_named, named_by, regenerated
 from argolint.proof.syncs import (
     Moment,
     OfToday,
@@ -110,7 +110,7 @@ def replay(
     edit = repr(fix.edit.content)  # what it says, whichever finding offers it
     raw = _edited(edit, fix, app, today) if fix.target == "application" else app.raw
     touched: dict[ResourceKey, Moment] = {}
-    drawn = _drawn(app)
+    random = _random(app)
     failed_sync = fix.target != "live" and any(symptom.kind == "operation" for symptom in finding.explains)
     deleted = fix.resource if deletes(fix) else None
     objects: Sequence[Resource] = ()
@@ -127,7 +127,7 @@ def replay(
         if key in kept:
             pair = replace(pair, live=kept[key])
         judged = failed_sync and looks.then is not None
-        play = partial(_play, fix, pair, app, raw, fleet, drawn, failed_sync=failed_sync, judged=judged)
+        play = partial(_play, fix, pair, app, raw, fleet, random, failed_sync=failed_sync, judged=judged)
         remembered = fix.target == "application" and not pair.claimed
         touched[key] = _once((edit, failed_sync, key), today, play, found) if remembered else play(found)
     if failed_sync and looks.then is not None:
@@ -137,7 +137,7 @@ def replay(
     if any(symptom.resource not in touched for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("the differences themselves stay")
     if fix.target == "application":
-        _require_render_alike(finding, app, touched, drawn)
+        _require_render_alike(finding, app, touched, random)
     after = application_after(app, raw, touched)
     if deleted is not None:
         after = without_object(after, deleted.key)
@@ -146,7 +146,7 @@ def replay(
     _require_silence(finding, after, looks.check)
     for other in _news(after, touched, looks.others) if looks.others else ():
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
-    twice = bool(drawn) or (bool(app.evidence.get(Want("render"))) and _claims_masked(finding, app))
+    twice = bool(random) or (bool(app.evidence.get(Want("render"))) and _claims_masked(finding, app))
     return Proven("rendered-twice" if twice else "replayed")
 
 
@@ -156,7 +156,7 @@ def _play(
     app: App,
     raw: Object,
     fleet: Fleet,
-    drawn: frozenset[Place],
+    random: frozenset[Place],
     found: set[Effect],
     *,
     failed_sync: bool,
@@ -177,7 +177,7 @@ def _play(
             _require_dry_run(app, pair, terms, judged=judged)
     if _merges_by_schema(terms) and (place := losses.repeated(live) or losses.repeated(desired)):
         raise CannotReplay(f"two items of {place} of {pair.resource.id} have one key, which a merge by schema refuses")
-    for last in _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms, drawn):
+    for last in _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms, random):
         _require_quiet(last, pair)
     if fix.target != "live":
         _require_kept(fix, pair, live, desired, terms, before)
@@ -241,7 +241,7 @@ def _require_quiet(moment: Moment, pair: _Pair) -> None:
             raise TakesTwoSyncs(pair.resource, pointer)
         if claimed:
             raise Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
-        if moment.redrawn:
+        if moment.rerendered:
             raise CannotReplay(f"another render changes {pointer} of {pair.resource.id} as well")
         raise Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
 
@@ -317,17 +317,17 @@ def _require_no_sync(pair: _Pair, live: Object, desired: Object, terms: Terms) -
         raise SyncFails
 
 
-def _drawn(app: App) -> frozenset[Place]:
+def _random(app: App) -> frozenset[Place]:
     """What two fresh renders drew differently; empty when there are none."""
     pair = app.evidence.get(Want("render"))
-    return frozenset(drawn_anew(pair, app)) if pair else frozenset()
+    return frozenset(regenerated(pair, app)) if pair else frozenset()
 
 
 def _require_render_alike(
-    finding: Finding, app: App, touched: Mapping[ResourceKey, Moment], drawn: frozenset[Place]
+    finding: Finding, app: App, touched: Mapping[ResourceKey, Moment], random: frozenset[Place]
 ) -> None:
     """What the finding names as generated again must be covered too, and what Argo CD masks is judged by two renders only."""
-    for key, pointer in sorted(place for place in drawn if is_named(place, named_by(finding, app))):
+    for key, pointer in sorted(place for place in random if is_named(place, named_by(finding, app))):
         if key not in touched:
             raise CannotReplay(f"another render changes {pointer} of {key.kind} {key.name} as well")
     if app.evidence.get(Want("render")):
@@ -476,7 +476,7 @@ def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object, version: str
 
 
 def _moments(
-    fix: Fix, pair: _Pair, live: Object, desired: Object, terms: Terms, drawn: frozenset[Place]
+    fix: Fix, pair: _Pair, live: Object, desired: Object, terms: Terms, random: frozenset[Place]
 ) -> Iterator[Moment]:
     if fix.target != "manifest":
         yield moment_of(live, desired, terms)
@@ -488,10 +488,10 @@ def _moments(
     later = _rewritten(synced, pair)
     if later != synced:
         yield moment_of(later, desired, terms)
-    anew = _redrawn(desired, pair, drawn) if fix.target == "application" else desired
-    if anew != desired:
-        yield replace(moment_of(later, anew, terms), redrawn=True)
-        yield replace(moment_of(one_sync(later, anew, terms), anew, terms), redrawn=True)
+    rendered = _rerendered(desired, pair, random) if fix.target == "application" else desired
+    if rendered != desired:
+        yield replace(moment_of(later, rendered, terms), rerendered=True)
+        yield replace(moment_of(one_sync(later, rendered, terms), rendered, terms), rerendered=True)
 
 
 def _after_sync(live: Object, desired: Object, terms: Terms) -> Iterator[Moment]:
@@ -506,10 +506,10 @@ def _with_next(moment: Moment, terms: Terms) -> Moment:
     return replace(moment, next_sync=moment_of(again, moment.desired, terms).comparison)
 
 
-def _redrawn(desired: Object, pair: _Pair, drawn: frozenset[Place]) -> Object:
+def _rerendered(desired: Object, pair: _Pair, random: frozenset[Place]) -> Object:
     """The manifest of another render: what is known to be generated again, and masked values that differ, hold other words."""
     key = pair.resource.key
-    places = {pointer for at, pointer in drawn if at == key}
+    places = {pointer for at, pointer in random if at == key}
     places |= {pointer for pointer in pair.claimed if is_secret_data(pair.resource, pointer)}
     for pointer in sorted(places):
         if isinstance(value := get(desired, pointer), str):

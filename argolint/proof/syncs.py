@@ -33,7 +33,7 @@ class Moment:
     live: Object
     desired: Object
     comparison: Comparison
-    redrawn: bool = False
+    rerendered: bool = False
     """After a hard refresh whose render drew other values."""
     next_sync: Comparison | None = None
     """What differs after one more sync, where something differs after the first."""

@@ -101,14 +101,14 @@ def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
     if not (by_command or in_spec):
         return fix.caveat
     if sets and by_command:
-        told = f"change the template of ApplicationSet {sets[0]} instead, which puts it back"
+        advice = f"change the template of ApplicationSet {sets[0]} instead, which puts it back"
     elif sets:
-        told = "all Applications of the set get it"
+        advice = "all Applications of the set get it"
     else:
         key = ResourceKey(IN_CLUSTER, "argoproj.io", "Application", app.ref.namespace, app.ref.name)
         makers = [ref for ref in fleet.owners(key) if ref != app.ref]
-        told = f"edit it in the source of application {makers[0]}, which puts it back" if makers else ""
-    return joined(fix.caveat, told)
+        advice = f"edit it in the source of application {makers[0]}, which puts it back" if makers else ""
+    return joined(fix.caveat, advice)
 
 
 _SETS = "argocd app set "
@@ -134,7 +134,7 @@ def verify_together(
         return fix
     if not fix.trials:
         return _as_played(fix, finding, facts, rejoin, played)
-    found = {*effects.told_by(fix), *handover.effects_of(fix, facts)}
+    found = {*effects.declared_by(fix), *handover.effects_of(fix, facts)}
     if why := handover.together(fix, facts, rejoin):
         return _with(replace(fix, verified=None, unverified=why), found)
     return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
@@ -175,14 +175,14 @@ def _as_played(
     rest = [fact for fact in facts if fact.about != place[0]]
     if len(rest) == len(facts) or any(True for _ in rejoin(rest)):
         return unreplayed(fix)
-    found = {*effects.told_by(fix), *(effect for other in same for effect in other.effects)}
+    found = {*effects.declared_by(fix), *(effect for other in same for effect in other.effects)}
     return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
 
 
 def unreplayed(fix: Fix) -> Fix:
     """A fleet finding's fix: no one application's states could prove it, and it says so; the rule may know what would."""
     why = fix.unverified or NOT_REPLAYED.get(fix.edit.kind, "a finding about several applications is not replayed")
-    return _with(replace(fix, verified=None, unverified=why), effects.told_by(fix))
+    return _with(replace(fix, verified=None, unverified=why), effects.declared_by(fix))
 
 
 def _with_step(fix: Fix, lost: Loses, app: App, fleet: Fleet) -> tuple[Fix, Mapping[ResourceKey, Object]]:

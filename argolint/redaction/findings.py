@@ -21,7 +21,7 @@ from argolint.model import Edit, Failure, Finding, Fix, Follows, Json, Location,
 from argolint.redaction import HIDDEN, PRINTED, Redactor, in_name, in_place, without_secrets
 from argolint.values import items, mapping
 
-UNTOLD = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
+NOT_PRINTED = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
 """Why a fix that holds one is not proven as it stands."""
 
 T = TypeVar("T", Finding, Fix, Follows, Location, Related, Source)
@@ -67,11 +67,11 @@ def secrets_of(*states: Json) -> frozenset[str]:
     """
     finder = _Finder()
     for number, state in enumerate(states):
-        finder.value(_beside(state, states[0]) if number else state)
+        finder.value(_alone(state, states[0]) if number else state)
     return frozenset(spelling for value in finder.hidden for spelling in _spellings(value) if _distinct(spelling))
 
 
-def _beside(state: Json, first: Json) -> Json:
+def _alone(state: Json, first: Json) -> Json:
     """The state without the maps and lists that the first one holds at the same place.
 
     Their keys stay, and lists that differ stay whole: a neighbour may say what a value is called.
@@ -83,7 +83,7 @@ def _beside(state: Json, first: Json) -> Json:
         if not isinstance(child, (dict, list)) or key in _SAYS_MORE
         else None
         if child == (other := first.get(key))
-        else _beside(child, other)
+        else _alone(child, other)
         for key, child in state.items()
     }
 
@@ -201,12 +201,12 @@ class Known:
     """Secrets that are to be found again in a text that says nothing about them being secrets."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        told = sorted(set(secrets), key=lambda value: (-len(value), value))
+        texts = sorted(set(secrets), key=lambda value: (-len(value), value))
         self._pattern = (
             re.compile(
-                rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=[\s\"'\[]-[A-Za-z])|(?<=\A-[A-Za-z]))(?:{'|'.join(map(re.escape, told))})(?![A-Za-z0-9])"
+                rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=[\s\"'\[]-[A-Za-z])|(?<=\A-[A-Za-z]))(?:{'|'.join(map(re.escape, texts))})(?![A-Za-z0-9])"
             )
-            if told
+            if texts
             else None
         )
 
@@ -242,10 +242,10 @@ def guarded(finding: Finding, known: Known = NOTHING_KNOWN, within: Within = lam
     )
 
 
-def _with(told: T, **fields: Any) -> T:
+def _with(texts: T, **fields: Any) -> T:
     """What is said with these fields, the same object when they are so already: most texts hold no secret."""
-    changed = {name: value for name, value in fields.items() if getattr(told, name) != value}
-    return replace(told, **changed) if changed else told
+    changed = {name: value for name, value in fields.items() if getattr(texts, name) != value}
+    return replace(texts, **changed) if changed else texts
 
 
 def _source(source: Source) -> Source:
@@ -272,7 +272,7 @@ def _fix(fix: Fix, known: Known, objects: tuple[Json, ...]) -> Fix:
     )
     if content == fix.edit.content:
         return found
-    return replace(found, edit=replace(fix.edit, content=content), verified=None, unverified=UNTOLD, proof=None)
+    return replace(found, edit=replace(fix.edit, content=content), verified=None, unverified=NOT_PRINTED, proof=None)
 
 
 def _content(edit: Edit, known: Known, objects: tuple[Json, ...]) -> Any:
@@ -293,13 +293,13 @@ def _printed(kind: str, text: str) -> str:
 
 def _operation(operation: Mapping[str, Json], known: Known, objects: tuple[Json, ...]) -> Mapping[str, Json]:
     """One operation of a patch; its place in the object tells what its value is called."""
-    told = {name: PRINTED.text(str(operation[name]), named=True) for name in ("path", "from") if name in operation}
+    texts = {name: PRINTED.text(str(operation[name]), named=True) for name in ("path", "from") if name in operation}
     if "value" in operation:
         value = operation["value"]
         for obj in objects or (None,):
             value = in_place(value, obj, str(operation.get("path") or ""))
-        told["value"] = known.value(value)  # last: what is left of a key without its first line tells nothing
-    return {**operation, **told} if any(operation[name] != text for name, text in told.items()) else operation
+        texts["value"] = known.value(value)  # last: what is left of a key without its first line tells nothing
+    return {**operation, **texts} if any(operation[name] != text for name, text in texts.items()) else operation
 
 
 def guarded_failure(failure: Failure, known: Known = NOTHING_KNOWN) -> Failure:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
-from argolint.redaction.names import is_login, is_secret, looks_drawn, looks_typed, sort_of
+from argolint.redaction.names import is_login, is_secret, looks_random, looks_typed, sort_of
 
 Hide = Callable[[str], str]
 
@@ -192,7 +192,7 @@ def _login(scheme: str, user: str, hide: Hide) -> str:
         colon
         and not scheme.startswith("http")
         and re.fullmatch(r"[A-Za-z_][\w.-]{0,31}", name)
-        and not looks_drawn(name)
+        and not looks_random(name)
     ):
         return f"{name}:{hide(password)}"
     return hide(user)
@@ -228,7 +228,7 @@ def _is_login(scheme: str, user: str) -> bool:
     if password:
         return is_secret("secret", password)
     return is_secret("secret", name) and (
-        "http" in scheme or scheme.startswith("nats") or looks_drawn(name) or len(name) > _LONG_USER
+        "http" in scheme or scheme.startswith("nats") or looks_random(name) or len(name) > _LONG_USER
     )
 
 
@@ -241,10 +241,10 @@ _SIGNED = frozenset(
 
 def _parameter(found: re.Match[str], hide: Hide) -> str:
     name, value = unquote(found[2]), found[3]
-    told = is_secret(sort_of(name), value) if sort_of(name) != "near" else False
+    secret = is_secret(sort_of(name), value) if sort_of(name) != "near" else False
     if name.lower() in _SIGNED:
-        told = is_secret("secret", value) and (name.lower() not in ("code", "key") or looks_drawn(value))
-    return f"{found[1]}{found[2]}={hide(value)}" if told else found[0]
+        secret = is_secret("secret", value) and (name.lower() not in ("code", "key") or looks_random(value))
+    return f"{found[1]}{found[2]}={hide(value)}" if secret else found[0]
 
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from argolint.redaction.forms import Hide, decoded
-from argolint.redaction.names import is_login, is_secret, looks_typed, parts, sort_of, told_openly
+from argolint.redaction.names import is_login, is_public_name, is_secret, looks_typed, parts, sort_of
 from argolint.redaction.words import in_code, in_text, looks_secret, of_shell, unquoted
 
 _LINE = re.compile(
@@ -106,7 +106,7 @@ def _named(found: re.Match[str], hide: Hide) -> str:
 def _of_several(heir: str, name: str, value: str) -> bool:
     """Whether a setting is a secret because of what is around it: `[api_tokens]`, `tokens { … }`."""
     sort = sort_of(heir)
-    if sort_of(name) not in ("", "login") or told_openly(name):
+    if sort_of(name) not in ("", "login") or is_public_name(name):
         return False
     if sort == "login" or parts(heir)[-1:] == ("auth",):
         return looks_typed(value.partition(",")[0].strip())

@@ -78,21 +78,21 @@ def stand_in(text: str) -> str:
 
 
 def _made_up(found: re.Match[str]) -> str:
-    drawn = hashlib.sha512(found["hash"].encode()).hexdigest()
+    hexes = hashlib.sha512(found["hash"].encode()).hexdigest()
     match found["shape"]:
         case "p":
-            return f"-----BEGIN PRIVATE KEY-----\n{drawn}\n-----END PRIVATE KEY-----"
+            return f"-----BEGIN PRIVATE KEY-----\n{hexes}\n-----END PRIVATE KEY-----"
         case "s":
-            return f"$2a$10${drawn[:53]}"
+            return f"$2a$10${hexes[:53]}"
         case "u":
-            return f"{drawn[:8]}-{drawn[8:12]}-{drawn[12:16]}-{drawn[16:20]}-{drawn[20:32]}"
+            return f"{hexes[:8]}-{hexes[8:12]}-{hexes[12:16]}-{hexes[16:20]}-{hexes[20:32]}"
         case "x":
-            return _word(drawn, _LONGEST_WORDS + _number(found["length"]), string.hexdigits[:16])
+            return _word(hexes, _LONGEST_WORDS + _number(found["length"]), string.hexdigits[:16])
         case "r":
-            return _word(drawn, _LONGEST_WORDS + _number(found["length"]), string.ascii_letters + string.digits)
+            return _word(hexes, _LONGEST_WORDS + _number(found["length"]), string.ascii_letters + string.digits)
         case "w":
-            return _word(drawn, _SHORTEST_WORDS + _number(found["length"]) % 19, string.ascii_lowercase)
-    return _word(drawn, _SHORTEST_WORDS - 1, string.ascii_lowercase)
+            return _word(hexes, _SHORTEST_WORDS + _number(found["length"]) % 19, string.ascii_lowercase)
+    return _word(hexes, _SHORTEST_WORDS - 1, string.ascii_lowercase)
 
 
 _SHORTEST_WORDS, _LONGEST_WORDS = 5, 24
@@ -104,6 +104,6 @@ def _number(length: str) -> int:
     return 26 * second + first
 
 
-def _word(drawn: str, count: int, alphabet: str) -> str:
-    source = drawn * (count // 64 + 1)
+def _word(hexes: str, count: int, alphabet: str) -> str:
+    source = hexes * (count // 64 + 1)
     return "".join(alphabet[int(source[2 * i : 2 * i + 2], 16) % len(alphabet)] for i in range(count))

@@ -100,7 +100,7 @@ _LOOKALIKES = str.maketrans("аеіјкорсхуԁѕһԛԝαοερτκιν", "a
 """Letters of other alphabets that look like Latin ones: `pаssword`."""
 _ABBREVIATED = word_set("pass pwd pw pword pwrd passw psw psswd")
 """Passwords where they end a name: `DB_PASS`; `passThrough` is none."""
-_TOLD = word_set(
+_PUBLIC = word_set(
     "file files path paths dir directory folder name names policy policies length size min max minimum maximum ttl timeout"
     " expiry expiration expires expire seconds minutes hours days age ref refs reference references selector url uri endpoint"
     " link enabled disabled enable disable required optional allowed allow type kind mode method algorithm algo encoding encoder"
@@ -243,7 +243,7 @@ def sort_of(name: str) -> Sort:
         return "typed"
     if found[-1] == "keyfile" or found[-2:] in (("cert", "key"), ("user", "key")):
         return "near"
-    return "near" if _NEAR & set(found[:-1]) and found[-1] not in _TOLD | _DIGEST else ""
+    return "near" if _NEAR & set(found[:-1]) and found[-1] not in _PUBLIC | _DIGEST else ""
 
 
 _LONGEST, _ODD = 200, 5
@@ -278,10 +278,10 @@ _LISTS = frozenset(
 _FORGES = word_set("github gitlab gitea bitbucket azure ado devops git")
 
 
-def told_openly(name: str) -> bool:
+def is_public_name(name: str) -> bool:
     """Whether a key among several secrets tells something about them: `tokens: {issuer: …, ci: hunter2}`."""
     found = parts(name)
-    return not found or found[-1] in _TOLD
+    return not found or found[-1] in _PUBLIC
 
 
 def _password(found: tuple[str, ...]) -> Sort | None:
@@ -291,9 +291,9 @@ def _password(found: tuple[str, ...]) -> Sort | None:
         if word in _PASSWORDS:
             if "for" in after:
                 return "password"
-            if after and after[-1] in _TOLD:
+            if after and after[-1] in _PUBLIC:
                 return None if after[-1] == "key" and after[-2:-1] and after[-2] in _KEYS - {"secret"} else ""
-            if any(later in _TOLD for later in after):
+            if any(later in _PUBLIC for later in after):
                 return None
             return "several" if word.endswith("s") else "password"
         if word in _ABBREVIATED and all(later in _TAILS or later.isdigit() or later == "hash" for later in after):
@@ -383,7 +383,7 @@ def is_secret(sort: Sort, value: str) -> bool:
         case "object":
             return not (_OBJECT_NAME.fullmatch(text) or _SENTENCE.fullmatch(text))
         case "named":
-            return " " not in text and (not _DNS_NAME.fullmatch(text) or looks_drawn(text))
+            return " " not in text and (not _DNS_NAME.fullmatch(text) or looks_random(text))
         case "key":
             return not (_KEY_NAME.fullmatch(text) and (sort_of(text.replace(".", "-")) or text == "key"))
         case "mode":
@@ -399,9 +399,9 @@ def is_secret(sort: Sort, value: str) -> bool:
         case "login":
             return is_login(text)
         case "typed":
-            return _SPDX.match(text) is None and (is_login(text) or looks_drawn(text) or looks_typed(text))
+            return _SPDX.match(text) is None and (is_login(text) or looks_random(text) or looks_typed(text))
         case "near":
-            return looks_drawn(text)
+            return looks_random(text)
     return True
 
 
@@ -442,7 +442,7 @@ def is_mask(value: str) -> bool:
 _MASK = re.compile(r"\+*|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)")
 
 
-def looks_drawn(text: str) -> bool:
+def looks_random(text: str) -> bool:
     """A long word of random letters and digits, as keys and tokens are; no sentence, path, name, version or digest of one."""
     if not re.fullmatch(r"[A-Za-z0-9+/_=.~!@#$%^&*-]{20,512}", text):
         return False

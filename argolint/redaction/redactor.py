@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from argolint.model import Json, Object
-from argolint.redaction import commands, documents, drawn, forms, lines, tables, words
+from argolint.redaction import commands, documents, forms, lines, random_words, tables, words
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import (
     is_mask,
+    is_public_name,
     is_secret,
     is_secret_number,
-    looks_drawn,
+    looks_random,
     looks_typed,
     parts,
     sort_of,
-    told_openly,
     word_set,
 )
 from argolint.values import split_pointer
@@ -212,7 +212,12 @@ class Redactor:
             return text if is_mask(text) else self._hide(text)
         if name and (sort := sort_of(name)) and is_secret(sort, text):
             return self._hide(text)
-        if len(text) < _SHORTEST and not _MAY_HOLD.search(text) and "\n" not in text and not drawn.may_stand_in(text):
+        if (
+            len(text) < _SHORTEST
+            and not _MAY_HOLD.search(text)
+            and "\n" not in text
+            and not random_words.may_stand_in(text)
+        ):
             return text
         manner = _manner(name, text)
         found = (self._short if len(text) < _REMEMBERED else self._long)(text, manner)
@@ -237,7 +242,7 @@ class Redactor:
             found = tables.in_list(text, manner, self._hide)
             text = text if found is None else found
         code = manner == "code"
-        if manner != "prose" and words.may_tell(text) and _LIKE_LINES.search(text):
+        if manner != "prose" and words.may_name_secret(text) and _LIKE_LINES.search(text):
             found = None if code or manner == "shell" else documents.in_yaml(text, self._walked)
             if found is not None and "\n" in text and not _DIFF.search(text):
                 return forms.by_form(words.in_comments(found, self._hide), self._hide, self._userinfo)
@@ -264,7 +269,11 @@ def _manner(name: str, text: str) -> str:
         return "shell"
     if name.endswith(_CODE) or text.startswith("#!"):
         return "code"
-    open_ = drawn.is_open(name) and not _SPACE.search(text) and not (drawn.is_place(name) and looks_drawn(text))
+    open_ = (
+        random_words.is_open(name)
+        and not _SPACE.search(text)
+        and not (random_words.is_place(name) and looks_random(text))
+    )
     return "named" if open_ else tables.lists_of(name)
 
 
@@ -338,12 +347,12 @@ def _says_more(name: str) -> bool:
 
 def _indexed(items: list[Json]) -> dict[str, str]:
     """What Helm parameters that set items of a list call each other: `env[0].value` as what `env[0].name` says."""
-    told = {
+    by_start = {
         name.removesuffix("name"): str(one.get("value"))
         for one in items
         if isinstance(one, dict) and isinstance(name := one.get("name"), str) and name.endswith("].name")
     }
-    return {f"{start}value": name for start, name in told.items() if sort_of(name)} if told else told
+    return {f"{start}value": name for start, name in by_start.items() if sort_of(name)} if by_start else by_start
 
 
 class Scope:
@@ -383,9 +392,9 @@ class Scope:
         if self._heir and sort_of(key) == "":
             if key in _WITHIN:
                 return self._heir, False
-            if sort_of(self._heir) == "several" and not isinstance(child, dict) and not told_openly(key):
+            if sort_of(self._heir) == "several" and not isinstance(child, dict) and not is_public_name(key):
                 return self._heir, False
-            if isinstance(child, str) and not told_openly(key) and self._holds(child):
+            if isinstance(child, str) and not is_public_name(key) and self._holds(child):
                 return self._heir, False
             if key in _GROUPS and isinstance(child, dict) and parts(self._heir)[-1:] in _HOLDING:
                 return self._heir, False

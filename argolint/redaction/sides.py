@@ -22,11 +22,11 @@ def alike(values: Sequence[Json], printed: Sequence[Json]) -> list[Json]:
     found = list(printed)
     differ = [pair for pair in zip(values, printed, strict=True) if pair[0] is not pair[1] and pair[0] != pair[1]]
     for raw, without in differ[:_TELLING]:
-        found = [_beside(raw, without, value, one) for value, one in zip(values, found, strict=True)]
+        found = [_shown_where_alike(raw, without, value, one) for value, one in zip(values, found, strict=True)]
     return found
 
 
-def _beside(raw: Json, printed: Json, value: Json, found: Json) -> Json:
+def _shown_where_alike(raw: Json, printed: Json, value: Json, found: Json) -> Json:
     """A value of which `found` may be printed, hidden also where `printed` differs from `raw`."""
     if printed is raw:
         return found
@@ -34,11 +34,11 @@ def _beside(raw: Json, printed: Json, value: Json, found: Json) -> Json:
         if found.keys() != value.keys():
             return found  # a key was hidden
         known = raw.keys() & printed.keys() & value.keys()
-        return {k: _beside(raw[k], printed[k], value[k], v) if k in known else v for k, v in found.items()}
+        return {k: _shown_where_alike(raw[k], printed[k], value[k], v) if k in known else v for k, v in found.items()}
     if isinstance(printed, list) and isinstance(raw, list) and isinstance(value, list) and isinstance(found, list):
         if len(raw) != len(value):
             return found
-        return [_beside(*four) for four in zip(raw, printed, value, found, strict=True)]
+        return [_shown_where_alike(*four) for four in zip(raw, printed, value, found, strict=True)]
     if isinstance(printed, str) and isinstance(raw, str) and isinstance(found, str) and isinstance(value, str):
         return found if raw in (printed, value) else _text(raw, printed, found, unread=found == value)
     return found

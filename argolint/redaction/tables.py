@@ -58,10 +58,10 @@ def in_list(text: str, numbers: str, hide: Hide) -> str | None:
     """The text of a file with the secret of each line hidden; None when it is no such list after all."""
     for kind in (LISTS[int(number)] for number in numbers):
         found = [_COMMENT.fullmatch(line) or kind.line.fullmatch(line.rstrip()) for line in text.split("\n")]
-        told = [one for one in found if one is not None and "secret" in one.groupdict()]
-        if None in found or not told:
+        named = [one for one in found if one is not None and "secret" in one.groupdict()]
+        if None in found or not named:
             continue
-        if kind.sure or any(looks_typed(one["secret"]) for one in told):
+        if kind.sure or any(looks_typed(one["secret"]) for one in named):
             return "\n".join(_entry(one, hide) for one in found if one is not None)
     return None
 

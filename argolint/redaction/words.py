@@ -9,9 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from argolint.redaction import commands, drawn
+from argolint.redaction import commands, random_words
 from argolint.redaction.forms import Hide, by_form, decoded
-from argolint.redaction.names import is_reference, is_secret, looks_drawn, looks_typed, sort_of, without_marks, word_set
+from argolint.redaction.names import (
+    is_reference,
+    is_secret,
+    looks_random,
+    looks_typed,
+    sort_of,
+    without_marks,
+    word_set,
+)
 from argolint.redaction.tables import in_table
 
 _SCHEME = re.compile(
@@ -195,8 +203,8 @@ def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool =
     like an identifier may look random.
     """
     text = by_form(text, hide, userinfo)
-    if may_tell(text):
-        text = _told(text, hide, code=code)
+    if may_name_secret(text):
+        text = _named_hidden(text, hide, code=code)
     text = commands.in_text(text, hide)
     if '= "' in text or '="' in text:
         text = _JQ_LITERAL.sub(lambda found: found[1] + (hide(found[2]) if looks_secret(found[2]) else found[2]), text)
@@ -207,7 +215,7 @@ def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool =
     if "Invalid value: " in text:
         of_secret = _REFUSED_SECRET.search(text) is not None
         text = _REFUSED.sub(lambda found: _refused(found, hide, of_secret=of_secret), text)
-    return text if named else drawn.in_text(text, hide)
+    return text if named else random_words.in_text(text, hide)
 
 
 def in_comments(text: str, hide: Hide) -> str:
@@ -215,7 +223,7 @@ def in_comments(text: str, hide: Hide) -> str:
     return _COMMENT.sub(lambda found: in_text(found[0], hide), text) if "#" in text else text
 
 
-def may_tell(text: str) -> bool:
+def may_name_secret(text: str) -> bool:
     """A cheap look: False for a text in which no word hints at a secret."""
     lower = text.lower()
     if _STEMS.search(lower):
@@ -223,7 +231,7 @@ def may_tell(text: str) -> bool:
     return not lower.isascii() and _STEMS.search(without_marks(lower)) is not None
 
 
-def _told(text: str, hide: Hide, *, code: bool) -> str:
+def _named_hidden(text: str, hide: Hide, *, code: bool) -> str:
     """What words in the text call a secret."""
     if "\n" in text:
         text = in_table(text, hide)
@@ -555,7 +563,7 @@ def _scheme(found: re.Match[str], hide: Hide) -> str:
 
 def looks_like_credentials(value: str) -> bool:
     """Whether a word after `Basic` or `token` may be one: random, or base64 of `user:password`."""
-    return looks_drawn(value) or ":" in (decoded(value) or "") or looks_secret(value)
+    return looks_random(value) or ":" in (decoded(value) or "") or looks_secret(value)
 
 
 _VARIABLE = re.compile(r"\benv\[\d+\]\.value$")

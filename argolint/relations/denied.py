@@ -87,8 +87,8 @@ def unspecified(complaint: Complaint) -> Iterator[Explained]:
     quota, rest = found[1], found[2]
     asked: dict[str, list[str]] = {}
     for part in rest.split(";"):
-        resource, told, names = part.partition(" for: ")
-        for name in names.split(",") if told else ():
+        resource, separator, names = part.partition(" for: ")
+        for name in names.split(",") if separator else ():
             asked.setdefault(name.strip(), []).append(resource.strip())
     if not asked:  # before Kubernetes 1.25: no containers, only the resources
         asked[""] = [word.strip() for word in rest.split(",")][:8]

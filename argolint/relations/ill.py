@@ -34,8 +34,8 @@ def wanted_of_peers(complaint: Complaint) -> Iterator[Want]:
     for mention, known in mentioned(complaint):
         if known.app.ref == complaint.app.ref or "service" not in mention.kinds or known.id.kind != "Service":
             continue
-        beside = [r for r in known.app.resources if r.kind in _WORKLOADS and r.namespace == known.id.namespace]
-        for resource in [known.resource, *beside[:_PEERS]]:
+        neighbours = [r for r in known.app.resources if r.kind in _WORKLOADS and r.namespace == known.id.namespace]
+        for resource in [known.resource, *neighbours[:_PEERS]]:
             yield Want("peer", resource.id, app=known.app.ref)
     if any(_NOT_TRUSTED.search(text) for text in complaint.texts):
         yield from (Want("peer", id_, app=other.ref) for other, id_ in _configurations(complaint))

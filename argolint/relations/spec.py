@@ -208,5 +208,5 @@ def _is_git(complaint: Complaint, app: App, url: str) -> bool:
     if url.endswith(".git") or url.startswith(("git@", "ssh://")):
         return True
     registered = [text_at(r, "type") for r in complaint.fleet.repositories if same_repository(text_at(r, "repo"), url)]
-    beside = (s for s in app.sources if s.get("path") and not s.get("chart"))
-    return "git" in registered or any(same_repository(text_at(s, "repoURL"), url) for s in beside)
+    others = (s for s in app.sources if s.get("path") and not s.get("chart"))
+    return "git" in registered or any(same_repository(text_at(s, "repoURL"), url) for s in others)

@@ -87,8 +87,8 @@ class History:
                 self._count(run, (new[server], gone[server]), whole=whole)
             if whole or last is None:
                 self._forget(at)
-        told = {(row[0], row[1]): row for name in servers for row in self._known(name)}
-        findings = tuple(_aged(f, told.get(identity(f))) for f in report.findings)
+        earlier = {(row[0], row[1]): row for name in servers for row in self._known(name)}
+        findings = tuple(_aged(f, earlier.get(identity(f))) for f in report.findings)
         return msgspec.structs.replace(_remarked(report, self.remark), findings=findings, trend=self._trend(own, at))
 
     def _count(self, run: tuple[Any, ...], changes: tuple[int, int], *, whole: bool) -> None:

@@ -77,7 +77,7 @@ def remembered(report: Report, asked: str, folder: Path, *, offline: bool) -> st
     before = _before(state.runs, now)
     with contextlib.suppress(OSError, ArgolintError, FileError):
         _write(file, now, state)
-    return _told(report, before, now) if before is not None else ""
+    return _sentence(report, before, now) if before is not None else ""
 
 
 def _read(file: Path) -> State:
@@ -129,7 +129,7 @@ def _mark(f: ReportedFinding) -> str:
     return hashlib.sha256(f"{f.app.server}\n{f.fingerprint}".encode()).hexdigest()[:16]
 
 
-def _told(report: Report, before: Run, now: Run) -> str:
+def _sentence(report: Report, before: Run, now: Run) -> str:
     fresh = [f for f in worst_first(report) if _mark(f) not in set(before.marks)]
     gone = len(set(before.marks) - set(now.marks))
     since = f"Since {_when(_age(before, now))}: "

@@ -30,7 +30,7 @@ class Checker:
     """Runs `check` every `interval_s` seconds, sooner after one that failed, and keeps what it gave. With a `follower` it runs
     the checks of that one, when they are due.
 
-    `tell` gets one line about every check that failed, and about the first that succeeds after it; of several Argo CDs also about
+    `log` gets one line about every check that failed, and about the first that succeeds after it; of several Argo CDs also about
     each that cannot be read, and when it can be again.
     """
 
@@ -40,14 +40,14 @@ class Checker:
         empty: Report,
         interval_s: float,
         style: Style,
-        tell: Callable[[str], None],
+        log: Callable[[str], None],
         follower: Followers | None = None,
     ) -> None:
         self._check = check
         self._empty = empty
         self._interval_s = interval_s
         self._style = style
-        self._tell = tell
+        self._log = log
         self._follower = follower
         self._refused = False
         self._stop = threading.Event()
@@ -133,27 +133,27 @@ class Checker:
                 self._fail(broken.error, broken.hint)
                 return
             if self._failed:
-                self._tell("a check succeeded again")
+                self._log("a check succeeded again")
             self._failed = 0
-            self._tell_servers(checked.report)
+            self._say_servers(checked.report)
             self._publish(checked.report, checked.apps)
             self._good = checked  # not before: a client that sees it ready asks for the report
 
-    def _tell_servers(self, report: Report) -> None:
+    def _say_servers(self, report: Report) -> None:
         """What changed of which Argo CDs cannot be read."""
         unread = [f for f in report.failures if f.server and f.app is None and f.stage in UNREAD]
         down = {str(f.server): f.error + (f" ({f.hint})" if f.hint else "") for f in unread}
         for name, why in down.items():
             if self._down.get(name) != why:
-                self._tell(f"{name}: cannot be read: {why}")
+                self._log(f"{name}: cannot be read: {why}")
         for name in self._down.keys() - down.keys():
-            self._tell(f"{name}: can be read again")
+            self._log(f"{name}: can be read again")
         self._down = down
 
     def _fail(self, message: str, hint: str) -> None:
         self._failed += 1
         failure = ReportedFailure("check", without_secrets(message), without_secrets(hint))
-        self._tell(f"check failed: {failure.error}" + (f" ({failure.hint})" if failure.hint else ""))
+        self._log(f"check failed: {failure.error}" + (f" ({failure.hint})" if failure.hint else ""))
         report = self._good.report if self._good else self._empty
         apps = self._good.apps if self._good else ()
         kept = msgspec.structs.replace(

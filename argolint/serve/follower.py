@@ -41,13 +41,13 @@ class Follower:
         looks: Looked,
         connect: Callable[[], HttpTransport],
         times: Times,
-        tell: Callable[[str], None],
+        log: Callable[[str], None],
         turn: threading.Condition,
     ) -> None:
         self.looks = looks
         self._connect = connect
         self._times = times
-        self._tell = tell
+        self._log = log
         self._watcher = Watcher(times, lambda: random.uniform(0.5, 1.5))  # noqa: S311  # jitter
         self._action: Action | None = None
         self._turn = turn
@@ -149,4 +149,4 @@ class Follower:
         """Once, however often the same happens."""
         if what != self._said:
             self._said = what
-            self._tell(without_secrets(what))
+            self._log(without_secrets(what))

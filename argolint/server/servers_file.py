@@ -184,8 +184,8 @@ def in_entry(hint: str, token_place: str) -> str:
         if where
         else ("log in again with `argocd login`, or give its entry auth-token-env or auth-token-file")
     )
-    told = _OPTION.sub(r"`\1`", hint)
-    return _FRESH.sub(lambda _: own, hint if told == hint else f"in its entry: {told}")
+    reworded = _OPTION.sub(r"`\1`", hint)
+    return _FRESH.sub(lambda _: own, hint if reworded == hint else f"in its entry: {reworded}")
 
 
 def of_logins(
@@ -230,9 +230,9 @@ def _named(entry: Entry, folder: Path, config: str, environ: Mapping[str, str], 
         config=config,
         plaintext=entry.plaintext,
         insecure=entry.insecure,
-        server_crt=_beside(entry.server_crt, folder),
-        client_crt=_beside(entry.client_crt, folder),
-        client_crt_key=_beside(entry.client_crt_key, folder),
+        server_crt=_next_to(entry.server_crt, folder),
+        client_crt=_next_to(entry.client_crt, folder),
+        client_crt_key=_next_to(entry.client_crt_key, folder),
         grpc_web_root_path=entry.grpc_web_root_path,
         header=tuple(_headers(entry, environ)),
     )
@@ -325,7 +325,7 @@ def _check(entry: Entry, place: str) -> None:
         )
 
 
-def _beside(path: str, folder: Path) -> str:
+def _next_to(path: str, folder: Path) -> str:
     return str(folder / Path(path).expanduser()) if path else ""
 
 

@@ -60,9 +60,9 @@ def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
         if settings.limits.rate:
             parse_rate(settings.limits.rate)
     except msgspec.ValidationError as error:
-        told = strict_yaml.misfit(error, document, Settings).refused(str(file), "")
+        refusal = strict_yaml.misfit(error, document, Settings).refused(str(file), "")
         raise UsageError(
-            told.message,
+            refusal.message,
             f"it may hold {', '.join(names[:-1])}, each a text, and limits (workers, per-cluster, rate); "
             "everything else belongs into .argolint.yaml",
         ) from None

@@ -85,9 +85,9 @@ class FleetTransport:
 
     def _entries(self, items: list[msgspec.Raw]) -> Iterator[object]:
         for raw in items:
-            yield self._anew(json_value(bytes(raw)), raw) if b"masked-" in bytes(raw) else raw
+            yield self._again(json_value(bytes(raw)), raw) if b"masked-" in bytes(raw) else raw
 
-    def _anew(self, entry: Object, raw: msgspec.Raw) -> object:
+    def _again(self, entry: Object, raw: msgspec.Raw) -> object:
         kept = msgspec.json.encode(without_people(entry)).decode("utf-8", "replace")
         if not MASK.search(kept):
             return raw

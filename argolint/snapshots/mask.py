@@ -76,9 +76,9 @@ class Masker:
             case ["repositories", *_]:
                 return self._repositories(document)
             case ["settings" | "projects" | "clusters" | "session", *_]:
-                return self._nobody(self._needed(document))
+                return self._without_people(self._needed(document))
             case ["applications", _, "revisions" | "events", *_]:
-                return self._nobody(document)
+                return self._without_people(document)
             case ["applications", *_]:
                 return self._unstarted(document)
         return document
@@ -102,12 +102,12 @@ class Masker:
             return item
         return {k: v if k in _OF_REPOSITORY else self._redactor.value(v, everything=True) for k, v in item.items()}
 
-    def _nobody(self, node: Any, name: str = "") -> Any:
+    def _without_people(self, node: Any, name: str = "") -> Any:
         """The node without addresses of people."""
         if isinstance(node, dict):
-            return {key: self._nobody(child, key) for key, child in node.items()}
+            return {key: self._without_people(child, key) for key, child in node.items()}
         if isinstance(node, list):
-            return [self._nobody(child, name) for child in node]
+            return [self._without_people(child, name) for child in node]
         return self._without_address(node) if name in _OF_PEOPLE else node
 
     def _address(self, found: re.Match[str]) -> str:

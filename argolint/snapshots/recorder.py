@@ -87,7 +87,7 @@ def record(inner: Transport, target: Path) -> Iterator[RecordingTransport]:
 
     Nothing appears at `target` when the block raises. Raises UsageError if it exists or cannot be written.
     """
-    with beside(target) as (whole, work):
+    with written_whole(target) as (whole, work):
         folder = work / "snapshot"
         (folder / "bodies").mkdir(parents=True)
         recorder = RecordingTransport(inner, folder)
@@ -101,7 +101,7 @@ def record(inner: Transport, target: Path) -> Iterator[RecordingTransport]:
 
 
 @contextmanager
-def beside(target: Path) -> Iterator[tuple[Path, Path]]:
+def written_whole(target: Path) -> Iterator[tuple[Path, Path]]:
     """The absolute path of what is to appear at `target`, and a folder next to it to make it in, gone afterwards.
 
     UsageError if it exists or cannot be written.

@@ -50,12 +50,12 @@ def documents(text: str, *, for_editing: bool = False) -> tuple[Json, ...]:
     """
     if len(text) > MAX_LENGTH:
         raise ManifestError(f"it has {len(text):,} characters, more than {MAX_LENGTH:,}")
-    with _told():
+    with _explained():
         return tuple(_Reader(text, for_editing=for_editing).documents())
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _explained() -> Iterator[None]:
     """What libyaml says as a ManifestError."""
     try:
         yield
@@ -126,7 +126,7 @@ def _part(text: str, turns: int) -> Stream:
         _require_one_reading(text)
         if len(text) > MAX_LENGTH:
             raise ManifestError(f"it has {len(text):,} characters, more than {MAX_LENGTH:,}")
-        with _told():
+        with _explained():
             for document in _Reader(text, for_editing=False).documents():
                 found.append(document)
     except ManifestError as error:
@@ -187,7 +187,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 def scalars(text: str) -> Iterator[str]:
     """Every scalar of every document as it is written, also what is in base64. Raises ManifestError where they cannot all be had."""
     _require_one_reading(text)
-    with _told():
+    with _explained():
         events: Any = knowledge.LOADER(text)
         while not isinstance(event := events.get_event(), yaml.StreamEndEvent | None):
             if isinstance(event, yaml.ScalarEvent):

@@ -69,8 +69,8 @@ class Misfit:
     def refused(self, where: str, hint: str) -> UsageError:
         """The error for a person; `hint` is for a value that does not fit."""
         if self.unknown:
-            told = f"{where}:{self.line}: unknown key {self.unknown!r}{nearest(self.unknown, self.known)}"
-            return UsageError(told, f"known keys here: {', '.join(self.known)}")
+            refusal = f"{where}:{self.line}: unknown key {self.unknown!r}{nearest(self.unknown, self.known)}"
+            return UsageError(refusal, f"known keys here: {', '.join(self.known)}")
         key = ".".join(map(str, self.path)) or "the file"
         return UsageError(f"{where}:{self.line}: {key}: {self.message}", hint)
 

@@ -93,8 +93,8 @@ def _writes_there(app: App, resource: Resource, pointer: str) -> str:
         scaler = scaler_of(app, resource)
         if scaler is not None and scaler.low < scaler.high and not rests(resource, scaler):
             return str(scaler.id)
-    told = next((name for name in annotations_of(resource.any) if name in _INJECTED), "")
-    if told and "caBundle" in pointer:
+    injected = next((name for name in annotations_of(resource.any) if name in _INJECTED), "")
+    if injected and "caBundle" in pointer:
         return "its injector"
     others = (w for w in writers(resource.live or {}, pointer) if not by_argocd(w) and not is_sort(w, "person"))
     return next((w.manager for w in others if w.manager not in _FIRST), "")

@@ -321,10 +321,10 @@ def _jq_fault(path: str, objects: Sequence[Resource]) -> Fault:
     walked = _walk(objects[0].any, steps, "jq") if steps else Fault("jq", "nothing fits the expression now", sure=False)
     if skipped := jq.skipped(objects[0].any, path):
         always = all(jq.skipped(resource.any, path) for resource in objects)
-        told = not any(jq.unknown(resource.any, path) for resource in objects)
-        why = "Argo CD skips it" if told else "argolint cannot run it"
+        sure_of_it = not any(jq.unknown(resource.any, path) for resource in objects)
+        why = "Argo CD skips it" if sure_of_it else "argolint cannot run it"
         detail = f"on {objects[0].id} {skipped}{f' ({walked.why})' if walked.sure else ''}"
-        return Fault("jq", why, sure=always and told, judged=told, detail=detail)
+        return Fault("jq", why, sure=always and sure_of_it, judged=sure_of_it, detail=detail)
     return walked
 
 

@@ -95,8 +95,8 @@ def names_in_pod(pod: Object) -> frozenset[str]:
     """The containers of a live pod, those that were injected included."""
     spec, status = pod.get("spec"), pod.get("status")
     found = (*maps(spec, "containers"), *maps(spec, "initContainers"))
-    told = (*maps(status, "containerStatuses"), *maps(status, "initContainerStatuses"))
-    return frozenset(text_at(each, "name") for each in (*found, *told))
+    statuses = (*maps(status, "containerStatuses"), *maps(status, "initContainerStatuses"))
+    return frozenset(text_at(each, "name") for each in (*found, *statuses))
 
 
 def crash_loops(node: Node) -> bool:

@@ -46,14 +46,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a variable; of `dns` one a workload."""
     if app.deleting or not app.desired_known:
         return
-    told = set()
+    reported = set()
     for resource in app.resources:
         if resource.namespace and not resource.requires_pruning and resource.mentions('"env"'):
             for finding in _of_workload(app, fleet, resource):
-                told.add(resource.id)
+                reported.add(resource.id)
                 yield finding
     for resource, nodes in workloads(app):
-        if resource.id not in told and resource.mentions('"dnsPolicy"') and unwell(resource, nodes):
+        if resource.id not in reported and resource.mentions('"dnsPolicy"') and unwell(resource, nodes):
             yield from _deaf(app, fleet, resource, nodes)
 
 
@@ -98,7 +98,7 @@ def _of_workload(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding
     if not spec or spec.get("hostAliases") or dig(spec, "dnsConfig", "searches"):
         return
     blind = _blind(spec)
-    told = False
+    reported = False
     for variable in variables(obj):
         pointer, name, value = variable.pointer, variable.name, variable.value
         address = address_of(variable, resource.namespace, fleet, app.cluster)
@@ -106,8 +106,8 @@ def _of_workload(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding
             continue
         key = ResourceKey(app.cluster, "", "Service", address.namespace, address.service)
         there = app.resource(key) is not None or fleet.owners(key) or in_tree(app, "Service", key.namespace, key.name)
-        if there and blind and not told:
-            told = True
+        if there and blind and not reported:
+            reported = True
             yield _unresolved(app, resource, at, spec, pointer, address, blind)
         elif there and not blind and (ports := _lacking(app, address)):
             yield _closed(app, resource, pointer, name, value, address, ports)
@@ -183,9 +183,9 @@ def _missing(
     app: App, resource: Resource, pointer: str, name: str, value: str, address: Address, near: ResourceKey
 ) -> Finding:
     other = app.resource(near)
-    beside = near.namespace == address.namespace
-    hint = f"{near.name} is" if beside else f"namespace {near.namespace} has one"
-    meant = near.name if beside else f"{near.name}.{near.namespace}"
+    same_namespace = near.namespace == address.namespace
+    hint = f"{near.name} is" if same_namespace else f"namespace {near.namespace} has one"
+    meant = near.name if same_namespace else f"{near.name}.{near.namespace}"
     fixed = value.replace(
         address.host, meant if address.host == address.service else f"{near.name}.{near.namespace}.svc", 1
     )
@@ -193,8 +193,8 @@ def _missing(
         message=f"{resource.id} calls {address.host} by {name}, but no Service {address.service} is there ({hint}), so its calls fail.",
         at=Location(app.ref, resource.id, pointer),
         cause="missing",
-        severity=None if beside else "warning",
-        confidence="likely" if beside else "possible",
+        severity=None if same_namespace else "warning",
+        confidence="likely" if same_namespace else "possible",
         evidence=(
             f"no application lists Service {address.namespace}/{address.service}, and the resource tree has none",
             f"Service {near.namespace}/{near.name} comes nearest",

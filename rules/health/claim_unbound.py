@@ -162,8 +162,8 @@ def _misfits(claim: Resource, volume: Resource) -> Iterator[_Misfit]:
         )
     size, room = amount(dig(spec, "resources", "requests", "storage")), amount(dig(offer, "capacity", "storage"))
     if size is not None and room is not None and size > room:
-        told = dig(spec, "resources", "requests", "storage"), dig(offer, "capacity", "storage")
-        yield _Misfit("capacity", "/spec/resources/requests/storage", f"a capacity of {told[0]}", str(told[1]), id_)
+        sizes = dig(spec, "resources", "requests", "storage"), dig(offer, "capacity", "storage")
+        yield _Misfit("capacity", "/spec/resources/requests/storage", f"a capacity of {sizes[0]}", str(sizes[1]), id_)
     selector = label_selector(spec.get("selector")) if spec.get("selector") else None
     labels = labels_at(mapping(has, "metadata"))
     if selector is not None and not selector.matches(labels):

@@ -68,11 +68,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a client and reason."""
     if app.deleting or not app.desired_known or not any(_policies(app)):
         return
-    told: set[tuple[object, str]] = set()
+    reported: set[tuple[object, str]] = set()
     for call in _calls(app, fleet):
         for cause, policy in _closed(app, fleet, call):
-            if (call.client.id, cause) not in told:
-                told.add((call.client.id, cause))
+            if (call.client.id, cause) not in reported:
+                reported.add((call.client.id, cause))
                 yield _finding(app, call, cause, policy)
 
 

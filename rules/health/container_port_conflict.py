@@ -53,7 +53,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource, nodes in workloads(app):
         if unwell(resource, nodes):
             obj = resource.live or resource.any
-            found = next(_twice(obj), None) or next(_told(obj, _failing(app, nodes)), None)
+            found = next(_twice(obj), None) or next(_refused(obj, _failing(app, nodes)), None)
             if found is not None:
                 yield _finding(app, resource, nodes, *found)
             elif (wrong := next(_of_a_proxy(app, resource, nodes), None)) is not None:
@@ -93,7 +93,7 @@ _OWN = re.compile(r"0\.0\.0\.0|[\w.-]{0,30}listen|tcp4?|udp4?", re.IGNORECASE)
 """What stands before the colon of an address to listen on: all addresses, or a word such as TCP-LISTEN."""
 
 
-def _told(obj: Object, failing: frozenset[str]) -> Iterator[tuple[str, str, str, int]]:
+def _refused(obj: Object, failing: frozenset[str]) -> Iterator[tuple[str, str, str, int]]:
     """The same for two containers of which one fails and one runs, where one is to listen on a port that the other one declares."""
     together = list(_side_by_side(obj))
     if not failing:

@@ -101,7 +101,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
     whose = f"{len(pods)} pods of {resource.id}" if len(pods) > 1 else f"Pods of {resource.id}"
     age = f" for {age_text(app.observed_at - trouble.since)}" if trouble.since and not trouble.failed else ""
     finding = Finding(
-        message=f"{resource.id if resource.kind == 'Pod' else whose} {_told(trouble, 'fits' if resource.kind == 'Pod' else 'fit')}.",
+        message=f"{resource.id if resource.kind == 'Pod' else whose} {_in_words(trouble, 'fits' if resource.kind == 'Pod' else 'fit')}.",
         at=Location(app.ref, resource.id, pointer_of(resource.desired or resource.live, trouble)),
         cause=trouble.cause,
         confidence="likely" if trouble.cause == "unknown" else "proven",
@@ -120,7 +120,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
     return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (trouble.text,)))
 
 
-def _told(trouble: Trouble, fit: str) -> str:
+def _in_words(trouble: Trouble, fit: str) -> str:
     """What keeps them from running: of the nodes, what the decisive filter says; of all else, the innermost words."""
     nodes = _NODES.match(trouble.text)
     if nodes is None:

@@ -155,11 +155,11 @@ def _finding(
     owner = f"{member.id.kind} {member.id.name}"
     have = declared(offered) or "no port"
     if same:
-        told = f"leads {excerpt(asked, 63)} with another protocol than {owner} declares ({declared(same)})"
+        fault = f"leads {excerpt(asked, 63)} with another protocol than {owner} declares ({declared(same)})"
     else:
-        told = f"leads to port {excerpt(asked, 63)}, which no container of {owner} has ({have})"
+        fault = f"leads to port {excerpt(asked, 63)}, which no container of {owner} has ({have})"
     return Finding(
-        message=f"{one.resource.id} {told}, so connections fail.",
+        message=f"{one.resource.id} {fault}, so connections fail.",
         at=Location(app.ref, one.resource.id, pointer),
         cause=cause,
         severity="warning" if some else "error",

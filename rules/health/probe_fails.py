@@ -87,13 +87,13 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding a probe."""
     for resource, nodes in workloads(app):
         obj = resource.live or resource.any
-        told: set[str] = set()
+        reported: set[str] = set()
         for probe in _probes(obj):
             for node, event in events(app, nodes):
                 found = _cause(obj, probe, node, event, nodes, app)
                 late = not unwell(resource, nodes) or overdue(app, node.created_at, options.span)
-                if found and late and probe.at not in told:
-                    told.add(probe.at)
+                if found and late and probe.at not in reported:
+                    reported.add(probe.at)
                     yield _finding(app, resource, nodes, probe, found, node, event)
 
 

@@ -41,7 +41,7 @@ from argolint.values import annotations_of, dig, join_pointer
 from argolint.values.kubernetes import SYNC_WAVE, reads
 
 from ..shared.age import Patience
-from ..shared.operations import synced_anew
+from ..shared.operations import sync_again
 from ._waiting import age, events_of, late, wanted
 
 _POINTER = join_pointer("metadata", "annotations", SYNC_WAVE)
@@ -114,7 +114,7 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
                 "Then terminate the operation and sync again",
                 "live",
                 f"Application {app.ref}",
-                Edit("command", synced_anew(app)),
+                Edit("command", sync_again(app)),
             ),
         ),
         explains=(Symptom.health(claim.id),),
@@ -125,7 +125,7 @@ def _hooked(app: App, claim: Resource) -> Finding:
     facts = {
         "claim": str(claim.id),
         "app": str(app.ref),
-        "anew": Shell(synced_anew(app)),
+        "anew": Shell(sync_again(app)),
         "name": claim.name,
         "namespace": claim.namespace,
     }

@@ -94,8 +94,8 @@ def _finding(app: App, one: Selecting, near: Near) -> Finding:
 
 
 def _evidence(app: App, one: Selecting, near: Near) -> Iterator[str]:
-    told = ", ".join(f"{k}={excerpt(v, 63)}" for k, v in sorted(one.selector.equal.items()))
-    yield f"the selector: {told}"
+    labels_text = ", ".join(f"{k}={excerpt(v, 63)}" for k, v in sorted(one.selector.equal.items()))
+    yield f"the selector: {labels_text}"
     labels = sorted(near.member.labels.items())
     yield f"labels of {near.member.id}: " + (", ".join(f"{k}={excerpt(v, 63)}" for k, v in labels[:12]) or "none")
     if near.seen:

@@ -85,13 +85,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for (group, kind), so in _HOLDERS.items():
         for resource in app.of_kind(kind, group):
             obj = shown(resource)
-            told: set[tuple[str, str, str]] = set()
+            reported: set[tuple[str, str, str]] = set()
             for named in references(obj) if obj else ():
                 namespace = named.namespace or resource.namespace
                 who = (named.kind, namespace, named.name)
-                if (named.group, named.kind) not in _targets() or who in told or _aside(obj, named):
+                if (named.group, named.kind) not in _targets() or who in reported or _aside(obj, named):
                     continue
-                told.add(who)
+                reported.add(who)
                 key = ResourceKey(app.cluster, named.group, named.kind, namespace, named.name)
                 if (found := _absent(app, fleet, resource, key)) is not None:
                     yield _finding(app, resource, named, key, found, so)
@@ -147,8 +147,8 @@ def _nearest(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
 
 def _near(fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
     there = fleet.of_kind(key.cluster, key.group, key.kind)
-    beside = (k for k in there if k.namespace == key.namespace and alike(k.name, key.name, within=True))
-    if (near := next(beside, None)) is not None:
+    neighbours = (k for k in there if k.namespace == key.namespace and alike(k.name, key.name, within=True))
+    if (near := next(neighbours, None)) is not None:
         return near
     elsewhere = [k for k in there if k.name == key.name]
     return elsewhere[0] if len(elsewhere) == 1 else None

@@ -91,17 +91,17 @@ def _is_by_itself(app: App, options: Patience) -> bool:
 
 
 def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
-    told = _of_condition(condition)
+    sentence = _of_condition(condition)
     facts = {**_facts(resource), "what": text_at(condition, "type"), "sort": text_at(condition, "reason")}
     check = advice(__package__, "unhealthy/no-check", facts) if _REASON.fullmatch(facts["sort"]) else ()
     return Finding(
-        message=f'{resource.id} has failed ("{_quote(told)}"), which Argo CD does not show: it has no health check of the kind.',
-        at=Location(app.ref, resource.id, refused_pointer(resource.live, told)),
-        cause=_cause(resource, told),
+        message=f'{resource.id} has failed ("{_quote(sentence)}"), which Argo CD does not show: it has no health check of the kind.',
+        at=Location(app.ref, resource.id, refused_pointer(resource.live, sentence)),
+        cause=_cause(resource, sentence),
         severity="warning",
         confidence="likely",
-        evidence=(excerpt(told, 400),),
-        fixes=(*_reason_followed(resource, told), *check),
+        evidence=(excerpt(sentence, 400),),
+        fixes=(*_reason_followed(resource, sentence), *check),
         explains=(Symptom.health(resource.id),),
     )
 
@@ -284,8 +284,10 @@ def _bare(word: str) -> str:
 
 def _silent(resource: Resource) -> bool:
     """A custom resource on which its controller has written no condition: there is nothing that a health check could be waiting for."""
-    told = items(resource.live, "status", "conditions") or dig(resource.live, "status", "phase")
-    return resource.health.status == "Progressing" and "." in resource.group and resource.live is not None and not told
+    sentence = items(resource.live, "status", "conditions") or dig(resource.live, "status", "phase")
+    return (
+        resource.health.status == "Progressing" and "." in resource.group and resource.live is not None and not sentence
+    )
 
 
 def _facts(resource: Resource) -> Mapping[str, str]:
@@ -320,9 +322,9 @@ def _reason(
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
     candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
-    told = [_of_event(e) for e in events or () if e.type == "Warning"]
-    told += () if pod_troubles else _of_pods(app, ailing)
-    candidates += _said(resource, told)
+    sentence = [_of_event(e) for e in events or () if e.type == "Warning"]
+    sentence += () if pod_troubles else _of_pods(app, ailing)
+    candidates += _said(resource, sentence)
     candidates += _of_task(resource)
     lines += [excerpt(c, 400) for c in candidates[:6]]
     if events is None and resource.uid:
@@ -336,7 +338,7 @@ def _reason(
 _KNOWS = ("cause", "sort", "stage")
 
 
-def _said(resource: Resource, told: list[str]) -> list[str]:
+def _said(resource: Resource, sentence: list[str]) -> list[str]:
     """What the object's conditions and Events say is wrong, the sentence that tells most first.
 
     A condition of an earlier spec, one that only says what follows from another, and an Event that no one knows come last. Of what tells as much, conditions go before
@@ -345,7 +347,7 @@ def _said(resource: Resource, told: list[str]) -> list[str]:
     conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
     conditions.sort(key=lambda c: text_at(c, "lastTransitionTime"), reverse=True)
     ranked = [(_tells(resource, c), _of_condition(c)) for c in conditions]
-    levels = [(text, _told(resource, text)) for text in told]
+    levels = [(text, _deciding(resource, text)) for text in sentence]
     ranked += [((False, level == len(_KNOWS), level), text) for text, level in levels]
     return [text for _, text in sorted(ranked, key=lambda pair: pair[0])]
 
@@ -362,10 +364,10 @@ def _of_pods(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
 def _tells(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
     """How little a condition tells; less is better."""
     of_now = text_at(condition, "observedGeneration") in ("", None) or is_of_now(resource, condition)
-    return not of_now, condition.get("reason") in _CONSEQUENCES, _told(resource, _of_condition(condition))
+    return not of_now, condition.get("reason") in _CONSEQUENCES, _deciding(resource, _of_condition(condition))
 
 
-def _told(resource: Resource, text: str) -> int:
+def _deciding(resource: Resource, text: str) -> int:
     """0 where the cause is known by the words, 1 for a form that many programs share, 2 for a stage, 3 for what no one knows."""
     if field_errors(text):
         return 0

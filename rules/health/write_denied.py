@@ -87,7 +87,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if denial is not None:
             yield _finding(app, resource, nodes, denial, spec)
         elif (found := _ignored_group(obj, spec)) is not None and unwell(resource, nodes):
-            yield _unheeded(app, resource, nodes, *found)
+            yield _not_followed(app, resource, nodes, *found)
 
 
 def _denials(app: App, obj: Object, nodes: Sequence[Node]) -> Iterator[_Denial]:
@@ -258,7 +258,7 @@ def _ignored_group(obj: Object, spec: Object) -> tuple[str, str, str] | None:
     return None
 
 
-def _unheeded(app: App, resource: Resource, nodes: Sequence[Node], pointer: str, path: str, group: str) -> Finding:
+def _not_followed(app: App, resource: Resource, nodes: Sequence[Node], pointer: str, path: str, group: str) -> Finding:
     where = excerpt(path, 120)
     text = f"chgrp -R {group} {where} && chmod -R g+rwX {where}   # on each node, or in an init container that runs as root\n"
     return Finding(

@@ -16,7 +16,7 @@ from ..shared import charts
 from ..shared.charts import Release
 from ._items import item_at
 from ._renamed import renamed
-from ._shapes import Kind, alike, classify, drawn, generated, go_time, is_version_label, turns, twins
+from ._shapes import Kind, alike, both_random, classify, generated, go_time, is_version_label, turns, twins
 from ._sign import Sign, own
 from ._syncs import Synced, by_argocd, only_charts_moved, outlived, rotation, synced, written_here
 
@@ -36,7 +36,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
                 continue  # someone else wrote it: a live edit, a controller, a rotation
             mine = not upgraded and written_here(at, resource, change)
             kind = classify(resource.id, change.pointer, change.desired, change.live) or (
-                _drawn_kind(change) if mine and resource.kind != "Secret" else None
+                _random_kind(change) if mine and resource.kind != "Secret" else None
             )
             if kind is None:
                 others.append(change)
@@ -60,16 +60,18 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
     yield from (_from_outside(app, sign) for sign in (*moved, *_derived(app, elsewhere, moved, known)))
 
 
-def _drawn_kind(change: Change) -> Kind | None:
+def _random_kind(change: Change) -> Kind | None:
     """A field of no usual kind is judged by its values alone: a pod annotation is a stamp, the rest plain values."""
-    if not (isinstance(change.desired, str) and isinstance(change.live, str) and drawn(change.desired, change.live)):
+    if not (
+        isinstance(change.desired, str) and isinstance(change.live, str) and both_random(change.desired, change.live)
+    ):
         return None
     return "stamp" if "/template/metadata/annotations/" in change.pointer else "value"
 
 
 def _at_one_revision(app: App, resource: Resource, change: Change, kind: Kind) -> Sign:
     revision = ", ".join(r[:12] for r in app.revisions if r)
-    if kind == "config" and not drawn(str(change.desired), str(change.live)):
+    if kind == "config" and not both_random(str(change.desired), str(change.live)):
         why = (
             f"revision {revision} was synced and now renders another value, which is neither random nor a time: "
             "the cluster's version and kinds, or an input that is not pinned, may decide it"
@@ -78,7 +80,7 @@ def _at_one_revision(app: App, resource: Resource, change: Change, kind: Kind) -
     if change.writer is not None:
         why = f"Argo CD wrote one value at revision {revision} and renders another at the same revision; no one else wrote the field"
         return _shown(resource, change, kind, "proven", why)
-    random = kind in ("config", "value") and drawn(str(change.desired), str(change.live))
+    random = kind in ("config", "value") and both_random(str(change.desired), str(change.live))
     how = ", which differs in random words or times alone" if random else ""
     why = f"revision {revision} was synced and now renders another value{how}; who wrote the live one is not recorded"
     return _shown(resource, change, kind, "likely" if random or kind not in ("config", "value") else "possible", why)
@@ -152,20 +154,20 @@ def _after_a_move(
 def _derived(app: App, found: Sequence[Place], signs: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
     """Keys whose names tell nothing, next to a random one of the same Secret: a connection string is made of the password in it."""
     for resource, change, kind in found:
-        drawn_here = [
+        random_here = [
             s for s in signs if s.kind == "secret" and s.resource == resource.id and s.pointer != change.pointer
         ]
         if (
             kind != "secret"
-            or not drawn_here
+            or not random_here
             or any(s.pointer == change.pointer and s.resource == resource.id for s in signs)
         ):
             continue
         release, item = item_at(app, resource, change.pointer, known)
         if item is not None and release is not None and charts.pinned(item, release):
             continue
-        best = max((s.confidence for s in drawn_here), key=("possible", "likely", "proven").index)
-        why = f"it changed together with key {drawn_here[0].key!r} of the same Secret, of which it may be made"
+        best = max((s.confidence for s in random_here), key=("possible", "likely", "proven").index)
+        why = f"it changed together with key {random_here[0].key!r} of the same Secret, of which it may be made"
         yield _shown(resource, change, kind, best, why)
 
 
@@ -175,7 +177,7 @@ def _random(place: Place) -> bool:
     return (
         kind in ("config", "value")
         and charts.chart_label(resource.any) is not None
-        and drawn(str(change.desired), str(change.live), hashes=False)
+        and both_random(str(change.desired), str(change.live), hashes=False)
     )
 
 

@@ -111,10 +111,10 @@ def by_knowledge(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[S
                 or _constant(app, resource, release, item)
             ):
                 continue
-            anew = rewritten(app, resource)
-            confidence: Confidence = "likely" if release.complete or anew else "possible"
+            written = rewritten(app, resource)
+            confidence: Confidence = "likely" if release.complete or written else "possible"
             why = f"chart {release.label} generates a new {item.what} at each render unless its values pin it ({item.when})"
-            if anew:
+            if written:
                 why += "\nthe last sync wrote the Secret again"
             elif release.complete:
                 why += "\nthe Application's own values do not pin it, and it has no others"

@@ -99,7 +99,7 @@ def _pairs(
     for found in partners.values():
         if len(found) == 1:
             ((new, (old, live)),) = found.values()
-            if len(shared[old]) == 1 and drawn_name(old.name, new.name) and (live is None or _alike(new, live)):
+            if len(shared[old]) == 1 and random_name(old.name, new.name) and (live is None or _alike(new, live)):
                 yield new, old, live
 
 
@@ -120,7 +120,7 @@ _FEW = 12
 """Parts of a name that are looked at: a name of 253 characters could have a hundred."""
 
 
-def drawn_name(one: str, other: str) -> bool:
+def random_name(one: str, other: str) -> bool:
     """Whether two names differ in a time, a random word or a hash alone, not in a number that counts or a word of a language."""
     if TIME.search(one) and TIME.sub("", one) == TIME.sub("", other):
         return True

@@ -138,8 +138,8 @@ def _link(app: App, sign: Sign, group: Sequence[Sign]) -> int:
     if sign.kind == "ca-bundle":
         return 10 * (mine and head.kind == "secret" and any(_CERTIFICATE.search(s.key) for s in group))
     said = re.sub(r"[^a-z0-9]", "", sign.key.lower().rpartition("/")[2].replace("checksum", ""))
-    told = [re.sub(r"[^a-z0-9]", "", text.lower()) for text in (*names, *(s.key for s in group))]
-    score = 50 * (said not in GENERIC and len(said) >= 4 and any(said in text for text in told))
+    texts = [re.sub(r"[^a-z0-9]", "", text.lower()) for text in (*names, *(s.key for s in group))]
+    score = 50 * (said not in GENERIC and len(said) >= 4 and any(said in text for text in texts))
     score += 20 * bool(names & references(object_.any))
     kind_said = "secret" in sign.key.lower() if head.kind == "secret" else "config" in sign.key.lower()
     return score + 5 * (mine and kind_said) + (mine and score > 0)

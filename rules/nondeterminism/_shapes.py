@@ -122,7 +122,7 @@ _PEM = re.compile(
 _SALTED_HASH = re.compile(r"\$(?:2[abxy]|apr1|5|6)\$")
 
 
-def drawn(one: str, other: str, *, hashes: bool = True) -> bool:
+def both_random(one: str, other: str, *, hashes: bool = True) -> bool:
     """Whether two texts differ in nothing but random words and times, so that no setting tells them apart.
 
     `hashes` takes hexadecimal words, UUIDs and times for random as well: only where no commit lies between the texts, which could
@@ -139,7 +139,7 @@ def drawn(one: str, other: str, *, hashes: bool = True) -> bool:
     if len(first) != len(second):
         return False
     differing = [_unshared(a, b) for a, b in zip(first, second, strict=True) if a != b]
-    return bool(differing) and all(_drawn_word(a, b, hashes=hashes) for a, b in differing)
+    return bool(differing) and all(_random_word(a, b, hashes=hashes) for a, b in differing)
 
 
 def go_time(text: str) -> bool:
@@ -157,7 +157,7 @@ def _unshared(one: str, other: str) -> tuple[str, str]:
     return one[start : len(one) - end], other[start : len(other) - end]
 
 
-def _drawn_word(one: str, other: str, *, hashes: bool) -> bool:
+def _random_word(one: str, other: str, *, hashes: bool) -> bool:
     if _SALTED_HASH.match(one) and _SALTED_HASH.match(other):
         return True
     if hashes and any(shape.fullmatch(one) and shape.fullmatch(other) for shape in (TIME, _UUID)):

@@ -53,7 +53,7 @@ from argolint.values import enumerated, sh
 from ._installations import own_installation, own_label_key
 from ._tracking import is_tracking
 
-_TOLD = 20
+_LISTED = 20
 """How many objects of a crossing a fact names: that of each of its applications names them all."""
 _SHOWN = 8
 """How many objects evidence and commands spell out."""
@@ -71,7 +71,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "cluster": crossing.cluster,
                 "claimants": claimants,
                 "pruners": pruners,
-                "objects": [list(o) for o in crossing.objects[:_TOLD]],
+                "objects": [list(o) for o in crossing.objects[:_LISTED]],
                 "count": len(crossing.objects),
                 "symptoms": list(_symptoms(app, fleet, crossing)),
                 "coming": all(_is_coming(_own(app, found)) for found in crossing.objects),
@@ -126,21 +126,21 @@ def _symptoms(app: App, fleet: Fleet, crossing: Crossing) -> Iterator[list[Json]
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     """One finding for all objects that the same Applications share."""
-    told = facts[0].data
-    claimants, pruners = told["claimants"], told["pruners"]
+    contest = facts[0].data
+    claimants, pruners = contest["claimants"], contest["pruners"]
     cause = _cause(claimants, pruners)
     parties = sorted((*claimants, *pruners), key=lambda p: p["app"])
     at, *others = parties
-    ids = [ResourceId(g, kind, ns, name, cluster=at["cluster"]) for g, kind, ns, name in told["objects"]]
-    one = ids[0] if told["count"] == 1 else None
+    ids = [ResourceId(g, kind, ns, name, cluster=at["cluster"]) for g, kind, ns, name in contest["objects"]]
+    one = ids[0] if contest["count"] == 1 else None
     yield Finding(
-        message=_message(cause, told),
+        message=_message(cause, contest),
         at=Location(_ref(at), one),
         cause=cause,
         severity=None if pruners or any(fact.data["out"] for fact in facts) else "warning",
-        evidence=tuple(_evidence(told, parties)),
+        evidence=tuple(_evidence(contest, parties)),
         related=tuple(Related(_ref(p), _on(one, p), role="claimant" if p in claimants else "owner") for p in others),
-        fixes=tuple(_fixes(cause, told, ids, [fact.app for fact in facts if fact.data["coming"]])),
+        fixes=tuple(_fixes(cause, contest, ids, [fact.app for fact in facts if fact.data["coming"]])),
         explains=tuple(
             Symptom(kind, ResourceKey(*found) if found else None, detail)
             for fact in facts
@@ -175,33 +175,33 @@ def _names(parties: Sequence[Mapping[str, Json]]) -> str:
     return enumerated([_name(p) for p in parties], "Application")
 
 
-def _objects(told: Mapping[str, Json]) -> str:
-    shown = [str(ResourceId(*found)) for found in told["objects"]]
-    return shown[0] if told["count"] == 1 else f"{told['count']} objects"
+def _objects(contest: Mapping[str, Json]) -> str:
+    shown = [str(ResourceId(*found)) for found in contest["objects"]]
+    return shown[0] if contest["count"] == 1 else f"{contest['count']} objects"
 
 
-def _message(cause: str, told: Mapping[str, Json]) -> str:
-    what, many = f"{_objects(told)} of cluster {told['cluster']}", told["count"] > 1
+def _message(cause: str, contest: Mapping[str, Json]) -> str:
+    what, many = f"{_objects(contest)} of cluster {contest['cluster']}", contest["count"] > 1
     are, them = ("are", "them") if many else ("is", "it")
     start = (
-        f"{_names(told['claimants'])} both deploy {what}"
-        if len(told["claimants"]) == 2
-        else f"{_names(told['claimants'])} deploy {what}"
+        f"{_names(contest['claimants'])} both deploy {what}"
+        if len(contest["claimants"]) == 2
+        else f"{_names(contest['claimants'])} deploy {what}"
     )
     if cause == "both-deploy":
         return f"{start}: they overwrite each other, and deleting one deletes {them}."
-    how = "its auto-sync prunes" if any(p["prunes"] for p in told["pruners"]) else "a sync with prune deletes"
+    how = "its auto-sync prunes" if any(p["prunes"] for p in contest["pruners"]) else "a sync with prune deletes"
     who, first = (
-        enumerated([_name(p) for p in told[side]], "Application", limit=1) for side in ("pruners", "claimants")
+        enumerated([_name(p) for p in contest[side]], "Application", limit=1) for side in ("pruners", "claimants")
     )
     if cause == "same-tracking":
         return f"{what} {are} deployed by {first}, but {who} takes {them} for its own and {how} {them}."
     return f"{what} {are} deployed by {first}, but {who} still owns {them} and {how} {them}."
 
 
-def _evidence(told: Mapping[str, Json], parties: Sequence[Mapping[str, Json]]) -> Iterator[str]:
+def _evidence(contest: Mapping[str, Json], parties: Sequence[Mapping[str, Json]]) -> Iterator[str]:
     for party in parties:
-        does = "lists as its own, to be pruned" if party in told["pruners"] else "deploys"
+        does = "lists as its own, to be pruned" if party in contest["pruners"] else "deploys"
         instance, label, installation = party["tracking"]
         by = (
             f"label {label}"
@@ -209,20 +209,22 @@ def _evidence(told: Mapping[str, Json], parties: Sequence[Mapping[str, Json]]) -
             else f"annotation, {f'installationID {installation}' if installation else 'without an installationID'}"
         )
         yield f'{_name(party)} {does}: cluster {party["cluster"]}, tracked as "{instance}" by {by}'
-    if told["count"] > 1:
-        shown = [str(ResourceId(*found)) for found in told["objects"][:_SHOWN]]
+    if contest["count"] > 1:
+        shown = [str(ResourceId(*found)) for found in contest["objects"][:_SHOWN]]
         yield (
             "objects: "
             + enumerated(shown, limit=None)
-            + (f" and {told['count'] - len(shown)} more" if told["count"] > len(shown) else "")
+            + (f" and {contest['count'] - len(shown)} more" if contest["count"] > len(shown) else "")
         )
 
 
-def _fixes(cause: str, told: Mapping[str, Json], ids: Sequence[ResourceId], coming: Sequence[AppRef]) -> Iterator[Fix]:
+def _fixes(
+    cause: str, contest: Mapping[str, Json], ids: Sequence[ResourceId], coming: Sequence[AppRef]
+) -> Iterator[Fix]:
     """`coming` are the applications that a change not merged yet gives the objects to."""
-    claimants, pruners = told["claimants"], told["pruners"]
+    claimants, pruners = contest["claimants"], contest["pruners"]
     if coming and not pruners:
-        yield _left_out(claimants, coming, told)
+        yield _left_out(claimants, coming, contest)
     if cause == "left-behind":
         yield _take_over(claimants[0])
     elif cause == "same-tracking":
@@ -232,15 +234,15 @@ def _fixes(cause: str, told: Mapping[str, Json], ids: Sequence[ResourceId], comi
             yield _one_argocd(claimants)
         yield from _apart(claimants)
     if pruners:
-        yield _guarded(ids[:_SHOWN], told["count"], claimants[0])
+        yield _guarded(ids[:_SHOWN], contest["count"], claimants[0])
 
 
-def _left_out(claimants: Sequence[Mapping[str, Json]], coming: Sequence[AppRef], told: Mapping[str, Json]) -> Fix:
+def _left_out(claimants: Sequence[Mapping[str, Json]], coming: Sequence[AppRef], contest: Mapping[str, Json]) -> Fix:
     keepers = [p for p in claimants if _ref(p) not in coming] or claimants[:1]
     leavers = [p for p in claimants if p not in keepers]
-    shown = [str(ResourceId(*found)) for found in told["objects"][:_SHOWN]]
-    them = "them" if told["count"] > 1 else "it"
-    more = f" and {told['count'] - len(shown)} more" if told["count"] > len(shown) else ""
+    shown = [str(ResourceId(*found)) for found in contest["objects"][:_SHOWN]]
+    them = "them" if contest["count"] > 1 else "it"
+    more = f" and {contest['count'] - len(shown)} more" if contest["count"] > len(shown) else ""
     return Fix(
         f"Leave {them} to {_names(keepers)}",
         "manifest",

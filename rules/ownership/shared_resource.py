@@ -98,9 +98,9 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     for key, others in sorted(owners.items()):
         found = app.resource(key)
         parties = fleet.contested.get(key, ())
-        beside = sorted({*others, *parties[: _LISTED + 1]} - {app.ref})
-        if found is not None and beside:
-            claim = party(app, found, fleet, others=beside, warnings=warned.get(key, ()), charts=charts)
+        with_it = sorted({*others, *parties[: _LISTED + 1]} - {app.ref})
+        if found is not None and with_it:
+            claim = party(app, found, fleet, others=with_it, warnings=warned.get(key, ()), charts=charts)
             data = {"resource": list(key), **claim.data(), "along": _along(key, together.get(parties, ()), parties)}
             yield Fact("/".join(key), app.ref, data, _trials(claim, found.id))
 

@@ -46,12 +46,12 @@ def topic(store: stores.Store, why: str) -> str:
     return "credential-own-namespace" if store.namespace and tuple(placed_references(store)) else "unknown-store"
 
 
-def meaning(which: str, told: str) -> str:
+def meaning(which: str, text: str) -> str:
     """What an entry of advice.yaml means for the sentence of a finding."""
     return {
         "credential-namespace": "a ClusterSecretStore needs the namespace of all that it names",
         "credential-own-namespace": "a SecretStore may not give the namespace of what it names",
-    }.get(which, f'"{told}"')
+    }.get(which, f'"{text}"')
 
 
 def placed_references(store: stores.Store) -> Iterator[tuple[str, str]]:

@@ -34,7 +34,7 @@ class Diagnosis:
     """`says` completes "... fails because"; `detail` holds what the text named (store, kind, secret, owner, property).
 
     `field` and `index` point at the entry of spec.data or spec.dataFrom that failed; `text` is the error as it was reported.
-    `told` is the part of `text` that means the cause. `passing`: what it failed for ended or changed within the last minutes, and the operator has not tried again since.
+    `deciding` is the part of `text` that means the cause. `passing`: what it failed for ended or changed within the last minutes, and the operator has not tried again since.
     """
 
     cause: str
@@ -48,7 +48,7 @@ class Diagnosis:
     certain: bool = True
     passing: bool = False
     topic: str = ""
-    told: tuple[int, int] = (0, 0)
+    deciding: tuple[int, int] = (0, 0)
 
     @property
     def advice(self) -> str:
@@ -58,13 +58,13 @@ class Diagnosis:
 
 def clean(text: str) -> str:
     """An error text on one line, without control characters, the request's own id and credentials of URLs."""
-    told = _COMBINED.sub("", _UUID.sub("", text))
-    return " ".join(plain(without_secrets(told)).split())
+    deciding = _COMBINED.sub("", _UUID.sub("", text))
+    return " ".join(plain(without_secrets(deciding)).split())
 
 
-def names_key(told: str, written: str) -> bool:
+def names_key(deciding: str, written: str) -> bool:
     """Whether a cleaned text means this key of the manifest: it hides what looks random, and leaves UUIDs out."""
-    return HIDDEN in told or agrees(told, written) or told == _UUID.sub("", written)
+    return HIDDEN in deciding or agrees(deciding, written) or deciding == _UUID.sub("", written)
 
 
 @lru_cache(maxsize=2048)
@@ -94,7 +94,7 @@ def classify(text: str, stage: str = "") -> Diagnosis | None:
         int(where.get("index", 0)),
         entry.terminal,
         topic=entry.advice if entry.advice != entry.cause else "",
-        told=(meant.span[0] + offset, meant.span[1] + offset),
+        deciding=(meant.span[0] + offset, meant.span[1] + offset),
     )
 
 
@@ -104,27 +104,27 @@ _LEAST = 4
 
 
 def sentence(
-    subject: str, because: str, so: str, quote: str = "", told: tuple[int, int] = (0, 0), room: int = 0
+    subject: str, because: str, so: str, quote: str = "", deciding: tuple[int, int] = (0, 0), room: int = 0
 ) -> str:
     """The message of a finding: who fails, why, and what follows; a server's text is quoted as far as words are left for it.
 
-    `told` is where the text names the cause, `room` is for words that are added later.
+    `deciding` is where the text names the cause, `room` is for words that are added later.
     """
     left = min(_QUOTED, _LONGEST - room - sum(len(part.split()) for part in (subject, "fails because so", because, so)))
-    shown = _quoted(quote, told, left) if quote and left >= _LEAST else ""
+    shown = _quoted(quote, deciding, left) if quote and left >= _LEAST else ""
     return f"{subject} fails because {because}{f' ({shown})' if shown else ''}{f', so {so}' if so else ''}."
 
 
 _OF_A_REQUEST = re.compile(r"(?i)\b(?:trace|correlation|request|activity)[ -]?id\b|\btimestamp\b")
 
 
-def _quoted(text: str, told: tuple[int, int], words: int) -> str:
+def _quoted(text: str, deciding: tuple[int, int], words: int) -> str:
     """Its last clauses, where Go says what happened; from where the cause is named, where identifiers of a request come last."""
     shown = telling(text, words)
-    named = text[told[0] : told[1]]
+    named = text[deciding[0] : deciding[1]]
     if not named or named in shown or not _OF_A_REQUEST.search(shown):
         return shown
-    first = text[told[0] :].split()
+    first = text[deciding[0] :].split()
     return " ".join(first[:words]) + ("…" if len(first) > words else "")
 
 

@@ -89,9 +89,9 @@ def _namespaces(app: App, fleet: Fleet, resource: Resource) -> Iterator[str]:
     if resource.kind == "ExternalSecret":
         yield resource.namespace
         return
-    beside = {key.namespace for key in fleet.of_kind(app.cluster, es.GROUP, "ExternalSecret")}
+    namespaces = {key.namespace for key in fleet.of_kind(app.cluster, es.GROUP, "ExternalSecret")}
     held = (str(n) for n in items(resource.live, "status", "provisionedNamespaces"))
-    yield from (namespace for namespace in held if namespace in beside)
+    yield from (namespace for namespace in held if namespace in namespaces)
 
 
 def _key(app: App, namespace: str, secret: str) -> str:

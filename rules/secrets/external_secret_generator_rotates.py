@@ -64,7 +64,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if periodic and not timed and not old:
             continue
         for kind, name, pointer in es.generator_refs(manifest):
-            if _drawn(app, fleet, kind, name) not in random:
+            if _generator_kind(app, fleet, kind, name) not in random:
                 continue
             place = "/spec/refreshInterval" if periodic else f"{pointer}/name"
             every = f"every {es.spec_of(manifest).get('refreshInterval') or '1h'} and " if timed else ""
@@ -78,7 +78,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             break
 
 
-def _drawn(app: App, fleet: Fleet, kind: str, name: str) -> str:
+def _generator_kind(app: App, fleet: Fleet, kind: str, name: str) -> str:
     if kind != "ClusterGenerator":
         return kind
     wanted = _cluster_generator(app, name)

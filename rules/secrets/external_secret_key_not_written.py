@@ -55,7 +55,7 @@ def _made(app: App) -> dict[tuple[str, str], Resource]:
         for place, makers in found.items()
         if len(makers) == 1
         and es.creation_policy(makers[0].any) == "Owner"
-        and _told(makers[0])
+        and _is_known(makers[0])
         and app.find("", "Secret", *place) is None
     }
 
@@ -72,7 +72,7 @@ def _replaces(resource: Resource) -> bool:
     return bool(template.get("data")) and template.get("mergePolicy") != "Merge"
 
 
-def _told(resource: Resource) -> bool:
+def _is_known(resource: Resource) -> bool:
     """Whether the manifest tells what gets into the Secret: no `templateFrom`, and of `dataFrom` only what a rewrite gives a form."""
     fetched = items(resource.any, "spec", "dataFrom")
     template = mapping(es.target_of(resource.any), "template")

@@ -169,7 +169,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
             given[0].says if given else _because(resource, found, store),
             _so(resource, found, users, optional),
             "" if given or (found.cause == "invalid-keys" and any(lost_groups(resource.live))) else _quote(found),
-            found.told if found.cause == "auth" else (0, 0),
+            found.deciding if found.cause == "auth" else (0, 0),
         ),
         at=Location(app.ref, resource.id, pointer),
         cause=found.cause,

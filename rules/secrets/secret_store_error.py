@@ -221,11 +221,11 @@ def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Find
         if found is not None and topic
         else _says(cause)
     )
-    told = found.told if found is not None and cause == "auth" else (0, 0)
+    deciding = found.deciding if found is not None and cause == "auth" else (0, 0)
     so = "it is there by now and the operator will retry" if come else ""
     quote = "" if given or known else found.text if found is not None else text
     return Finding(
-        message=sentence(str(resource.id), says, so, quote, told, _DEPENDENTS).rstrip("."),
+        message=sentence(str(resource.id), says, so, quote, deciding, _DEPENDENTS).rstrip("."),
         at=Location(app.ref, resource.id, _pointer(resource, cause, text)),
         cause=cause,
         severity="info" if come else None,
@@ -294,8 +294,8 @@ def _pointer(resource: Resource, cause: str, text: str) -> str:
     auth = next((f"{base}/{field}" for field in ("auth", "authSecretRef") if field in settings), base)
     if cause == "credential":
         named = tuple(_naming(settings, [*MISSING.findall(text), *_CONFIG_MAP.findall(text)], base))
-        beside = not any(place.startswith(auth) for place in named)
-        return named[0] if named and beside else auth  # a CA certificate, a header of a webhook
+        elsewhere = not any(place.startswith(auth) for place in named)
+        return named[0] if named and elsewhere else auth  # a CA certificate, a header of a webhook
     return auth if cause == "auth" else base
 
 

@@ -426,11 +426,11 @@ def _fit(app: App, source: Object, release: Release, entry: Chart) -> int:
     if last and have and have[0] > last[0]:
         return -1
     secrets = {r.name: mapping(r.any, "data").keys() for r in app.of_kind("Secret", "")}
-    drawn = [
+    generated = [
         (s, name) for item in entry.random for s in item.secrets for name in secrets if release.named(s.name, name)
     ]
-    names = len(drawn)
-    keys = sum(set(secret.keys) <= secrets[name] for secret, name in drawn)
+    names = len(generated)
+    keys = sum(set(secret.keys) <= secrets[name] for secret, name in generated)
     images = _images(app)
     theirs = any("bitnami" in repository for repository in entry.repositories)
     used = any("bitnami" in image for image in images)

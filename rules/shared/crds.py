@@ -91,7 +91,7 @@ def declares(crd: Object | None, version: str, pointer: str) -> bool | None:
     return True
 
 
-def names_beside(crd: Object | None, version: str, pointer: str) -> tuple[str, ...]:
+def sibling_names(crd: Object | None, version: str, pointer: str) -> tuple[str, ...]:
     """The fields that the schema declares where the pointer's last token stands; none when it is not known."""
     node = _schema(crd, version)
     for token in split_pointer(pointer)[:-1]:

@@ -6,7 +6,7 @@ from argolint import App
 from argolint.values import sh
 
 
-def synced_anew(app: App) -> str:
+def sync_again(app: App) -> str:
     """The command that ends the running operation and starts another one.
 
     An operation ends some time after it was asked to, and until then the server takes no other one ("another operation is already in progress",

@@ -177,8 +177,8 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
         cause, text = scheduling(said, _workload(app, node))
         return Trouble(cause, "cannot be scheduled", text, node, node.created_at, degraded)
     message = node.health.message if degraded else ""
-    told = () if events else _states(app, node)
-    words = (status_reason(node), message, *(f"{e.reason}: {e.message}" for e in events), *told)
+    states = () if events else _states(app, node)
+    words = (status_reason(node), message, *(f"{e.reason}: {e.message}" for e in events), *states)
     texts = [text for text in words if text]
     for text in texts:
         known = _known(text)

@@ -44,9 +44,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         or any(child.health.status for child in children)
     ):
         return
-    told = enumerated([str(wave) for wave in waves])
+    listed = enumerated([str(wave) for wave in waves])
     yield Finding(
-        message=f"The waves {told} of {len(children)} child Applications of {app.ref} order nothing, since Argo CD has no health check of Applications.",
+        message=f"The waves {listed} of {len(children)} child Applications of {app.ref} order nothing, since Argo CD has no health check of Applications.",
         at=Location(app.ref),
         evidence=(
             "resourceOverrides of the settings has no health check for argoproj.io/Application, and the children have no health in the list",

@@ -132,10 +132,10 @@ def _users(fleet: Fleet, resource: Resource) -> Iterator[str]:
 def _refusal(resource: Resource, since: datetime) -> str:
     """What the object's controller says since the deletion of why it cannot clean up; empty where it says nothing."""
     for condition in maps(resource.live, "status", "conditions"):
-        told = parse_time(condition.get("lastTransitionTime")) or parse_time(condition.get("lastUpdateTime"))
+        changed = parse_time(condition.get("lastTransitionTime")) or parse_time(condition.get("lastUpdateTime"))
         text = text_at(condition, "message")
         failed = condition.get("status") == "False" or text_at(condition, "type") in _FAILURES
-        if text and failed and (_DELETING.search(text) if told is None or told < since else True):
+        if text and failed and (_DELETING.search(text) if changed is None or changed < since else True):
             return text
     return ""
 

@@ -46,7 +46,7 @@ from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, items, sh
 
 from ..shared import age, pods
-from ..shared.operations import synced_anew
+from ..shared.operations import sync_again
 from . import _hooks
 from ._failures import Failed
 from ._failures import of_result as failed_of
@@ -154,7 +154,7 @@ def _why(
 ) -> str:
     """The rest of the sentence: why it does not come."""
     if node is None and awaited.reason == "deletion of":
-        failed = _failed_beside(app)
+        failed = _failed_peer(app)
         return f"which is gone already, while {failed.id} has failed" if failed else "which is gone already"
     if node is None:
         found = _hooks.rendered(app, awaited)
@@ -301,7 +301,7 @@ def _causes(
     sidecar: _hooks.Sidecar | None,
 ) -> Iterator[Fix]:
     if awaited is not None and node is None and awaited.reason == "deletion of":
-        failed = _failed_beside(app)
+        failed = _failed_peer(app)
         yield from refusal_fixes(app, failed) if failed else ()
         return
     if awaited is not None and node is None and awaited.reason == "completion of hook":
@@ -343,7 +343,7 @@ def _causes(
         )
 
 
-def _failed_beside(app: App) -> Failed | None:
+def _failed_peer(app: App) -> Failed | None:
     """What the running operation has failed at: it then makes no deleted hook again, and waits for it (argoproj/argo-cd#27507)."""
     for result in app.operation.results if app.operation else ():
         if result.get("status") == "SyncFailed":
@@ -356,7 +356,7 @@ def _terminate(app: App, *, first: bool) -> Fix:
         "Terminate the operation and sync again" if first else "Then terminate the operation and sync again",
         "live",
         f"Application {app.ref}",
-        Edit("command", synced_anew(app)),
+        Edit("command", sync_again(app)),
         caveat="what was applied so far stays",
     )
 

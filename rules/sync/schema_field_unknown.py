@@ -52,7 +52,7 @@ from argolint.values import annotations_of, below, dig, get, index_of, join_poin
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 
-from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
+from ..shared.crds import Definition, declares, definition_of, sibling_names, wanted_definitions
 from ._failures import answered_by, resource_of
 from ._levels import Misplaced, misplaced, moves, repair
 from ._objects import left_missing, object_named, only
@@ -104,16 +104,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             read = _read(app, condition.message, None)
             claims = (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
             yield _finding(app, read, (*claims, *left_missing(app)))
-    told = False
+    has_paths = False
     for failed in answered_by(app, "schema-field-unknown"):
-        if told := bool(_paths(failed.message)):
+        if has_paths := bool(_paths(failed.message)):
             yield _finding(app, _read(app, failed.message, resource_of(app, failed)), tuple(consequences(app)))
     for resource in app.changed:
         if resource.group in _WORKLOADS:
             yield from _dropped(app, resource)
         elif pruned := _pruned(app, resource):
             yield _not_kept(app, resource, pruned)
-    for resource in () if told else app.resources:
+    for resource in () if has_paths else app.resources:
         if resource.group in _WORKLOADS and resource.status == "OutOfSync" and _is_validated(app, resource):
             yield from (_coming(app, resource, slip) for slip in coming(resource))
 
@@ -371,7 +371,7 @@ def _meant(field: _Undeclared, pointer: str) -> str:
     names: tuple[str, ...]
     if field.whose == "crd":
         version = field.resource.id.version if field.resource else ""
-        names = names_beside(field.crd.live or field.crd.desired, version, pointer) if field.crd else ()
+        names = sibling_names(field.crd.live or field.crd.desired, version, pointer) if field.crd else ()
     else:
         known = load(__package__, "fields.yaml")
         inside = len(tokens) > 1 and index_of(tokens[-2]) is not None

@@ -63,11 +63,11 @@ def _behind(fleet: Fleet) -> Mapping[AppRef, _Behind]:
     everything = sum(len(seen) for seen in by_cluster.values()) >= _ENOUGH and now - max(newest.values()) > _DAY
     for cluster, seen in by_cluster.items():
         if everything:
-            told = _Behind("controller", "controller", max(newest.values()))
-            found.update((app.ref, told) for _, app in seen)
+            fault = _Behind("controller", "controller", max(newest.values()))
+            found.update((app.ref, fault) for _, app in seen)
         elif fresh and len(seen) >= _ENOUGH and now - newest[cluster] > _HOURS:
-            told = _Behind("cluster", cluster, newest[cluster])
-            found.update((app.ref, told) for _, app in seen)
+            fault = _Behind("cluster", cluster, newest[cluster])
+            found.update((app.ref, fault) for _, app in seen)
         elif sum(now - at <= _FRESH for at, _ in seen) >= _ENOUGH:
             late = ((at, app) for at, app in seen if now - at > _DAY)
             found.update((app.ref, _Behind("application", str(app.ref), at)) for at, app in late)
@@ -78,19 +78,19 @@ def _unread(
     fleet: Fleet, seen: Mapping[str, Sequence[tuple[datetime, App]]], now: datetime
 ) -> Iterator[tuple[AppRef, _Behind]]:
     """The applications of clusters that Argo CD says it cannot read, or that no controller reports on, as far as they do not show it themselves."""
-    told = {
+    fault = {
         server: (mapping(raw, "info", "connectionState"), mapping(raw, "info", "cacheInfo"))
         for server, raw in fleet.clusters.items()
     }
-    asked = {server: parse_time(state.get("attemptedAt")) for server, (state, _) in told.items()}
+    asked = {server: parse_time(state.get("attemptedAt")) for server, (state, _) in fault.items()}
     fresh = any(at is not None and now - at <= _SILENT for at in asked.values())
     for cluster, own in seen.items():
-        state, cache = told.get(cluster, ({}, {}))
+        state, cache = fault.get(cluster, ({}, {}))
         last = asked.get(cluster)
         newest = parse_time(cache.get("lastCacheSyncTime")) or max(at for at, _ in own)
         if state.get("status") == "Failed":
             cause, said = "unread", excerpt(text_at(state, "message"), 300)
-        elif cluster in told and fresh and _silent(own, last, now) and not _skipped(fleet.clusters[cluster]):
+        elif cluster in fault and fresh and _silent(own, last, now) and not _skipped(fleet.clusters[cluster]):
             cause, said = "shard", ""
             newest = last or max(at for at, _ in own)
         else:

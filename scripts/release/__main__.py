@@ -195,10 +195,10 @@ def image(made: Release, listed: Mapping[str, Any]) -> None:
     (made.work / "storage.conf").write_text(
         f'[storage]\ndriver = "vfs"\ngraphroot = "{storage}"\nrunroot = "{made.work / "run"}"\n'
     )
-    base, told = made.base, made.base
+    base, said = made.base, made.base
     if not base:
         base = "localhost/argolint-base:debian"
-        told = f"Debian {made.names.suite}, python3, git and ca-certificates, by mmdebstrap"
+        said = f"Debian {made.names.suite}, python3, git and ca-certificates, by mmdebstrap"
         run(["bash", ROOT / "scripts/base.sh", base, made.names.suite], env=env)
     context = made.work / "context"
     wheels = context / "dist/wheels"
@@ -241,7 +241,7 @@ def image(made: Release, listed: Mapping[str, Any]) -> None:
     raw = made.work / "image.tar"
     run([*buildah, "push", "--quiet", tag, f"oci-archive:{raw}:{made.version}"], env=env)
     made.put(f"{made.stem}.image.oci.tar", archives.tar(archives.of_archive(raw), made.when))
-    made.base = told
+    made.base = said
 
 
 def chart(made: Release) -> None:

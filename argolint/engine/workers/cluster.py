@@ -110,11 +110,11 @@ class Cluster:
         self._answered = self._staffed = time.monotonic()
         self._looked = 0.0
         self._lost: list[tuple[Chunk, Lost]] = []
-        self._look(anew=True)
+        self._look(again=True)
 
     def takes(self, chunk: Chunk) -> bool:
         if chunk.tries:  # a worker that has just ended would be held against it
-            self._look(anew=True)
+            self._look(again=True)
         room = {
             a: w
             for a, w in self._workers.items()
@@ -169,14 +169,14 @@ class Cluster:
                 return None
         return None
 
-    def _equip(self, addresses: list[str], told: Mapping[str, Any]) -> None:
+    def _equip(self, addresses: list[str], present: Mapping[str, Any]) -> None:
         """Sends the fleet to these workers; one that cannot look at anything is left out, aloud."""
-        said = told_by(self._client, addresses, equip, self._spec, self._fleet)
+        said = answers_of(self._client, addresses, equip, self._spec, self._fleet)
         now = time.monotonic()
         for address in addresses:
             answer = said.get(address)
             if isinstance(answer, bytes) and (refusal := decode(answer).refusal) is None:
-                self._workers[address] = _Worker(told[address]["last_seen"], now, now)
+                self._workers[address] = _Worker(present[address]["last_seen"], now, now)
                 continue
             if not isinstance(answer, bytes):
                 refusal = _SILENT if answer is None else (f"it answers {type(answer).__name__}", "end it, or mend it")
@@ -186,14 +186,14 @@ class Cluster:
         self._unfit[address] = why
         self._warn(f"the Dask worker {address} is left out: {why[0]}")
 
-    def _look(self, *, anew: bool = False) -> None:
+    def _look(self, *, again: bool = False) -> None:
         """Who is there now. Raises ArgolintError when the scheduler, or all workers, are gone for too long."""
         now = time.monotonic()
-        if now - self._looked < LOOK_S and not anew:
+        if now - self._looked < LOOK_S and not again:
             return
         self._looked = now
         try:
-            told = known_workers(self._client)
+            present = known_workers(self._client)
             self._answered = now = time.monotonic()
         except (OSError, TimeoutError):
             if time.monotonic() - self._answered > GONE_S:
@@ -201,26 +201,28 @@ class Cluster:
                     f"the Dask scheduler did not answer for {GONE_S:.0f} s", "run again when it is up"
                 ) from None
             return
-        for address in [a for a in self._workers if a not in told]:
+        for address in [a for a in self._workers if a not in present]:
             self._give_up(self._workers.pop(address), _ENDED)
         for address, worker in self._workers.items():
-            worker.hear(told[address], now)
+            worker.hear(present[address], now)
             if now - worker.heard > SILENCE_S:
                 self._give_up(worker, f"a Dask worker was silent for {SILENCE_S:.0f} s")
             elif now - worker.well > SILENCE_S:
                 self._give_up(worker, f"a Dask worker was paused for {SILENCE_S:.0f} s, as it is where memory runs out")
         new = [
-            a for a, w in told.items() if a not in self._workers and a not in self._unfit and w["status"] == "running"
+            a
+            for a, w in present.items()
+            if a not in self._workers and a not in self._unfit and w["status"] == "running"
         ]
         if new := new[: self._most - sum(w.able for w in self._workers.values())]:
-            self._equip(new, told)
+            self._equip(new, present)
         if any(w.able for w in self._workers.values()):
             self._staffed = time.monotonic()
-        elif told and all(address in self._unfit for address in told):
-            address, (why, hint) = next((a, w) for a, w in self._unfit.items() if a in told)
+        elif present and all(address in self._unfit for address in present):
+            address, (why, hint) = next((a, w) for a, w in self._unfit.items() if a in present)
             raise ArgolintError(f"no Dask worker can look at anything; {address}: {why}", hint)
         elif now - self._staffed > SILENCE_S:
-            raise _nobody_works(told)
+            raise _none_works(present)
 
     def _give_up(self, worker: _Worker, why: str) -> None:
         for chunk, future in worker.chunks.values():
@@ -229,13 +231,13 @@ class Cluster:
         worker.chunks.clear()
 
 
-def _nobody_works(told: Mapping[str, Mapping[str, Any]]) -> ArgolintError:
+def _none_works(present: Mapping[str, Mapping[str, Any]]) -> ArgolintError:
     """Why no worker took work for SILENCE_S, as far as the scheduler tells."""
-    paused = sum(about["status"] != "running" for about in told.values())
-    if not told:
+    paused = sum(about["status"] != "running" for about in present.values())
+    if not present:
         return ArgolintError(f"no Dask worker was there for {SILENCE_S:.0f} s", "start workers, and run again")
     return ArgolintError(
-        f"none of {len(told)} Dask workers took work for {SILENCE_S:.0f} s"
+        f"none of {len(present)} Dask workers took work for {SILENCE_S:.0f} s"
         + (f"; {paused} of them are paused, as where memory runs out" if paused else ""),
         "give each worker more memory, or end those that hang, and run again",
     )
@@ -245,11 +247,11 @@ def known_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
     """The workers that the scheduler knows, by address. Raises OSError or TimeoutError when it does not say."""
     if client.status != "running":
         raise OSError("not connected")
-    told: dict[str, Any] = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ASK_S)
-    return dict(told["workers"])
+    present: dict[str, Any] = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ASK_S)
+    return dict(present["workers"])
 
 
-def told_by(client: Client, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+def answers_of(client: Client, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
     """What the function gives on each of these workers; None for one that does not answer within ASK_S.
 
     All are asked with one message. Where some do not answer, each is asked alone, all at a time.
@@ -410,16 +412,16 @@ def require_encrypted(who: str, address: str, *, insecure: bool) -> None:
 def require_versions(client: Client, workers: Sequence[str]) -> tuple[str, ...]:
     """UsageError with a table when a worker runs other versions than this process. Gives those that do not answer."""
     own = versions()
-    told = told_by(client, workers, versions)
-    silent = tuple(address for address in workers if told.get(address) is None)
+    present = answers_of(client, workers, versions)
+    silent = tuple(address for address in workers if present.get(address) is None)
     if len(silent) == len(workers):
         try:
             known_workers(client)
         except (OSError, TimeoutError):
             raise ConnectError("the Dask scheduler does not answer any more", "run again when it is up") from None
         raise ConnectError(f"none of {len(workers)} Dask workers answered in time", _SILENT[1])
-    told = {address: found for address, found in told.items() if address not in silent}
-    wrong = {address: found for address, found in sorted(told.items()) if found != own}
+    present = {address: found for address, found in present.items() if address not in silent}
+    wrong = {address: found for address, found in sorted(present.items()) if found != own}
     if not wrong:
         return silent
     rows = [["", *own], ["here", *own.values()]]

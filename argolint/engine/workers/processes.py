@@ -148,13 +148,15 @@ class Processes:
         self._workers.remove(worker)
         self._selector.unregister(worker.pipe)
         worker.end()
-        told = why(worker.process)
+        reason = why(worker.process)
         self._stillborn = 0 if worker.ready else self._stillborn + 1
         if self._stillborn >= _STILLBORN:
-            raise ArgolintError(f"worker processes do not start: {told}", "leave --processes out, or give more memory")
+            raise ArgolintError(
+                f"worker processes do not start: {reason}", "leave --processes out, or give more memory"
+            )
         self._hire()
         if worker.chunk is not None:
-            yield worker.chunk, Lost(told)
+            yield worker.chunk, Lost(reason)
 
     def close(self) -> None:
         """End all of them: at once those that have nothing to do, and after a moment all others."""

@@ -21,7 +21,7 @@ def _chart(app: App, world: World, asked: Asked) -> Iterator[Hit]:
     for r in app.resources:
         if r.kind not in kinds or r.live is None or r.hook or not _older(r, asked):
             continue
-        fitting = [c for c in asked["changes"] if c["kind"] == r.kind and _fits(r, c) and not _made_anew(app, r, c)]
+        fitting = [c for c in asked["changes"] if c["kind"] == r.kind and _fits(r, c) and not _made_again(app, r, c)]
         if not fitting:
             continue
         hook = any(c.get("hook") for c in fitting)
@@ -36,7 +36,7 @@ def _chart(app: App, world: World, asked: Asked) -> Iterator[Hit]:
         yield Hit(app.ref, r.id, fitting[0].get("at", ""), fields, (f"rendered by {_release(r)}",))
 
 
-def _made_anew(app: App, r: Resource, change: Mapping[str, Json]) -> bool:
+def _made_again(app: App, r: Resource, change: Mapping[str, Json]) -> bool:
     """Whether a sync deletes and makes the object again by itself, so that no field is refused."""
     force = all(has_sync_option(app.raw, r.desired, option) for option in ("Force=true", "Replace=true"))
     return force and "gone" not in change

@@ -114,7 +114,7 @@ def _brief(
     if fix is None or cause.severity != "error":
         return
     brief = replace(style, verbose=False)
-    told = list(fix_lines(fix, 1, 1, brief, _INDENT, 1))
+    parts = list(fix_lines(fix, 1, 1, brief, _INDENT, 1))
     checked = paint("✓ ", style, fg="green") if fix.verified else ""
     title = wrapped(
         f"{paint('fix: ', style, fg='green')}{checked}{elided(fix.title, style)}", style, _INDENT, _INDENT + "  "
@@ -123,7 +123,7 @@ def _brief(
     if fix.caveat:  # what is to be pasted is there where there is room for what it costs
         return
     if fix.edit.kind == "command" and "\n" not in str(fix.edit.content).strip() and not is_masked(fix):
-        yield from (line for line in told[-1:] if len(line) <= style.width)
+        yield from (line for line in parts[-1:] if len(line) <= style.width)
 
 
 def cause_block(
@@ -164,11 +164,11 @@ def _head(
     """The applications, and how many of them its repair mends."""
     names = list(dict.fromkeys(name(app) for f in findings for app in affected(f)))
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    told = [paint(", ".join(elided(name, style) for name in names[:_NAMES]), style, bold=True) + more]
+    parts = [paint(", ".join(elided(name, style) for name in names[:_NAMES]), style, bold=True) + more]
     if repaired := mended(cause, len(names)):
-        told.append(repaired)
+        parts.append(repaired)
     label = paint(f"{cause.severity:7}", style, fg=SEVERITY[cause.severity])
-    yield from wrapped(f"{label}  {' · '.join(told)}", style, hang=_INDENT)
+    yield from wrapped(f"{label}  {' · '.join(parts)}", style, hang=_INDENT)
 
 
 def mended(cause: Cause, apps: int) -> str:
@@ -191,7 +191,9 @@ def _rules(
     """The rules, how many findings there are, and the object of the only one with its field."""
     ids = list(dict.fromkeys(rule_name(f) for f in findings))
     first = findings[0]
-    told = [", ".join(ids[:rules]) + (f" and {len(ids) - rules} more" if len(ids) > rules else "")]
+    parts = [", ".join(ids[:rules]) + (f" and {len(ids) - rules} more" if len(ids) > rules else "")]
     at = " ".join(filter(None, (resource_name(first.resource) if first.resource else "", first.pointer)))
-    told += [number(len(findings), "finding")] if len(findings) > 1 else [elided(at, style)] if at and not brief else []
-    yield from (paint(text, style, dim=True) for text in wrapped(" · ".join(told), style, indent=_INDENT))
+    parts += (
+        [number(len(findings), "finding")] if len(findings) > 1 else [elided(at, style)] if at and not brief else []
+    )
+    yield from (paint(text, style, dim=True) for text in wrapped(" · ".join(parts), style, indent=_INDENT))

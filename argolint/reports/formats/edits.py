@@ -29,7 +29,7 @@ _EFFECTS = {
 }
 
 
-def told_effects(fix: ReportedFix) -> str:
+def effects_text(fix: ReportedFix) -> str:
     """What else the fix does, in words; empty when there is nothing to tell."""
     return ", ".join(_EFFECTS[effect] for effect in fix.effects)
 
@@ -39,7 +39,7 @@ def steps_before(fix: ReportedFix) -> list[str]:
     return [line for command in fix.before for line in plain_lines(command).splitlines()]
 
 
-def told_proof(fix: ReportedFix) -> str:
+def proof_text(fix: ReportedFix) -> str:
     """How a verified fix was proven."""
     if not fix.verified:
         return ""

@@ -64,9 +64,9 @@ def _servers(report: Report, style: Style) -> Iterator[str]:
     rows |= {str(f.server): "not read" for f in report.failures if f.server and f.server not in rows}
     width = max(map(visible, rows))
     most = _MOST_SERVERS if style.lines else len(rows)
-    for name, told in sorted(rows.items())[:most]:
+    for name, words in sorted(rows.items())[:most]:
         pad = " " * (width - visible(name))
-        yield f"{paint(name, style, bold=True)}{pad}  " + (f"{apps[name]}: {told}" if name in apps else told)
+        yield f"{paint(name, style, bold=True)}{pad}  " + (f"{apps[name]}: {words}" if name in apps else words)
     if len(rows) > most:
         yield f"and {len(rows) - most} more servers, with --full"
 
@@ -74,10 +74,10 @@ def _servers(report: Report, style: Style) -> Iterator[str]:
 def one_line(report: Report, style: Style) -> str:
     """All counts, and what the run cost."""
     s, stats = report.summary, report.stats
-    told = counts_text(s.findings) or "nothing found"
+    words = counts_text(s.findings) or "nothing found"
     bad = "red" if s.findings.error else "yellow" if s.findings.warning else "green"
     parts = [
-        f"{number(s.apps, 'application')}, {number(s.resources, 'resource')}: {paint(told, style, fg=bad, bold=True)}"
+        f"{number(s.apps, 'application')}, {number(s.resources, 'resource')}: {paint(words, style, fg=bad, bold=True)}"
         + (f" ({s.suppressed} suppressed)" if s.suppressed else "")
     ]
     if not report.complete:
@@ -95,8 +95,8 @@ def one_line(report: Report, style: Style) -> str:
 
 def counts_text(counts: Counts) -> str:
     """`2 errors, 1 warning, 3 info`."""
-    told = [number(n, word) for n, word in ((counts.error, "error"), (counts.warning, "warning")) if n]
-    return ", ".join([*told, *([f"{counts.info} info"] if counts.info else [])])
+    words = [number(n, word) for n, word in ((counts.error, "error"), (counts.warning, "warning")) if n]
+    return ", ".join([*words, *([f"{counts.info} info"] if counts.info else [])])
 
 
 def statistics(findings: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
@@ -138,11 +138,11 @@ def _families(findings: Sequence[ReportedFinding]) -> str:
         own = counts.setdefault(finding.family, {"error": 0, "warning": 0, "info": 0})
         own[finding.severity] += 1
     ordered = sorted(counts.items(), key=lambda entry: (*(-n for n in entry[1].values()), entry[0]))
-    told = []
+    words = []
     for family, (error, warning, info) in ((family, own.values()) for family, own in ordered):
         most = number(error, "error") if error else number(warning, "warning") if warning else f"{info} info"
-        told.append(f"{family} {most}")
-    return ", ".join(told)
+        words.append(f"{family} {most}")
+    return ", ".join(words)
 
 
 def _next(first: ReportedFinding, style: Style) -> Iterator[str]:

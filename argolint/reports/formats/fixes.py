@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from argolint.redaction import HIDDEN
 from argolint.reports.document import ReportedFix
 from argolint.reports.formats import Style
-from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
+from argolint.reports.formats.edits import as_text, effects_text, proof_text, steps_before
 from argolint.reports.formats.layout import elided, paint, wrapped
 
 
@@ -16,7 +16,7 @@ def fix_lines(
 ) -> Iterator[str]:
     """Title and place, caveat, and the edit, unless it has more lines than `limit`: half of one is not to be pasted."""
     which = f"fix {number}: " if style.verbose and of > 1 else "fix: "
-    checked = paint(f" ✓ {told_proof(fix)}", style, fg="green") if fix.verified else ""
+    checked = paint(f" ✓ {proof_text(fix)}", style, fg="green") if fix.verified else ""
     where = f" [{fix.where}]" if fix.where else ""
     title = fix.title if limit is None else elided(fix.title + where, style)
     yield from wrapped(
@@ -26,7 +26,7 @@ def fix_lines(
         hang=indent + "  ",
     )
     if fix.effects:
-        yield from wrapped("effects: " + told_effects(fix), style, indent=indent + "  ", hang=indent + "    ")
+        yield from wrapped("effects: " + effects_text(fix), style, indent=indent + "  ", hang=indent + "    ")
     if fix.caveat:
         yield from wrapped("caveat: " + fix.caveat, style, indent=indent + "  ", hang=indent + "    ")
     if style.verbose and (untried := why_untried(fix)):

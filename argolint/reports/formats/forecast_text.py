@@ -159,14 +159,14 @@ def _look(forecast: Forecast, style: Style) -> Iterator[str]:
 
 
 def _unknown(report: Report, forecast: Forecast, style: Style) -> Iterator[str]:
-    told = [
+    texts = [
         *forecast.unknown,
         *(f"{f.stage}{f' of {app_name(f.app)}' if f.app else ''}: {f.error}" for f in report.failures),
     ]
-    if not told:
+    if not texts:
         return
     yield paint("Not known", style, bold=True)
-    for line in told:
+    for line in texts:
         yield from wrapped(line, style, "  ", "    ")
     yield ""
 

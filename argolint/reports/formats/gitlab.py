@@ -39,11 +39,11 @@ def _issue(finding: ReportedFinding) -> dict[str, object]:
 
 
 def _unfinished(failure: ReportedFailure) -> dict[str, object]:
-    told = ": ".join(filter(None, (subject_of(failure), failure.stage, failure.error)))
+    description = ": ".join(filter(None, (subject_of(failure), failure.stage, failure.error)))
     return {
-        "description": told,
+        "description": description,
         "check_name": "incomplete",
-        "fingerprint": hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:32],
+        "fingerprint": hashlib.sha256(description.encode("utf-8", "replace")).hexdigest()[:32],
         "severity": "major",
         "location": {
             "path": f"applications/{app_name(failure.app)}" if failure.app else "argolint",

@@ -32,14 +32,14 @@ from argolint.reports.document import (
     page,
 )
 from argolint.reports.formats import Style, app_name, link_of, resource_name
-from argolint.reports.formats.edits import as_text, steps_before, told_effects
+from argolint.reports.formats.edits import as_text, effects_text, steps_before
 from argolint.reports.formats.ending import fine
 from argolint.reports.formats.fixes import MASKED, is_masked, why_untried
 from argolint.reports.formats.frames import frame_lines
 from argolint.reports.formats.prometheus import server_of
 from argolint.reports.formats.table import Row, rows_of
 from argolint.reports.ownership.findings import held
-from argolint.reports.ownership.graph import drawn, parts
+from argolint.reports.ownership.graph import parts, picture
 from argolint.reports.ownership.svg import svg
 
 MAX_FINDINGS = 20_000
@@ -103,7 +103,7 @@ def render(report: Report, style: Style) -> str:
         roots=list(_roots(report)),
         trend=report.trend,
         chart=_chart(report.trend),
-        pictures=[Markup(svg([drawn(part, 40)], alone=False)) for part in parts(held(report.findings))[:_PICTURES]],  # noqa: S704
+        pictures=[Markup(svg([picture(part, 40)], alone=False)) for part in parts(held(report.findings))[:_PICTURES]],  # noqa: S704
         index=_packed([_row(f, new=identity(f) in new) for f in kept]),
         chunks=[
             _packed([_detail(f) for f in chunk])
@@ -126,10 +126,10 @@ def _packed(data: Any) -> str:
 
 def _counts(report: Report) -> str:
     found = report.summary.findings
-    told = [
+    words = [
         f"{n} {word}{'' if n == 1 else 's'}" for word in ("error", "warning", "info") if (n := getattr(found, word))
     ]
-    return ", ".join(told) or ("nothing found" if report.complete else "nothing found so far")
+    return ", ".join(words) or ("nothing found" if report.complete else "nothing found so far")
 
 
 def _subject(f: ReportedFinding) -> str:
@@ -208,7 +208,7 @@ def _fix(fix: ReportedFix) -> dict[str, Any]:
         "text": "" if is_masked(fix) else as_text(fix.edit),
         "before": [] if is_masked(fix) else steps_before(fix),
         "caveat": fix.caveat,
-        "effects": told_effects(fix),
+        "effects": effects_text(fix),
         "verified": fix.verified is True,
         "unverified": MASKED if is_masked(fix) else why_untried(fix),
     }

@@ -28,14 +28,14 @@ from argolint.reports.document import (
     page,
 )
 from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name, subject_of
-from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
+from argolint.reports.formats.edits import as_text, effects_text, proof_text, steps_before
 from argolint.reports.formats.fixes import MASKED, is_masked
 from argolint.reports.formats.hunks import hunk
 from argolint.reports.formats.layout import unanswered
 from argolint.reports.formats.links import of_line
 from argolint.reports.ownership.diagrams import MERMAID_NODES, mermaid
 from argolint.reports.ownership.findings import held
-from argolint.reports.ownership.graph import drawn, parts
+from argolint.reports.ownership.graph import parts, picture
 from argolint.values import shorten
 
 MARKER = "<!-- argolint -->"
@@ -67,16 +67,16 @@ def render(report: Report, style: Style) -> str:
     reserved = min(room // 3, sum(map(_size, diffs)))
     whole, short = [_cause(group, gate) for group in groups], ["".join(map(_short, group)) for group in groups]
     spare = max(room - reserved - sum(map(_size, short)), (room - reserved) // 3)
-    told = _longer(whole, short, spare)
-    room -= sum(map(_size, told))
-    lines, unlisted = _fit(short[len(told) :], room - reserved)
+    written = _longer(whole, short, spare)
+    room -= sum(map(_size, written))
+    lines, unlisted = _fit(short[len(written) :], room - reserved)
     room -= sum(map(_size, lines))
     if groups:  # who has findings to read has them first, and little else
         room = min(
-            room, max(_DIFFS, _EACH * max(2, len(groups)) - _size(head) - sum(map(_size, told)) - _size(_ACCEPT))
+            room, max(_DIFFS, _EACH * max(2, len(groups)) - _size(head) - sum(map(_size, written)) - _size(_ACCEPT))
         )
     shown, hidden = _fit(diffs, room)
-    listed = sum(len(group) for group in groups[len(told) : len(told) + len(lines)])
+    listed = sum(len(group) for group in groups[len(written) : len(written) + len(lines)])
     left_out = sum(len(group) for group in groups[len(groups) - unlisted :]) if unlisted else 0
     cuts = [
         *([f"{listed} findings are listed in one line each."] if listed else []),
@@ -86,9 +86,9 @@ def render(report: Report, style: Style) -> str:
     if cuts:
         cuts = [f"\n✂️ This comment is kept short. {' '.join(cuts)} The JSON report holds everything.\n"]
     heading = ["\n### What changes\n\n"] if shown else []
-    pictures = _drawn(findings, room - sum(map(_size, shown)))
+    pictures = _pictures(findings, room - sum(map(_size, shown)))
     accept = [_ACCEPT] if findings else []
-    return "".join((head, "\n", *told, *lines, *pictures, *heading, *shown, *cuts, *accept, "\n", _foot(report)))
+    return "".join((head, "\n", *written, *lines, *pictures, *heading, *shown, *cuts, *accept, "\n", _foot(report)))
 
 
 _EACH = 3_000
@@ -101,9 +101,9 @@ _PICTURES = 5
 """Conflicts of their own that a comment draws."""
 
 
-def _drawn(findings: Sequence[ReportedFinding], room: int) -> list[str]:
+def _pictures(findings: Sequence[ReportedFinding], room: int) -> list[str]:
     """The picture of who claims what, when it fits."""
-    pictures = [drawn(part, MERMAID_NODES) for part in parts(held(findings))[:_PICTURES]]
+    pictures = [picture(part, MERMAID_NODES) for part in parts(held(findings))[:_PICTURES]]
     text_ = f"\n### Who claims what\n\n```mermaid\n{mermaid(pictures)}```\n"
     return [text_] if pictures and _size(text_) <= room else []
 
@@ -123,11 +123,11 @@ A change cannot excuse itself: what accepts a finding counts once it is on the b
 
 def problem(message: str, hint: str) -> str:
     """The comment of a gate that could not start: it takes the place of what an earlier run said."""
-    told = [f"**Could not judge this change:** {text(_cut(' '.join(message.split())))}"]
+    written = [f"**Could not judge this change:** {text(_cut(' '.join(message.split())))}"]
     if hint:
-        told.append(f"→ {text(_cut(' '.join(hint.split())))}")
+        written.append(f"→ {text(_cut(' '.join(hint.split())))}")
     return (
-        "\n\n".join((f"{MARKER}\n## argolint: no verdict ⚠️", *told, "What an earlier run said no longer counts."))
+        "\n\n".join((f"{MARKER}\n## argolint: no verdict ⚠️", *written, "What an earlier run said no longer counts."))
         + "\n"
     )
 
@@ -161,12 +161,12 @@ def _size(text: str) -> int:
 def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None) -> Iterable[str]:
     counts = Counter[str](f.severity for f in findings)
     new = "new " if gate else ""
-    told = [
+    written = [
         f"{counts[s]} {new if n == 0 else ''}{s}{'s' if counts[s] > 1 and s != 'info' else ''}"
         for n, s in enumerate(s for s in _MARK if counts[s])
     ]
     yield MARKER
-    yield f"## argolint: {', '.join(told)}" if findings else f"## argolint: nothing {'new' if gate else 'found'} ✅"
+    yield f"## argolint: {', '.join(written)}" if findings else f"## argolint: nothing {'new' if gate else 'found'} ✅"
     yield ""
     if gate:
         yield f"**Fails** because {text(_cut(gate.fails))}." if gate.fails else "**Passes.**"
@@ -329,10 +329,10 @@ def _short(finding: ReportedFinding) -> str:
 
 def _fix(fix: ReportedFix) -> Iterable[str]:
     """What to do, what it costs, and what to paste. Advice is text and no block: a block scrolls sideways."""
-    proof = f" ({told_proof(fix)})" if fix.verified else ""
+    proof = f" ({proof_text(fix)})" if fix.verified else ""
     yield f"**Fix{proof}:** {text(fix.title)}" + (f" in {code(fix.where)}" if fix.where else "")
     yield ""
-    if but := "; ".join(filter(None, (told_effects(fix), fix.caveat))):
+    if but := "; ".join(filter(None, (effects_text(fix), fix.caveat))):
         yield f"*But:* {text(but)}"
         yield ""
     if is_masked(fix):
@@ -407,9 +407,9 @@ def _cut(line: str, limit: int = 2_000) -> str:
 
 def _app(app: GateApp) -> str:
     counts = Counter(change.what for change in app.changes)
-    told = ", ".join(f"{counts[what]} {what}" for what in ("added", "removed", "changed") if counts[what])
+    written = ", ".join(f"{counts[what]} {what}" for what in ("added", "removed", "changed") if counts[what])
     state = {"added": "new application", "removed": "application removed", "failed": "does not render"}.get(app.what)
-    summary = " · ".join(part for part in (f"<code>{html.escape(app_name(app.app))}</code>", state, told) if part)
+    summary = " · ".join(part for part in (f"<code>{html.escape(app_name(app.app))}</code>", state, written) if part)
     lines = [f"<details><summary>{summary}</summary>", "", *(f"- {text(note)}" for note in app.notes)]
     if app.notes:
         lines.append("")

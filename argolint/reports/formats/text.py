@@ -197,10 +197,10 @@ def _failure(alike: Sequence[ReportedFailure], style: Style) -> Iterator[str]:
     names = [name for f in alike if (name := subject_of(f))]
     if len(alike) > 1:
         more = ", …" if len(names) > 5 else ""
-        told = f"{_nameless(first)} from {first.stage}: {number(len(alike), 'application' if first.app else 'server')} ({', '.join(names[:5])}{more})"
+        sentence = f"{_nameless(first)} from {first.stage}: {number(len(alike), 'application' if first.app else 'server')} ({', '.join(names[:5])}{more})"
     else:
-        told = f"{names[0]}: {first.stage}: {first.error}" if names else f"{first.stage}: {first.error}"
-    yield from wrapped(f"{paint('not looked at', style, fg='magenta')}  {told}", style, hang="  ")
+        sentence = f"{names[0]}: {first.stage}: {first.error}" if names else f"{first.stage}: {first.error}"
+    yield from wrapped(f"{paint('not looked at', style, fg='magenta')}  {sentence}", style, hang="  ")
     if first.hint:
         yield from wrapped(f"→ {first.hint}", style, indent="  ", hang="    ")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argolint.reports.ownership.graph import Drawn, Role
+from argolint.reports.ownership.graph import Picture, Role
 from argolint.values import plain
 
 _MERMAID: dict[Role, str] = {"owner": "==>|owns|", "claimant": "-.->|claims|", "phantom": "-.-"}
@@ -13,7 +13,7 @@ MERMAID_NODES = 15
 _DOT: dict[Role, str] = {"owner": "solid", "claimant": "dashed", "phantom": "dotted"}
 
 
-def mermaid(pictures: Sequence[Drawn]) -> str:
+def mermaid(pictures: Sequence[Picture]) -> str:
     """One flowchart; each part that hangs together stands by itself."""
     lines = ["flowchart LR"]
     for number, picture in enumerate(pictures):
@@ -25,7 +25,7 @@ def mermaid(pictures: Sequence[Drawn]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def dot(pictures: Sequence[Drawn]) -> str:
+def dot(pictures: Sequence[Picture]) -> str:
     """One graph from left to right."""
     lines = ["digraph owners {", "  rankdir=LR;", "  node [shape=box];"]
     for number, picture in enumerate(pictures):

@@ -44,7 +44,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Picture:
     """What a picture shows: labels of Applications and of objects, and edges between their positions.
 
     `left_out` counts those of both that the picture has no room for.
@@ -85,7 +85,7 @@ Node = tuple[str, frozenset[tuple[str, Role]]]
 """An object, or several as one: its label, and the Applications that claim it."""
 
 
-def drawn(part: Sequence[Held], most: int) -> Drawn:
+def picture(part: Sequence[Held], most: int) -> Picture:
     """A part with `most` nodes at most: objects of the same claims fold first, then Applications of one project."""
     ways: tuple[Callable[[], list[Node]], ...] = (
         lambda: [(name_of(one.key), _claims(one)) for one in part],
@@ -113,7 +113,7 @@ def drawn(part: Sequence[Held], most: int) -> Drawn:
         (place[app], i, role) for i, (_, claims) in enumerate(kept) for app, role in sorted(claims) if app in place
     ]
     left_out = len(nodes) - len(kept) + len(seen) - len(shown)
-    return Drawn(tuple(shown), tuple(label for label, _ in kept), tuple(edges), left_out)
+    return Picture(tuple(shown), tuple(label for label, _ in kept), tuple(edges), left_out)
 
 
 def _claims(one: Held) -> frozenset[tuple[str, Role]]:

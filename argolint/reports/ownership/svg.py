@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from xml.sax.saxutils import escape
 
-from argolint.reports.ownership.graph import Drawn
+from argolint.reports.ownership.graph import Picture
 from argolint.values import plain, shorten
 
 _ROW = 34
@@ -22,7 +22,7 @@ _STYLE = (
 )
 
 
-def svg(pictures: Sequence[Drawn], *, alone: bool = True) -> str:
+def svg(pictures: Sequence[Picture], *, alone: bool = True) -> str:
     """One picture above the other. `alone`: a file of its own, with its style; the HTML report has one for all."""
     bodies, top, width = [], 0.0, 0.0
     for picture in pictures:
@@ -52,13 +52,13 @@ def _legend(roles: Collection[str]) -> tuple[str, float]:
     return "".join(made), x
 
 
-def _description(picture: Drawn) -> str:
+def _description(picture: Picture) -> str:
     """The picture in words, for who hears it."""
     edges = (f"{picture.apps[app]} is {role} of {picture.objects[obj]}" for app, obj, role in picture.edges)
     return ", ".join(edges)
 
 
-def _picture(picture: Drawn) -> tuple[str, float, float]:
+def _picture(picture: Picture) -> tuple[str, float, float]:
     """Its elements, and its width and height."""
     apps, objects = _untangled(picture)
     left = max((_wide(picture.apps[i]) for i in apps), default=0.0)
@@ -81,7 +81,7 @@ def _picture(picture: Drawn) -> tuple[str, float, float]:
     return "".join(made), at + right, high
 
 
-def _untangled(picture: Drawn) -> tuple[list[int], list[int]]:
+def _untangled(picture: Picture) -> tuple[list[int], list[int]]:
     """The order of both columns: each node goes to the middle of its neighbours, twice, which parts most crossings."""
     apps, objects = list(range(len(picture.apps))), list(range(len(picture.objects)))
     for _ in range(2):

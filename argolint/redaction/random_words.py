@@ -95,7 +95,7 @@ def _each(pattern: re.Pattern[str], text: str, hide: Hide) -> str:
 
     def word(found: re.Match[str]) -> str:
         start = found.start()
-        if not _is_drawn(found) or any(at <= start < end for at, end in public):
+        if not _is_random(found) or any(at <= start < end for at, end in public):
             return found[0]
         called = _CALLED.search(text, max(0, start - _BEFORE), start)
         return found[0] if called and (called["name"] is None or is_open(called["name"])) else hide(found[0])
@@ -103,7 +103,7 @@ def _each(pattern: re.Pattern[str], text: str, hide: Hide) -> str:
     return pattern.sub(word, text)
 
 
-def _is_drawn(found: re.Match[str]) -> bool:
+def _is_random(found: re.Match[str]) -> bool:
     """Whether letters and digits of this word take turns as chance makes them; UUIDs, ULIDs, KSUIDs and times in it count for nothing."""
     word = _KSUID.sub(lambda one: "" if _has_time(one[0]) else one[0], _COUNTED.sub("", found[0]))
     match found.lastgroup:
