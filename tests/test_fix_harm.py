@@ -534,7 +534,7 @@ def test_a_pruning_is_confirmed_while_the_sync_waits_for_it() -> None:
 
 def test_who_writes_a_failure_policy_that_refuses_is_warned_of_refused_syncs() -> None:
     def webhook(policy: str, manager: str = "", **client: str) -> dict[str, Any]:
-        fields = {
+        fields: dict[str, Any] = {
             "f:webhooks": {'k:{"name":"seal.dock.io"}': {"f:clientConfig": {"f:caBundle": {}}, "f:failurePolicy": {}}}
         }
         written = {"manager": manager, "operation": "Update", "time": "2026-01-01T10:00:00Z", "fieldsType": "FieldsV1"}
