@@ -25,7 +25,7 @@ from argolint.messages import Entry
 from argolint.messages.literals import written
 from argolint.model import MISSING
 from argolint.plugins import load_rules
-from argolint.redaction import HIDDEN
+from argolint.redaction import HIDDEN, without_secrets
 from argolint.reports.document import ReportedEdit
 from argolint.reports.document import schema as report_schema
 from argolint.reports.formats.edits import as_text
@@ -77,10 +77,17 @@ def conditions(topic: str, entries: Sequence[Mapping[str, Any]]) -> str:
         return str(held)
     name = topic.partition("/")[2] or topic
     said = leading_to(name) or leading_to(name.rpartition("/")[2])
-    shown = [f"`{shorten(e.seen[0].text, 90).replace('`', '')}`" for e in said if e.seen][:2]
+    shown = [_quote(entry) for entry in said if entry.seen][:2]
     more = f" and {len(said) - len(shown)} more messages" if len(said) > len(shown) else ""
     stage = "no more is known than the stage: " if said and all(e.knows == "stage" for e in said) else ""
     return f"{stage}the server says {' or '.join(shown)}{more}" if shown else ""
+
+
+def _quote(entry: Entry) -> str:
+    """The first message of an entry; its id where the message reads as if a secret stood in it."""
+    quoted = f"`{shorten(entry.seen[0].text, 90).replace('`', '')}`"
+    line = f"the server says {_cell(quoted)} |"
+    return quoted if without_secrets(line) == line else f"what `{entry.id}` reads"
 
 
 def leading_to(topic: str) -> Sequence[Entry]:

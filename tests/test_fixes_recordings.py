@@ -27,6 +27,7 @@ from argolint.fixes.compose import composed
 from argolint.model import AppRef, ResourceKey
 from argolint.model.fingerprint import fingerprint
 from argolint.plugins import load_rules
+from argolint.proof.afterwards import Then, concluded
 from argolint.proof.syncs import Moment, application_after, compared, moment_of, one_sync, terms_of
 from argolint.proof.verify import verify
 from argolint.snapshots.reader import SnapshotTransport
@@ -46,8 +47,14 @@ def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App | None:
         after.append(seen)
         return ()
 
-    assert verify(fix, finding, app, fleet, look).verified is True
+    assert verify(fix, finding, app, fleet, look, then=then_of(fix, finding, fleet)).verified is True
     return after[-1] if after else None
+
+
+def then_of(fix: Fix, finding: Finding, fleet: Fleet) -> Then | None:
+    """What the finding's rule says of the application after the fix, where it has something to say."""
+    then = load_rules()[finding.rule].then
+    return (lambda fix, after: then(fix, finding, after, fleet)) if then else None
 
 
 @cache
@@ -154,7 +161,8 @@ def test_a_verified_fix_loses_nothing_through_two_syncs(phase: str) -> None:
         for key in {claim.resource for claim in finding.explains if claim.kind == "change" and claim.resource}:
             resource = app.resource(key)
             assert resource is not None
-            theirs = {c.pointer: c for c in resource.changes if any(c.pointer == e.detail for e in finding.explains)}
+            explained = {e.detail for e in finding.explains} - SERVERS_OWN
+            theirs = {c.pointer: c for c in resource.changes if c.pointer in explained}
             for live, desired, differs in played(fix, app, resource, fleet):
                 seen += 1
                 what = f"{finding.rule} {resource.id} {fix.title}"
@@ -170,6 +178,12 @@ def test_a_verified_fix_loses_nothing_through_two_syncs(phase: str) -> None:
                         faults.append(f"{what}: scaled from {held} to {get(live, pointer)}")
     assert not faults, "\n".join(faults)
     assert seen or phase.startswith("seeds/")
+
+
+SERVERS_OWN = {
+    f"/metadata/{name}" for name in ("uid", "resourceVersion", "creationTimestamp", "generation", "selfLink")
+}
+"""What the API server writes whatever is applied, so that no apply takes it away."""
 
 
 def hollow(node: Any) -> bool:
@@ -198,21 +212,24 @@ class Written:
 
 def all_written(app: App, findings: list[Finding], fleet: Fleet) -> tuple[App, list[Finding]]:
     """The application with the first verified fix of each finding in it, as `fix --write` puts them together, and synced."""
-    raw, done = Written(deepcopy(dict(app.raw))), []
+    raw, done = Written(deepcopy(dict(app.raw))), list[tuple[Finding, Fix]]()
     manifests: dict[ResourceKey, Written] = {}
     for finding in findings:
         fixes = (f for f in finding.fixes if f.verified and f.edit.kind == "json-patch" and f.target != "live")
         fix = next(fixes, None)
         target = fix and (fix.resource or finding.at.resource)
         resource = app.resource(target.key) if target else None
+        own = app.resource(finding.at.resource.key) if finding.at.resource else None
         if fix is None or (fix.target == "manifest" and resource is None):
             continue
+        if any(each is not None and each.live is None for each in (own, resource)):
+            continue  # what the sync is yet to make is played by each fix alone
         if fix.target == "manifest" and resource is not None:
             into = manifests.setdefault(resource.key, Written(deepcopy(dict(resource.desired or {}))))
         else:
             into = raw
         if into.take(fix):
-            done.append(finding)
+            done.append((finding, fix))
     touched: dict[ResourceKey, Moment] = {}
     for resource in app.resources if done else ():
         if resource.live and resource.desired and (raw.history or resource.key in manifests):
@@ -220,7 +237,11 @@ def all_written(app: App, findings: list[Finding], fleet: Fleet) -> tuple[App, l
             today = compared(resource, resource.live, resource.desired, app, fleet)
             terms = terms_of(raw.now, desired, bool(today and today.server_side), fleet)
             touched[resource.key] = moment_of(one_sync(resource.live, desired, terms), desired, terms)
-    return application_after(app, raw.now, touched), done
+    after = application_after(app, raw.now, touched)
+    for finding, fix in done:
+        if then := then_of(fix, finding, fleet):
+            after = concluded(fix, finding, app, after, then)
+    return after, [finding for finding, _ in done]
 
 
 @pytest.mark.parametrize("phase", PHASES)

@@ -123,7 +123,7 @@ def test_served_kinds_bound_the_version(
 
 
 @pytest.mark.parametrize(
-    ("obj", "told"),
+    ("obj", "deciding"),
     [
         (live("Secret was synced", MD5), "older than v0.11.0"),
         (live("secret synced", MD5), "v0.11.0 or later, before v0.16.2"),
@@ -132,8 +132,8 @@ def test_served_kinds_bound_the_version(
         (live(), "of unknown version"),
     ],
 )
-def test_status_format_and_wording_bound_the_version(obj: dict[str, Any], told: str) -> None:
-    assert str(operator_version(fleet(), IN_CLUSTER, [obj])) == told
+def test_status_format_and_wording_bound_the_version(obj: dict[str, Any], deciding: str) -> None:
+    assert str(operator_version(fleet(), IN_CLUSTER, [obj])) == deciding
 
 
 def crd(**data_fields: Any) -> dict[str, Any]:
@@ -157,14 +157,14 @@ def crd(**data_fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("obj", "told"),
+    ("obj", "deciding"),
     [
         (crd(), "v2.9.0 or later"),
         (crd(conversionStrategy={"default": "Default"}), "v2.7.0 or later, before v2.9.0"),
     ],
 )
-def test_fields_and_defaults_of_the_crd_bound_the_version(obj: dict[str, Any], told: str) -> None:
-    assert str(operator_version(fleet(), IN_CLUSTER, [obj])) == told
+def test_fields_and_defaults_of_the_crd_bound_the_version(obj: dict[str, Any], deciding: str) -> None:
+    assert str(operator_version(fleet(), IN_CLUSTER, [obj])) == deciding
 
 
 def test_a_failing_secret_asks_for_the_crd_that_another_application_manages() -> None:
@@ -209,8 +209,8 @@ def test_every_known_version_is_a_version() -> None:
 def test_every_cause_is_declared_and_every_declared_one_can_be_told() -> None:
     rule = load_rules()["external-secret-sync-error"]
     conditions = load("argolint_rules.secrets", "sync_texts.yaml")["conditions"]
-    told = {e.cause for e in ENTRIES} | {c["cause"] for c in conditions if c.get("cause")}
-    assert told | {"unknown", "store-kind-omitted"} == set(rule.causes)
+    deciding = {e.cause for e in ENTRIES} | {c["cause"] for c in conditions if c.get("cause")}
+    assert deciding | {"unknown", "store-kind-omitted"} == set(rule.causes)
 
 
 def test_advice_is_for_causes_that_exist() -> None:
@@ -340,7 +340,7 @@ def test_an_excerpt_holds_what_means_the_cause() -> None:
     text = "http call failed: AADSTS7000215: Invalid client secret provided. " + "Trace ID: 0 " * 30
     found = sync_error.classify(text)
     assert found is not None
-    said = sync_error.sentence("SecretStore kv", "its provider refuses it", "", found.text, found.told)
+    said = sync_error.sentence("SecretStore kv", "its provider refuses it", "", found.text, found.deciding)
     assert "AADSTS7000215" in said
     assert len(said.split()) <= 25
     wrapped = "could not do it: " * 20 + "dial tcp: lookup vault: no such host"

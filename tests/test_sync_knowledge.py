@@ -97,6 +97,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                             "group": {"type": "string"},
                             "version": {"type": "string", "pattern": "^v\\d"},
                             "kinds": {"type": "array", "items": {"type": "string"}},
+                            "same_fields": {"type": "array", "items": {"type": "string"}},
                             "removed_in": {"type": "string"},
                             "replacement": {"type": "string"},
                             "bridge": {"type": "string"},
