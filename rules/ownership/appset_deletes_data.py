@@ -26,7 +26,7 @@ from argolint.edits.pruning import cascades, outlives
 from argolint.values import dig, enumerated, maps, text_at
 from argolint.values.knowledge import load
 
-from ._application_sets import made_by
+from ..shared.application_sets import maker
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -68,11 +68,8 @@ def _set_of(app: App, fleet: Fleet) -> Object | None:
     """The set that deletes this Application when its element goes; None where nothing would be deleted with it."""
     if not cascades(app) or app.deleting:
         return None
-    for raw in fleet.application_sets:
-        mine = made_by(app.raw, (text_at(raw, "metadata", "name"),))
-        if mine and text_at(raw, "metadata", "namespace") in ("", app.ref.namespace):
-            return raw if _deletes(raw) else None
-    return None
+    raw = maker(app, fleet)
+    return raw if raw is not None and _deletes(raw) else None
 
 
 def _deletes(raw: Object) -> bool:
