@@ -27,7 +27,7 @@ from argolint.fixes.compose import composed
 from argolint.model import AppRef, ResourceKey
 from argolint.model.fingerprint import fingerprint
 from argolint.plugins import load_rules
-from argolint.proof.afterwards import Then, concluded
+from argolint.proof.afterwards import concluded, then_of
 from argolint.proof.syncs import Moment, application_after, compared, moment_of, one_sync, terms_of
 from argolint.proof.verify import verify
 from argolint.snapshots.reader import SnapshotTransport
@@ -47,14 +47,11 @@ def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App | None:
         after.append(seen)
         return ()
 
-    assert verify(fix, finding, app, fleet, look, then=then_of(fix, finding, fleet)).verified is True
+    assert (
+        verify(fix, finding, app, fleet, look, then=then_of(load_rules()[finding.rule], finding, fleet)).verified
+        is True
+    )
     return after[-1] if after else None
-
-
-def then_of(fix: Fix, finding: Finding, fleet: Fleet) -> Then | None:
-    """What the finding's rule says of the application after the fix, where it has something to say."""
-    then = load_rules()[finding.rule].then
-    return (lambda fix, after: then(fix, finding, after, fleet)) if then else None
 
 
 @cache
@@ -239,7 +236,7 @@ def all_written(app: App, findings: list[Finding], fleet: Fleet) -> tuple[App, l
             touched[resource.key] = moment_of(one_sync(resource.live, desired, terms), desired, terms)
     after = application_after(app, raw.now, touched)
     for finding, fix in done:
-        if then := then_of(fix, finding, fleet):
+        if then := then_of(load_rules()[finding.rule], finding, fleet):
             after = concluded(fix, finding, app, after, then)
     return after, [finding for finding, _ in done]
 

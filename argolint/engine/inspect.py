@@ -12,7 +12,6 @@ import msgspec
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.application.rule import Afterwards
 from argolint.edits.consequences import with_consequences
 from argolint.engine.guard import Guard, crash
 from argolint.engine.plan import Chosen
@@ -20,10 +19,11 @@ from argolint.engine.settle import settle
 from argolint.engine.stamp import stamp
 from argolint.errors import UnreadableStateError
 from argolint.host.timing import charged
-from argolint.model import Fact, Failure, Finding, Fix, Note, ResourceId, ResourceKey, Symptom
+from argolint.model import Fact, Failure, Finding, Note, ResourceId, ResourceKey, Symptom
 from argolint.model.fingerprint import subject
 from argolint.model.results import AppResult
 from argolint.proof import needs
+from argolint.proof.afterwards import then_of
 from argolint.proof.clashes import reported_of_each_other
 from argolint.proof.handover import tried
 from argolint.proof.replay import same_fault
@@ -205,7 +205,7 @@ def _proven(
                 render,
                 today,
                 others.about(finding, number),
-                partial(_then, chosen, finding, fleet) if chosen.rule.then else None,
+                then_of(chosen.rule, finding, fleet),
             )
             for number, fix in enumerate(finding.fixes)
         ]
@@ -217,10 +217,6 @@ def _proven(
             why = without_secrets(f"{fix.title!r} of {app.ref}: {fix.unverified}")
             _LOG.debug("%s: dropped the fix %s", finding.rule, why)
     return replace(finding, fixes=needs.ordered(fix for fix in fixes if fix.verified is not False))
-
-
-def _then(chosen: Chosen, finding: Finding, fleet: Fleet, fix: Fix, after: App) -> Afterwards | None:
-    return chosen.rule.then(fix, finding, after, fleet) if chosen.rule.then else None
 
 
 def _weight(finding: Finding, after: App) -> int:

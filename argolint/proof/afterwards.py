@@ -12,8 +12,9 @@ from dataclasses import replace
 from msgspec import structs
 
 from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.application.resource import Health, Resource
-from argolint.application.rule import Afterwards
+from argolint.application.rule import Afterwards, Rule
 from argolint.model import Finding, Fix, Json, Object, ResourceKey, Symptom
 from argolint.proof import schema
 from argolint.proof.outcomes import CannotReplay, Contradicted
@@ -22,6 +23,13 @@ from argolint.values import mapping, maps, text_at
 
 Then = Callable[[Fix, App], Afterwards | None]
 """The rule's own answer, for a fix and the application after it."""
+
+
+def then_of(rule: Rule, finding: Finding, fleet: Fleet) -> Then | None:
+    """How the rule of a finding answers; None for a rule that has nothing to say of it."""
+    then = rule.then
+    return (lambda fix, after: then(fix, finding, after, fleet)) if then else None
+
 
 SHOWN_BY_SYNC = "only a sync shows whether this ends it"
 
