@@ -24,14 +24,14 @@ _LETTERS = re.compile(r"[A-Za-z]{2,} [A-Za-z]")
 
 
 def main() -> int:
-    refused = [
-        (re.compile(rf"(?<![\w-])(?:{one['words']})(?![\w-])", re.IGNORECASE), one["instead"]) for one in _list()
-    ]
-    in_names = "|".join(str(one["words"]) for one in _list() if one.get("names"))
+    listed = _list()
+    refused = [(re.compile(rf"(?<![\w-])(?:{one['words']})(?![\w-])", re.IGNORECASE), one["instead"]) for one in listed]
+    words = "|".join(str(one["words"]) for one in listed if one.get("names"))
+    in_names = re.compile(rf"(?:^|_)(?:{words})(?:_|$)", re.IGNORECASE)
     found = 0
     for file in _files():
         for line, name in _names(file):
-            if hit := re.search(rf"(?:^|_)(?:{in_names})(?:_|$)", name, re.IGNORECASE):
+            if hit := in_names.search(name):
                 found += 1
                 print(f"{file.relative_to(ROOT)}:{line}: {name!r}: {hit[0].strip('_')!r} is no word for a name")
         for line, text in _texts(file):

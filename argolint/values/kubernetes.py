@@ -17,6 +17,7 @@ from argolint.values.decoding import kind_of
 SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
+SKIP_RECONCILE = "argocd.argoproj.io/skip-reconcile"
 HOOK = "argocd.argoproj.io/hook"
 _HOOK_WEIGHT = "helm.sh/hook-weight"
 

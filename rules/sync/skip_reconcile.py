@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 from argolint.edits import application_place
 from argolint.values import annotations_of, join_pointer, labels_of, mapping, parse_time, sh, text_at
+from argolint.values.kubernetes import SKIP_RECONCILE
 
-SKIP = "argocd.argoproj.io/skip-reconcile"
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")  # strconv.ParseBool
 _PULLED = "apps.open-cluster-management.io/pull-to-ocm-managed-cluster"
 """Open Cluster Management writes the status of such an Application."""
@@ -31,8 +31,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an Application, whether it or its cluster is skipped."""
     if _PULLED in labels_of(app.raw) or _PULLED in annotations_of(app.raw):
         return
-    own = annotations_of(app.raw).get(SKIP) in _TRUE
-    cluster = mapping(fleet.clusters.get(app.cluster), "annotations").get(SKIP) in _TRUE
+    own = annotations_of(app.raw).get(SKIP_RECONCILE) in _TRUE
+    cluster = mapping(fleet.clusters.get(app.cluster), "annotations").get(SKIP_RECONCILE) in _TRUE
     if not (own or cluster):
         return
     reconciled = parse_time(app.status.get("reconciledAt"))
@@ -40,13 +40,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     whose = "" if own else f" of its cluster {app.cluster}"
     yield Finding(
         message=f"Argo CD skips application {app.ref} (annotation skip-reconcile{whose}): its status {since}, and no commit is synced.",
-        at=Location(app.ref, None, join_pointer("metadata", "annotations", SKIP) if own else ""),
+        at=Location(app.ref, None, join_pointer("metadata", "annotations", SKIP_RECONCILE) if own else ""),
         fixes=(_resume(app) if own else _resume_cluster(app, fleet),),
     )
 
 
 def _resume(app: App) -> Fix:
-    operation = {"op": "remove", "path": join_pointer("metadata", "annotations", SKIP)}
+    operation = {"op": "remove", "path": join_pointer("metadata", "annotations", SKIP_RECONCILE)}
     patch = Edit("json-patch", [operation])
     caveat = "Argo CD then compares it again, and syncs it at once where it may"
     return Fix("Take the annotation off", "application", application_place(app), patch, caveat)
@@ -54,7 +54,7 @@ def _resume(app: App) -> Fix:
 
 def _resume_cluster(app: App, fleet: Fleet) -> Fix:
     name = text_at(fleet.clusters.get(app.cluster), "name") or app.cluster
-    command = f"kubectl -n {sh(app.ref.namespace)} annotate secret <secret of cluster {name}> {SKIP}-"
+    command = f"kubectl -n {sh(app.ref.namespace)} annotate secret <secret of cluster {name}> {SKIP_RECONCILE}-"
     caveat = "every Application of that cluster is then compared again"
     return Fix(
         "Take the annotation off the cluster's Secret",

@@ -25,6 +25,7 @@ from datetime import datetime, timedelta
 from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Object, Related, Rule
 from argolint.redaction import excerpt
 from argolint.values import age_text, annotations_of, mapping, parse_time, sh, text_at
+from argolint.values.kubernetes import SKIP_RECONCILE
 
 _HOURS, _DAY, _FRESH = timedelta(hours=6), timedelta(hours=24), timedelta(minutes=30)
 _ENOUGH = 3
@@ -43,7 +44,7 @@ class _Behind:
 
 def _compared(app: App) -> datetime | None:
     """None for what Argo CD leaves alone on purpose, or never compared."""
-    if app.deleting or "argocd.argoproj.io/skip-reconcile" in annotations_of(app.raw):
+    if app.deleting or SKIP_RECONCILE in annotations_of(app.raw):
         return None
     return parse_time(app.status.get("reconciledAt"))
 
@@ -108,7 +109,7 @@ def _silent(own: Sequence[tuple[datetime, App]], last: datetime | None, now: dat
 
 
 def _skipped(cluster: Object) -> bool:
-    return "argocd.argoproj.io/skip-reconcile" in mapping(cluster, "annotations")
+    return SKIP_RECONCILE in mapping(cluster, "annotations")
 
 
 _SILENT = timedelta(minutes=15)
