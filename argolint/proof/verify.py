@@ -83,14 +83,7 @@ def verify(
         return _with(replace(fix, verified=None, unverified=why), found)
     except Contradicted as fault:
         return replace(fix, verified=False, unverified=str(fault))
-    if fix.before:  # who takes the edit alone, a program or `fix --write`, does the harm that the step prevents
-        return _with(replace(fix, verified=None, unverified=_AFTER_ITS_STEP), {*found, *proven.effects})
     return _with(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
-
-
-_AFTER_ITS_STEP = (
-    "it was replayed and works after its first step, which is a command; without that step the next sync does harm"
-)
 
 
 def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
