@@ -62,7 +62,7 @@ def verify(
         else:
             try:
                 proven = replay(fix, finding, app, fleet, looks, known, {}, found)
-            except Loses as lost:
+            except (Loses, TakesTwoSyncs) as lost:
                 fix, kept = _with_step(fix, lost, app, fleet)
                 found.clear()
                 proven = replay(fix, finding, app, fleet, looks, known, kept, found)
@@ -178,13 +178,16 @@ def unreplayed(fix: Fix) -> Fix:
     return _with(replace(fix, verified=None, unverified=why), effects.declared_by(fix))
 
 
-def _with_step(fix: Fix, lost: Loses, app: App, fleet: Fleet) -> tuple[Fix, Mapping[ResourceKey, Object]]:
+def _with_step(
+    fix: Fix, lost: Loses | TakesTwoSyncs, app: App, fleet: Fleet
+) -> tuple[Fix, Mapping[ResourceKey, Object]]:
     """The fix with the step that keeps what the next sync would take away, and the live object after that step.
 
     Raises CannotReplay when there is no such step.
     """
     live, before = lost.resource.live or {}, lost.resource.desired or {}
-    found = losses.unapplied(live, before, lost.pointers)
+    pointers = lost.pointers if isinstance(lost, Loses) else losses.items_given_up(fix)
+    found = losses.unapplied(live, before, pointers) if pointers else None
     if found is None:
         raise lost
     kept, places = found
