@@ -60,7 +60,9 @@ def main() -> None:
             why[finding.rule][f"{fix.target} {fix.edit.kind}: {reason}"] += 1
             if asked.all:
                 at = finding.at
-                print(f"{phase.parent.name}/{phase.name} {finding.rule} {finding.cause} {at.app} {at.resource} {at.pointer}")
+                print(
+                    f"{phase.parent.name}/{phase.name} {finding.rule} {finding.cause} {at.app} {at.resource} {at.pointer}"
+                )
                 print(f"    {fix.target} {fix.edit.kind}: {fix.title} | {fix.unverified or 'verified'}")
     for family in sorted(first):
         print(f"{family:16} {first[family][True]:4} of {first[family].total():4}")

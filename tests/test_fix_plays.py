@@ -86,6 +86,7 @@ WRONG = {
     "decodingStrategy": "Base64URL",
     "kind": "NoStore",
     "controller": "other",
+    "requests.memory": "1280Mi",
 }
 """By the field that an edit sets: a value that does not end the fault."""
 
@@ -96,6 +97,8 @@ PLAYED: Sequence[tuple[str, int]] = (
     ("external-secret-sync-error/bad-old-operator.yaml", 2),
     ("external-secret-sync-error/bad-provider-causes.yaml", 1),
     ("external-secret-sync-error/bad-target-causes.yaml", 4),
+    ("pod-unschedulable/bad-disk-nowhere.yaml", 1),
+    ("pod-unschedulable/bad-quota-counted.yaml", 2),
     ("removed-api/bad-older-words.yaml", 2),
     ("removed-api/bad-versions.yaml", 1),
     ("schema-field-unknown/bad-misplaced.yaml", 4),
