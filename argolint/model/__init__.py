@@ -285,7 +285,7 @@ class Fix:
     `resource` is the manifest that a json-patch of target `manifest` edits, when it is not the finding's own.
     `trials` are the parts that applications have in a fix of several: it is verified when each of them has played its own.
     `proof` says how a verified fix was proven; `effects` what else it does, which the engine adds to. `before` are commands
-    that come before the edit reaches the cluster: the proof counts on them. `needs` are versions that the fix asks for in addition to what its
+    that come before the edit reaches the cluster: the proof counts on them, and `fix --write` writes none that has one. `needs` are versions that the fix asks for in addition to what its
     edit says by itself; the engine drops it where the fleet contradicts one. `plays` is what a command does to the live object of the
     finding (of `resource`, where it is `GONE`), as a json-patch: that is replayed in the place of the command, which no one runs.
     """

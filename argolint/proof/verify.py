@@ -62,7 +62,7 @@ def verify(
         else:
             try:
                 proven = replay(fix, finding, app, fleet, looks, known, {}, found)
-            except Loses as lost:
+            except (Loses, TakesTwoSyncs) as lost:
                 fix, kept = _with_step(fix, lost, app, fleet)
                 found.clear()
                 proven = replay(fix, finding, app, fleet, looks, known, kept, found)
@@ -83,14 +83,7 @@ def verify(
         return _with(replace(fix, verified=None, unverified=why), found)
     except Contradicted as fault:
         return replace(fix, verified=False, unverified=str(fault))
-    if fix.before:  # who takes the edit alone, a program or `fix --write`, does the harm that the step prevents
-        return _with(replace(fix, verified=None, unverified=_AFTER_ITS_STEP), {*found, *proven.effects})
     return _with(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
-
-
-_AFTER_ITS_STEP = (
-    "it was replayed and works after its first step, which is a command; without that step the next sync does harm"
-)
 
 
 def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
@@ -185,13 +178,16 @@ def unreplayed(fix: Fix) -> Fix:
     return _with(replace(fix, verified=None, unverified=why), effects.declared_by(fix))
 
 
-def _with_step(fix: Fix, lost: Loses, app: App, fleet: Fleet) -> tuple[Fix, Mapping[ResourceKey, Object]]:
+def _with_step(
+    fix: Fix, lost: Loses | TakesTwoSyncs, app: App, fleet: Fleet
+) -> tuple[Fix, Mapping[ResourceKey, Object]]:
     """The fix with the step that keeps what the next sync would take away, and the live object after that step.
 
     Raises CannotReplay when there is no such step.
     """
     live, before = lost.resource.live or {}, lost.resource.desired or {}
-    found = losses.unapplied(live, before, lost.pointers)
+    pointers = lost.pointers if isinstance(lost, Loses) else losses.items_given_up(fix)
+    found = losses.unapplied(live, before, pointers) if pointers else None
     if found is None:
         raise lost
     kept, places = found
