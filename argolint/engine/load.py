@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from argolint.application.app import App, app_from_list
+from argolint.application.application_sets import Controller, controller_of, settings_want
 from argolint.application.fleet import Fleet, cluster_of, control_plane_of, impersonates_reads
 from argolint.application.resource import Resource
 from argolint.engine.guard import crash, guarded_failures
@@ -282,6 +283,18 @@ def _fetch(t: Transport, app: App, fleet: Fleet, want: Want, plan: Plan) -> Any:
             return argocd.sync_windows(t, app.ref)
         case "revision":
             return argocd.revision_metadata(t, app.ref, want.revision, want.source)
+
+
+def controller(t: Transport, fleet: Fleet) -> Controller:
+    """What the ApplicationSet controller may do, where an application manages its settings and they can be read."""
+    want = settings_want(fleet) if fleet.application_sets else None
+    try:
+        found = _peer(t, fleet, want) if want is not None else None
+    except AuthError:
+        raise
+    except ArgolintError:
+        found = None
+    return controller_of(found.live if found is not None else None)
 
 
 def _peer(t: Transport, fleet: Fleet, want: Want) -> Resource | None:
