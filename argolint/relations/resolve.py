@@ -15,12 +15,19 @@ from argolint.relations.ill import ill, rewritten, taken_away, unanswered, wante
 from argolint.relations.later import later
 from argolint.relations.look_up import Complaint
 from argolint.relations.made import made
-from argolint.relations.spec import chart_of_git, refused_value, unknown_field
+from argolint.relations.source import chart_in_address, chart_of_git, registered_apart, unexpanded
+from argolint.relations.spec import container_of_target, refused_value, unknown_field
+from argolint.relations.taken import taken
 
 Finder = Callable[[Complaint], Iterator[Explained]]
 _FINDERS: tuple[Finder, ...] = (
+    unexpanded,
     later,
     chart_of_git,
+    chart_in_address,
+    registered_apart,
+    container_of_target,
+    taken,
     refused_value,
     unknown_field,
     taken_away,

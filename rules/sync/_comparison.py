@@ -14,7 +14,7 @@ from argolint.edits import application_place, ignore_less
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
-from argolint.values import dig, items, mapping, maps, same_repository, text_at
+from argolint.values import dig, items, mapping, maps, same_repository, sh, text_at
 
 from ..shared.messages import catalogue
 from ._failures import Failed, refusal
@@ -225,6 +225,9 @@ def _facts(
         "folder": path or ".",
         "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
         "chart": read["chart"] or chart,
+        "own_chart": bool(chart or repo.startswith("oci://")) and not _OF_DEPENDENCY.search(message),
+        "chart_versions": _versions(repo, chart),
+        "indexed": repo.startswith(("http://", "https://")),
         "chart_folders": excerpt(folders),
         "chart_bare": bare,
         "repo_with_folders": excerpt(f"{repo.rstrip('/')}/{folders}"),
@@ -264,6 +267,16 @@ def _address(message: str, repo: str) -> str:
     return ""
 
 
+def _versions(repo: str, chart: str) -> Shell:
+    """The command that lists a chart's versions: those of an index, or the newest in an OCI registry."""
+    if repo.startswith(("http://", "https://")):
+        name = sh(f"chart-repository/{_last_of(chart)}")
+        return Shell(f"helm repo add chart-repository {sh(repo)} --force-update\nhelm search repo {name} --versions")
+    address = f"oci://{repo.removeprefix('oci://').rstrip('/')}/{chart}"
+    return Shell(f"helm show chart {sh(address)}")
+
+
+_OF_DEPENDENCY = re.compile(r"`helm (?:dependency|repo add)|helm dependency build")
 _DEPENDENCY = re.compile(r"helm dependency|could not download oci://")
 
 
