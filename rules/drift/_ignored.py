@@ -68,6 +68,16 @@ def _paths(entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
         yield path, replace(bare, jq_paths=(path,))
 
 
+def expression(entry: IgnoreRule, path: str) -> str:
+    """Where a pointer, a jq path or a field manager of the entry is written in the Application."""
+    fields = (
+        ("jsonPointers", entry.json_pointers),
+        ("jqPathExpressions", entry.jq_paths),
+        ("managedFieldsManagers", entry.managers),
+    )
+    return next(f"{entry.origin}/{field}/{held.index(path)}" for field, held in fields if path in held)
+
+
 def selected(app: App, entry: IgnoreRule) -> tuple[Resource, ...]:
     """The managed objects that the entry speaks of."""
     return tuple(r for r in app.resources if selects(entry, r))

@@ -22,7 +22,7 @@ from argolint.comparison import managers
 from argolint.values import get, sh
 from argolint.values.kubernetes import argocd_name
 
-from ._edits import remove, write_live
+from ._edits import place, remove, write_live
 from ._fields import finding, listing
 from ._grammar import hollow
 from ._writers import is_sort, known
@@ -54,6 +54,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
         fixes=(
             _without_hollow(app, resource, changes),
             write_live(app, resource, changes, "Commit the live value, if it is right"),
+            _masked(app, resource, changes),
             Fix(
                 "Or sync the object to Git's value",
                 "live",
@@ -63,6 +64,14 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
             ),
         ),
     )
+
+
+def _masked(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
+    """What Argo CD masks no patch can say."""
+    if not any(change.masked for change in changes):
+        return None
+    keys = f"What the server masks: {listing(changes)}; `kubectl get` shows the live value."
+    return Fix("Put the live value where Git takes it from, if it is right", "manifest", place(app), Edit("text", keys))
 
 
 def _without_hollow(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
