@@ -189,6 +189,8 @@ class Follows:
     app       the worst finding of this other application
     key       a cause without a finding of its own, such as a missing operator: all findings of one key follow from it, and
               `title` names it in one sentence, the same for all of them
+
+    `mended` says that what ends that finding ends this one as well: its fixes take the place of the finding's own where the first is verified.
     """
 
     symptom: Symptom | None = None
@@ -197,10 +199,11 @@ class Follows:
     app: AppRef | None = None
     key: str = ""
     title: str = ""
+    mended: bool = False
 
     @classmethod
-    def finding(cls, rule: str, resource: ResourceId) -> Follows:
-        return cls(resource=resource.key, rule=rule)
+    def finding(cls, rule: str, resource: ResourceId, *, mended: bool = False) -> Follows:
+        return cls(resource=resource.key, rule=rule, mended=mended)
 
     @classmethod
     def common(cls, title: str, *key: str) -> Follows:
