@@ -291,6 +291,7 @@ class Fix:
     that come before the edit reaches the cluster: the proof counts on them, and `fix --write` writes none that has one. `needs` are versions that the fix asks for in addition to what its
     edit says by itself; the engine drops it where the fleet contradicts one. `plays` is what a command does to the live object of the
     finding (of `resource`, where it is `GONE`), as a json-patch: that is replayed in the place of the command, which no one runs.
+    `GONE` of a fix of target `manifest` is that the whole manifest leaves Git.
     """
 
     title: str
