@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
-from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
+from argolint.model import GONE, Effect, Fact, Finding, Fix, Object, ResourceKey
 from argolint.proof import admitted, effects, handover, losses, needs
 from argolint.proof.afterwards import Then
 from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.proof.renders import Render, render_again
-from argolint.proof.replay import NOT_REPLAYED, Check, Looks, patched, replay
+from argolint.proof.replay import NOT_REPLAYED, Check, Looks, leaves_git, patched, replay
 from argolint.proof.syncs import Today
 from argolint.values import joined, owner_references, sh
 
@@ -57,6 +57,8 @@ def verify(
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
             proven = render_again(fix, finding, app, render)
+        elif fix.target == "manifest" and fix.plays == GONE:
+            proven = leaves_git(fix, finding, app, looks)
         elif admitted.concerns(fix, finding):
             proven = admitted.admitted(finding, app, patched(fix, app.raw), fleet)
         else:
