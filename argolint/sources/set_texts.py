@@ -265,7 +265,7 @@ def _printf(pattern: Any, *values: Any) -> str:
 
 
 def _replaced(old: Any, new: Any, text: Any) -> str:
-    if not old or len(_text(text)) * (len(_text(new)) + 1) > MAX_TEXT * 100:
+    if not old or len(_text(text)) * (len(_text(new)) + 1) > MAX_TEXT:
         raise ValueError(old)
     return _text(text).replace(_text(old), _text(new))
 
