@@ -24,7 +24,7 @@ from functools import cache
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Want
 from argolint.application.application_sets import Controller, maker, preserves, seen, settings_want
 from argolint.edits.pruning import cascades, outlives
-from argolint.values import dig, enumerated, maps, text_at
+from argolint.values import enumerated, get, maps, text_at
 from argolint.values.knowledge import load
 
 
@@ -99,20 +99,25 @@ def _nested_previews(generator: Object) -> bool:
 
 
 def _is_lost(r: Resource, app: App, fleet: Fleet) -> bool:
-    if not _kept_data(r.group, r.kind) or r.hook or r.live is None or outlives(app, r.live, fleet):
+    kind = _kinds().get((r.group, r.kind))
+    if kind is None or r.hook or r.live is None or outlives(app, r.live, fleet):
         return False
-    policy = dig(r.live, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
-    return r.kind != "StatefulSet" or policy == "Delete"
+    wanted, unless = kind.get("if"), kind.get("unless")
+    return (not wanted or _holds(r.live, wanted)) and not (unless and _holds(r.live, unless))
+
+
+def _holds(live: Object, field: Object) -> bool:
+    return bool(get(live, field["at"], None) == field["is"])
 
 
 def _kept_data(group: str, kind: str) -> str:
     """What goes with an object of this kind; empty for a kind that holds no data."""
-    return _kinds().get((group, kind), "")
+    return str(_kinds().get((group, kind), {}).get("says") or "")
 
 
 @cache
-def _kinds() -> Mapping[tuple[str, str], str]:
-    return {(e["group"], e["kind"]): e["says"] for e in load(__package__, "data_kinds.yaml")}
+def _kinds() -> Mapping[tuple[str, str], Object]:
+    return {(e["group"], e["kind"]): e for e in load(__package__, "data_kinds.yaml")}
 
 
 RULE = Rule(
