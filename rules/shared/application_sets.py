@@ -16,7 +16,7 @@ def made(fleet: Fleet, name: str) -> Sequence[App]:
 
 def maker(app: App, fleet: Fleet) -> Object | None:
     """The set that owns this Application, of its namespace or of one that the list does not say; None where no such set is known."""
-    names = {str(o.get("name")) for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"}
+    names = {str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"}
     known = (each for name in names for each in fleet.derive(_by_name).get(name, ()))
     own = (each for each in known if text_at(each[1], "metadata", "namespace") in ("", app.ref.namespace))
     found = min(own, key=lambda each: each[0], default=None)
@@ -34,7 +34,7 @@ def _by_name(fleet: Fleet) -> Mapping[str, Sequence[tuple[int, Object]]]:
 def _by_set(fleet: Fleet) -> Mapping[str, Sequence[App]]:
     found: dict[str, list[App]] = defaultdict(list)
     for app in fleet.apps:
-        owners = owner_references(app.raw)
+        owners = owner_references(app.brief)
         for name in {str(o.get("name")) for o in owners if o.get("kind") == "ApplicationSet"}:
             found[name].append(app)
     return found

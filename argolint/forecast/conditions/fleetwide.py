@@ -21,7 +21,7 @@ def of_set(fleet: Fleet, raw: Object) -> list[AppRef]:
         app.ref
         for app in fleet.apps
         if app.ref.namespace == namespace
-        and any(o.get("kind") == "ApplicationSet" and o.get("name") == name for o in owner_references(app.raw))
+        and any(o.get("kind") == "ApplicationSet" and o.get("name") == name for o in owner_references(app.brief))
     ]
 
 

@@ -14,7 +14,7 @@ from argolint.values import dig, maps, owner_references, text_at
 
 
 def set_of(app: App, fleet: Fleet) -> Object | None:
-    names = [o.get("name") for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"]
+    names = [o.get("name") for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"]
     known = next((raw for raw in fleet.application_sets if text_at(raw, "metadata", "name") in names), None)
     return known or ({"metadata": {"name": str(names[0])}} if names else None)
 
