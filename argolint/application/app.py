@@ -326,9 +326,9 @@ def app_from_list(
 ) -> App:
     """An Application of the list answer; `cluster` is the canonical URL of its destination."""
     entry = listed if isinstance(listed, Entry) else Entry(listed)
-    told = entry.brief
-    namespace = text_at(told, "metadata", "namespace") or control_plane
-    ref = AppRef(namespace, text_at(told, "metadata", "name"), text_at(told, "spec", "project") or "default", server)
-    rows = tuple(listed_row(r) for r in maps(told, "status", "resources"))
+    brief = entry.brief
+    namespace = text_at(brief, "metadata", "namespace") or control_plane
+    ref = AppRef(namespace, text_at(brief, "metadata", "name"), text_at(brief, "spec", "project") or "default", server)
+    rows = tuple(listed_row(r) for r in maps(brief, "status", "resources"))
     resources = Listed(rows, cluster)
     return App(ref, entry.trimmed(), cluster, observed_at, resources, control_plane=control_plane)
