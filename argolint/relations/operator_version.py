@@ -144,7 +144,7 @@ def _named(fleet: Fleet, cluster: str) -> Iterator[Version]:
     for app in fleet.apps:
         if app.cluster != cluster:
             continue
-        for image in items(app.status, "summary", "images"):
+        for image in items(app.brief, "status", "summary", "images"):
             if found := _IMAGE.search(str(image)):
                 yield parse(found[1])
         for source in app.sources:
