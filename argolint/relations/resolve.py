@@ -11,7 +11,7 @@ from argolint.relations.child import contradicts, full_volume, said_by_child, th
 from argolint.relations.denied import level, unspecified
 from argolint.relations.explained import Explained
 from argolint.relations.foreign import foreign
-from argolint.relations.ill import ill, rewritten, taken_away, unanswered, wanted_of_peers
+from argolint.relations.ill import ill, leaning, rewritten, taken_away, unanswered, wanted_of_peers
 from argolint.relations.later import later
 from argolint.relations.look_up import Complaint
 from argolint.relations.made import made
@@ -38,6 +38,7 @@ _FINDERS: tuple[Finder, ...] = (
     foreign,
     unanswered,
     ill,
+    leaning,
     contradicts,
     there,
     full_volume,

@@ -225,6 +225,8 @@ def _facts(
         "folder": path or ".",
         "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
         "chart": read["chart"] or chart,
+        "plugin": bool(source.get("plugin")),
+        "rebind": _elsewhere(read["user"]) and "at the cluster scope" in message,
         "own_chart": bool(chart or repo.startswith("oci://")) and not _OF_DEPENDENCY.search(message),
         "chart_versions": _versions(repo, chart),
         "indexed": repo.startswith(("http://", "https://")),
@@ -244,6 +246,12 @@ def _facts(
     }
 
 
+def _elsewhere(user: str) -> bool:
+    """Argo CD's own account of an installation outside of namespace argocd, which the bindings of install.yaml name."""
+    account = user.split(":")
+    return len(account) == 4 and account[3] == "argocd-application-controller" and account[2] != "argocd"
+
+
 def _plugin_env(source: Object, message: str) -> str:
     """The variables of the source's plugin that the command of the message reads by the name that the source gives them."""
     names = (text_at(entry, "name") for entry in maps(source, "plugin", "env"))
@@ -255,12 +263,16 @@ def _last_of(address: str) -> str:
 
 
 _ADDRESS = re.compile(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")
+_BASE = re.compile(
+    r"accumulating resources from '((?:github\.com|gitlab\.com|bitbucket\.org)/[\w.-]{1,100}/[\w.-]{1,100})"
+)
 _HOST = re.compile(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
 
 
 def _address(message: str, repo: str) -> str:
     """The repository that the message names next to the source's own, such as that of a dependency or a remote base."""
-    for address in _ADDRESS.findall(message):
+    bare_base = _BASE.search(message)
+    for address in (*_ADDRESS.findall(message), *((f"https://{bare_base[1]}",) if bare_base else ())):
         bare = excerpt(address.rstrip(".,:;)]")).removesuffix("/index.yaml")
         if not (_API.search(bare) or same_repository(bare, repo) or (repo and bare.startswith(repo))):
             return bare
