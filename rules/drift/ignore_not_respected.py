@@ -46,7 +46,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             for entry in ignored
             if selects(entry, resource)
             for change in hidden_changes(app, fleet, resource, entry)
-            if _lost(app, resource, change)
+            if _lost(app, resource, change) and not _shown(resource, change)
         )
         if changes:
             reported.add(resource.key)
@@ -129,6 +129,13 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
             respect(app),
             *((remove(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
         ),
+    )
+
+
+def _shown(resource: Resource, change: Change) -> bool:
+    """True where Argo CD shows the difference all the same: then nothing ignores it."""
+    return any(
+        below(shown.pointer, change.pointer) or below(change.pointer, shown.pointer) for shown in resource.changes
     )
 
 

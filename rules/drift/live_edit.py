@@ -44,25 +44,37 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     assert tool is not None
     assert first.writer is not None
     when = f" at {first.writer.time:%Y-%m-%d %H:%M} UTC" if first.writer.time else ""
+    failed = _failed(app, resource)
     undone = "self-heal or the next sync" if app.self_heal else "the next sync"
+    then = "; the last sync failed to undo it" if failed else f"; {undone} undoes it"
     return finding(
         app,
         resource,
         changes,
-        f"Someone changed {listing(changes)} of {resource.id} with {tool.tool}; {undone} undoes it.",
+        f"Someone changed {listing(changes)} of {resource.id} with {tool.tool}{then}.",
         evidence=(f"edited by field manager {first.writer.manager!r}{when}",),
         fixes=(
             _without_hollow(app, resource, changes),
             write_live(app, resource, changes, "Commit the live value, if it is right"),
             _masked(app, resource, changes),
-            Fix(
-                "Or sync the object to Git's value",
-                "live",
-                f"{resource.id}",
-                Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
-                "undoes the edit",
-            ),
+            None if failed else _synced(app, resource),
         ),
+    )
+
+
+def _failed(app: App, resource: Resource) -> bool:
+    """True when the last sync could not write the object."""
+    rows = app.operation.results_of(resource.id) if app.operation is not None else ()
+    return any(row.get("status") == "SyncFailed" for row in rows)
+
+
+def _synced(app: App, resource: Resource) -> Fix:
+    return Fix(
+        "Or sync the object to Git's value",
+        "live",
+        f"{resource.id}",
+        Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
+        "undoes the edit",
     )
 
 
