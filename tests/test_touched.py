@@ -414,6 +414,18 @@ def test_two_manifests_of_one_application_do_not_pass(clone: Path, order: int) -
     ]
 
 
+def test_a_copy_of_what_was_there_hides_no_edit(clone: Path) -> None:
+    was, edit = NEW_APP.replace("new", "web"), NEW_APP.replace("name: new", "name: web, labels: {a: b}")
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"web.yaml": was})
+    git(clone, "switch", "--create", "copied", "--quiet")
+    commit(clone, {"copy.yaml": was, "web.yaml": edit})
+    made = edits_of(written(Change(REPO, "copied", "main", Git(clone)), "main"), fleet(WEB))
+    ((_, after),) = made.edited.values()
+    assert after["metadata"]["labels"] == {"a": "b"}
+    assert len(made.failures) == 1
+
+
 def test_a_change_with_too_many_manifests_is_not_passed(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "_MAX_CHARACTERS", 2 * len(NEW_APP))
     commit(clone, {f"apps/{n}.yaml": NEW_APP.replace("new", f"new{n}") for n in range(4)})
@@ -491,6 +503,7 @@ def test_a_shared_warning_ends_only_when_one_of_its_two_parties_lets_the_object_
         ),
         ({"git": {"files": [{"path": "other/*/config.json"}]}}, False),
         ({"git": {"files": [{"path": "envs/**/config.json", "exclude": True}]}}, False),
+        ({"git": {"files": [{"path": "!{envs,old}/*.json"}]}}, False),
         ({"git": {"directories": [{"path": "envs/*"}]}}, False),
     ],
 )
