@@ -16,7 +16,7 @@ from argolint.gate.judge import judge
 from argolint.gate.verdict import Verdict
 from argolint.plugins import load_rules
 
-from .gitops import REPO, GitServer, Manifest, commit, git
+from .gitops import REPO, REVISION, GitServer, Manifest, commit, git
 
 RULES = load_rules()
 PLAN = Plan(tuple(Chosen(r, r.default_options) for r in RULES.values()), workers=2)
@@ -342,9 +342,11 @@ def test_a_project_that_its_parent_narrows_refuses_its_applications(tmp_path: Pa
         one = made("AppProject", "default", "argoproj.io/v1alpha1", spec=permits)
         return {**one, "metadata": {**one["metadata"], "namespace": "argocd"}}
 
-    drawn = made("ConfigMap", "web-drawn", data={"TOKEN": "RANDOM"})
-    base = {"apps/project.yaml": [project("*")], "web/drawn.yaml": [drawn]}
-    verdict = run(Case({"apps/project.yaml": [project("cart")]}, base=base), tmp_path)
+    drawn = deployment("web")
+    drawn["spec"]["template"]["metadata"]["annotations"] = {"checksum/secret": "RANDOM"}
+    base = {"apps/project.yaml": [project("*")], "web/deployment.yaml": [drawn]}
+    of_helm = {"web": {"status": {"sourceType": "Helm", "sync": {"revision": REVISION}}}}
+    verdict = run(Case({"apps/project.yaml": [project("cart")]}, base=base, more=of_helm), tmp_path)
     refused = {f.at.app.name for f in verdict.new if (f.rule, f.cause) == ("invalid-spec", "destination")}
     assert refused == {"admin", "apps", "cart", "web"}
 
