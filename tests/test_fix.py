@@ -262,6 +262,10 @@ def test_the_rule_sees_the_application_after_the_fix() -> None:
             "the edit changes what is rendered",
         ),
         (
+            patch("application", {"op": "move", "from": "/spec/source/path", "path": "/metadata/annotations/a"}),
+            "the edit changes what is rendered",
+        ),
+        (
             patch("manifest", {"op": "replace", "path": "/metadata/name", "value": "x"}),
             "the edit makes another object of it",
         ),

@@ -18,7 +18,7 @@ from argolint.application.resource import Resource
 from argolint.application.shared_warnings import without_conditions
 from argolint.comparison import compare, diff
 from argolint.gate.delta import Delta, Edited, overlap, with_value
-from argolint.model import Change, Json, Object, ResourceId, ResourceKey, Want
+from argolint.model import MISSING, Change, Json, Object, ResourceId, ResourceKey, Want
 from argolint.sources.rendered import Rendered
 from argolint.values import annotations_of, items, labels_of, mapping, split_pointer
 from argolint.values.kubernetes import api_of, is_secret, wave
@@ -203,7 +203,10 @@ def _after(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Com
 def _showing(resource: Resource, predicted: Object | None, shown: Iterable[Change]) -> Resource:
     """The resource with exactly these differences: its normalised state is the predicted one with their live values."""
     normalized: Json = predicted
-    for change in sorted(shown, key=lambda c: c.pointer, reverse=True):
+    placed = sorted(shown, key=lambda c: [(len(token), token) for token in split_pointer(c.pointer)])
+    held = [c for c in placed if c.live is not MISSING]
+    lost = [c for c in reversed(placed) if c.live is MISSING]  # from the end, so that no index moves
+    for change in (*held, *lost):
         normalized = with_value(normalized, split_pointer(change.pointer), change.live)
     modified = normalized != predicted
     return structs.replace(
