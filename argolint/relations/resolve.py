@@ -17,7 +17,7 @@ from argolint.relations.look_up import Complaint
 from argolint.relations.made import made
 from argolint.relations.source import chart_in_address, chart_of_git, registered_apart, unexpanded
 from argolint.relations.spec import container_of_target, refused_value, unknown_field
-from argolint.relations.taken import taken
+from argolint.relations.taken import gone_service, taken
 
 Finder = Callable[[Complaint], Iterator[Explained]]
 _FINDERS: tuple[Finder, ...] = (
@@ -28,6 +28,7 @@ _FINDERS: tuple[Finder, ...] = (
     registered_apart,
     container_of_target,
     taken,
+    gone_service,
     refused_value,
     unknown_field,
     taken_away,

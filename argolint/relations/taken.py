@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint.edits.advice import advice
+from argolint.model import ResourceId
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, mentioned
@@ -16,6 +17,36 @@ _ALREADY = re.compile(
     r"|reconciled|referenced|registered|served|selected|assigned|allocated|configured|in use)\b",
     re.IGNORECASE,
 )
+
+
+_CALLS = re.compile(
+    r'webhook "(?P<webhook>[^"]{1,253})":?[^\n]{0,300}?https://(?P<service>[a-z0-9-]{1,63})\.(?P<space>[a-z0-9-]{1,63})\.svc'
+    r'[^\n]{0,400}?service "(?P=service)" not found'
+)
+
+
+def gone_service(complaint: Complaint) -> Iterator[Explained]:
+    """A webhook calls a Service that is not there and that no application here brings: its configuration is left over, or names the wrong one."""
+    found = next((f for text in complaint.texts if (f := _CALLS.search(text[:8000]))), None)
+    if found is None or complaint.id is None:
+        return
+    cluster = complaint.app.cluster
+    if any(
+        (k.namespace, k.name) == (found["space"], found["service"])
+        for k in complaint.fleet.of_kind(cluster, "", "Service")
+    ):
+        return
+    service = f"Service {found['space']}/{found['service']}"
+    facts = {"service": service, "name": found["service"], "space": found["space"], "webhook": found["webhook"]}
+    yield Explained(
+        "owner-ill",
+        complaint.app.ref,
+        ResourceId("", "Service", found["space"], found["service"], "v1", cluster),
+        f"{complaint.id} is refused, since a webhook calls {service}, which is not there and no Application brings.",
+        evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
+        fixes=advice(__package__, "owner-ill/gone-service", facts, complaint.id),
+        likely=True,
+    )
 
 
 def taken(complaint: Complaint) -> Iterator[Explained]:
