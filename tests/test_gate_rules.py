@@ -15,6 +15,7 @@ from argolint.gate.change import Change
 from argolint.gate.judge import judge
 from argolint.gate.verdict import Verdict
 from argolint.plugins import load_rules
+from argolint.server.transport import Answer, Query
 
 from .gitops import REPO, REVISION, GitServer, Manifest, commit, git
 
@@ -362,6 +363,22 @@ def test_a_neighbour_that_shares_an_object_no_longer_is_fixed(tmp_path: Path) ->
     verdict = run(Case({"cart/role.yaml": None}, base=base, more={"admin": {"status": status}}), tmp_path)
     assert [(f.rule, f.at.app.name) for f in verdict.fixed] == [("shared-resource", "admin")]
     assert [f.rule for f in verdict.head.findings if f.rule == "shared-resource"] == []
+
+
+def test_a_neighbour_that_cannot_be_read_leaves_the_verdict_incomplete(tmp_path: Path) -> None:
+    class Refusing(GitServer):
+        def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+            if path.endswith("/admin/managed-resources"):
+                return Answer(403, "application/json", b'{"error": "permission denied", "code": 7}')
+            return super().get(path, query, anonymous=anonymous)
+
+    git(tmp_path, "init", "--quiet")
+    commit(tmp_path, {name: json.dumps(one) for name, (one,) in BASE.items()})
+    server = Refusing(tmp_path, more={"admin": {"status": {"sync": {"status": "OutOfSync"}}}})
+    git(tmp_path, "switch", "--create", "feature", "--quiet")
+    commit(tmp_path, {"web/more.yaml": json.dumps(config("more"))})
+    verdict = judge(server, Change(REPO, "feature"), PLAN)
+    assert {f.app.name for f in verdict.failures if f.app} == {"admin"}
 
 
 def test_a_hook_with_a_drawn_name_is_the_same_hook_on_both_sides(tmp_path: Path) -> None:
