@@ -10,7 +10,7 @@ import pytest
 
 from argolint import AppRef, Edit, Fact, Finding, Fix, Location, ResourceId, testing
 from argolint.engine import inspect
-from argolint.proof import schema
+from argolint.values import schema
 from argolint.proof.verify import played, verify, verify_together
 from tests.test_rules import RULES
 
@@ -148,7 +148,7 @@ def deployment(**spec: object) -> dict[str, Any]:
     ],
 )
 def test_a_manifest_is_held_against_the_fields_of_its_kind(spec: dict[str, object], told: list[str]) -> None:
-    assert list(schema.faults(deployment(**spec))) == told
+    assert [str(fault) for fault in schema.faults(deployment(**spec))] == told
 
 
 def test_of_a_kind_that_is_not_known_nothing_is_said() -> None:

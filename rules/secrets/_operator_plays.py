@@ -137,7 +137,7 @@ def _strategy(field: str) -> tuple[str, str]:
 def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -> bool:
     """The store itself holds the value, or another ExternalSecret that is Ready reads it from there, or draws it from the same generator."""
     if field == "dataFrom":
-        return _drawn(app, resource, entry)
+        return _generated(app, resource, entry)
     ref = _source(resource.live, entry)
     remote = mapping(entry, "remoteRef")
     if ref is None or remote.get("decodingStrategy") not in (None, "None"):
@@ -162,7 +162,7 @@ def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -
     )
 
 
-def _drawn(app: App, resource: Resource, entry: Json) -> bool:
+def _generated(app: App, resource: Resource, entry: Json) -> bool:
     """A generator that is there draws the value, as it does for another ExternalSecret today."""
     wanted = es.generator_refs({"spec": {"dataFrom": [entry]}})
     if not wanted or set(mapping(entry)) != {"sourceRef"} or wanted[0][0] not in es.DRAWING:
