@@ -93,6 +93,7 @@ WRONG = {
 PLAYED: Sequence[tuple[str, int]] = (
     ("annotation-too-long/bad-refused.yaml", 1),
     ("cluster-external-secret-failed/bad-in-the-way.yaml", 1),
+    ("external-secret-sync-error/bad-admitted-elsewhere.yaml", 1),
     ("external-secret-sync-error/bad-generator-nowhere.yaml", 1),
     ("external-secret-sync-error/bad-owners.yaml", 4),
     ("external-secret-sync-error/bad-old-operator.yaml", 2),
