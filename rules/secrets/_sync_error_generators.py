@@ -49,7 +49,7 @@ def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnos
 
 
 def _another(app: App, resource: Resource, kind: str, pointer: str) -> Iterator[Fix]:
-    """The only generator of that kind, where nothing but its own settings says what it draws."""
+    """The only generator of that kind, where its own settings alone say what it makes."""
     there = [r for r in app.of_kind(kind, es.GENERATORS) if r.live and r.namespace == resource.namespace]
     if kind in es.DRAWING and len(there) == 1:
         name = there[0].name
