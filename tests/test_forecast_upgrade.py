@@ -65,10 +65,6 @@ def app(name: str, *objects: Data, live: bool = True, **more: Any) -> Data:
     return {"name": name, "resources": resources, **more}
 
 
-def cluster(version: str) -> Data:
-    return {"server": "https://kubernetes.default.svc", "info": {"serverVersion": version}}
-
-
 def storage_class(provisioner: str) -> Data:
     return {
         "apiVersion": "storage.k8s.io/v1",
