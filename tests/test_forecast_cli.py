@@ -46,7 +46,7 @@ def test_the_demo_has_something_to_forecast(tmp_path: Path) -> None:
     lines = ran.out.splitlines()
     assert lines[0] == "Upgrade: Argo CD v3.5.1 → 3.6"
     assert "Only looks different" in lines
-    assert lines[-1] == "63 applications: 5 only look different"
+    assert lines[-1] == "63 applications: 5 places only look different"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_worst_comes_first_and_the_last_line_counts() -> None:
     report = made(data, argocd="3.6")
     text = render(report, "text", Style(width=200))
     assert text.splitlines()[2] == "Is deleted"
-    assert text.splitlines()[-1].startswith("1 application: 1 is deleted")
+    assert text.splitlines()[-1].startswith("1 application: 1 place is deleted")
     assert render(report, "text", Style(quiet=True)).count("\n") == 1
 
 
