@@ -65,10 +65,6 @@ def app(name: str, *objects: Data, live: bool = True, **more: Any) -> Data:
     return {"name": name, "resources": resources, **more}
 
 
-def cluster(version: str, server: str = "https://kubernetes.default.svc") -> Data:
-    return {"server": server, "name": server[-4:], "info": {"serverVersion": version}}
-
-
 def storage_class(provisioner: str) -> Data:
     return {
         "apiVersion": "storage.k8s.io/v1",
@@ -220,6 +216,10 @@ def mounting(volume: str) -> Data:
     metadata = {"name": "web", "namespace": "shop"}
     spec = {"template": {"spec": {"volumes": [{"name": "a", volume: {"repository": "x"}}]}}}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def cluster(version: str, server: str = "https://kubernetes.default.svc") -> Data:
+    return {"server": server, "name": server[-4:], "info": {"serverVersion": version}}
 
 
 def stored(*versions: str) -> Data:

@@ -146,7 +146,7 @@ def fleet(live: Mapping[str, Any], *names: str) -> Fleet:
 
 def of(live: Any, edit: Any, *names: str, policy: str | None = "") -> tuple[list[str], list[str], list[str], list[str]]:
     """Names that go and that come, notes, and why something is not known."""
-    made = of_sets(fleet(live, *names), [Pair(live, edit)], None, lambda: Controller(policy))
+    made = of_sets(fleet(live, *names), [Pair(live, edit)], (), None, lambda: Controller(policy))
     why = [f.error.partition(" before the merge: ")[2] for f in made.failures]
     return sorted(r.name for r in made.gone), [m["metadata"]["name"] for m in made.new], list(made.notes), why
 
@@ -223,7 +223,7 @@ def test_what_cannot_be_evaluated_is_said_and_nothing_else(live: Any, edit: Any,
 
 def test_a_set_that_its_parent_removes_takes_its_applications_along() -> None:
     live = listed("web")
-    made = of_sets(fleet(live, "web"), [Pair(live, None)], None, lambda: Controller("sync"))
+    made = of_sets(fleet(live, "web"), [Pair(live, None)], [Pair(live, None)], None, lambda: Controller("sync"))
     assert [(r.name, by.removed, by.surely) for r, by in made.gone.items()] == [("web", True, True)]
 
 

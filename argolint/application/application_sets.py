@@ -46,6 +46,12 @@ def preserves(raw: Object) -> bool:
     return dig(raw, "spec", "syncPolicy", "preserveResourcesOnDeletion") is True
 
 
+UNSEEN_POLICY = (
+    "applicationsetcontroller.policy in ConfigMap argocd-cmd-params-cm may forbid it, which no application shows"
+)
+"""Evidence for what an ApplicationSet does, where the policy of its controller is not known."""
+
+
 @dataclass(frozen=True)
 class Controller:
     """What all sets are subject to: `policy` is empty where the controller has none of its own, None where that is not known."""

@@ -26,7 +26,8 @@ from argolint.sources.generators import Generated, generated
 from argolint.sources.git import Entry, Git
 from argolint.sources.links import folders
 from argolint.sources.set_texts import NotEvaluatedError
-from argolint.values import enumerated, items, mapping, maps, plain, text_at
+from argolint.values import annotations_of, comma_list, enumerated, items, mapping, maps, plain, text_at
+from argolint.values.kubernetes import SYNC_OPTIONS
 
 _NESTED = ("matrix", "merge")
 _MAX_DEPTH = 4
@@ -107,17 +108,26 @@ class _Found:
     failures: list[Failure] = field(default_factory=list)
 
 
-def of_sets(fleet: Fleet, edits: Sequence[Pair], read: Trees | None, controller: Callable[[], Controller]) -> OfSets:
+def of_sets(
+    fleet: Fleet,
+    written: Sequence[Pair],
+    rendered: Sequence[Pair],
+    read: Trees | None,
+    controller: Callable[[], Controller],
+) -> OfSets:
     """What becomes of the Applications of every set that the change edits, or whose Git generators read what it changes.
 
-    `controller` is asked where a set lets Applications go.
+    `written` are sets of files, `rendered` those that applications render otherwise. `controller` is asked where a set lets Applications go.
     """
     found = _Found()
-    edited = {ref_of(p.manifest, fleet): p for p in edits}
+    edited = {ref_of(p.manifest, fleet): p for p in (*written, *rendered)}
+    pruned = {ref_of(p.manifest, fleet) for p in rendered if p.after is None}
     for raw in fleet.application_sets:
         pair = edited.pop(ref_of(raw, fleet), None)
-        if pair is not None and pair.after is None:
+        if ref_of(raw, fleet) in pruned:
             _deleted(found, fleet, raw, controller)
+        elif pair is not None and pair.after is None:
+            found.failures.append(_unknown(raw, "its manifest is gone from its file, and who deletes it is not known"))
         elif pair is not None and not is_live_set(pair, raw):
             _judge(found, fleet, raw, with_edits(raw, pair), read, controller)
         elif read is not None and _reads_change(mapping(raw, "spec"), read):
@@ -219,7 +229,9 @@ def _other_names(given: set[str], own: set[str]) -> str:
 
 def _deleted(found: _Found, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
     refs = [app.ref for app in made(fleet, raw)]
-    if refs and controller().deletes(raw):
+    if "Prune=false" in comma_list(annotations_of(raw).get(SYNC_OPTIONS)):
+        found.notes.append(f"{_named(raw)} leaves the manifests and stays (Prune=false)")
+    elif refs and controller().deletes(raw):
         let_go = LetGo(_named(raw), removed=True, surely=controller().policy is not None)
         found.gone.update(dict.fromkeys(refs, let_go))
     elif refs:

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Want
-from argolint.application.application_sets import Controller, maker, preserves, seen, settings_want
+from argolint.application.application_sets import UNSEEN_POLICY, Controller, maker, preserves, seen, settings_want
 from argolint.edits.pruning import cascades, outlives
 from argolint.values import enumerated, get, maps, text_at
 from argolint.values.knowledge import load
@@ -84,7 +84,7 @@ def _set_of(app: App, fleet: Fleet) -> Object | None:
 def _of_policy(controller: Controller, raw: Object) -> Iterator[str]:
     own = text_at(raw, "spec", "syncPolicy", "applicationsSync")
     if controller.policy is None:
-        yield "applicationsetcontroller.policy in ConfigMap argocd-cmd-params-cm may forbid it, which no application shows"
+        yield UNSEEN_POLICY
     elif own and controller.of(raw) != own:
         yield f"applicationsSync {own} does not count: the controller's own policy is {controller.policy}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from argolint.application.application_sets import made, preserves, set_id, speaker
+from argolint.application.application_sets import UNSEEN_POLICY, made, preserves, set_id, speaker
 from argolint.application.fleet import Fleet
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
@@ -58,10 +58,14 @@ def _cluster_label(world: World, asked: Asked) -> Iterator[Hit]:
                         "fate": fate,
                         "versions": ", ".join(_versions(fleet, value)) or f"v{value}.PATCH",
                     },
-                    (f"{place + pointer}: {value}",),
+                    (f"{place + pointer}: {value}", *_unseen_policy(world)),
                     tuple(Related(app.ref, None, "", "dependent") for app in own),
                     severity=severity,
                 )
+
+
+def _unseen_policy(world: World) -> tuple[str, ...]:
+    return () if world.sets.policy is not None else (UNSEEN_POLICY,)
 
 
 def _plain(value: str) -> bool:
