@@ -86,16 +86,20 @@ WRONG = {
     "decodingStrategy": "Base64URL",
     "kind": "NoStore",
     "controller": "other",
+    "requests.memory": "1280Mi",
 }
 """By the field that an edit sets: a value that does not end the fault."""
 
 PLAYED: Sequence[tuple[str, int]] = (
     ("annotation-too-long/bad-refused.yaml", 1),
     ("cluster-external-secret-failed/bad-in-the-way.yaml", 1),
+    ("external-secret-sync-error/bad-generator-nowhere.yaml", 1),
     ("external-secret-sync-error/bad-owners.yaml", 4),
     ("external-secret-sync-error/bad-old-operator.yaml", 2),
     ("external-secret-sync-error/bad-provider-causes.yaml", 1),
     ("external-secret-sync-error/bad-target-causes.yaml", 4),
+    ("pod-unschedulable/bad-disk-nowhere.yaml", 1),
+    ("pod-unschedulable/bad-quota-counted.yaml", 2),
     ("removed-api/bad-older-words.yaml", 2),
     ("removed-api/bad-versions.yaml", 1),
     ("schema-field-unknown/bad-misplaced.yaml", 4),

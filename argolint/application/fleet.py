@@ -213,7 +213,7 @@ class Fleet:
     @cached_property
     def control_plane(self) -> str:
         """The namespace of Argo CD itself."""
-        return control_plane_of(self.settings, (app.raw for app in self.apps))
+        return control_plane_of(self.settings, (app.brief for app in self.apps))
 
     @property
     def tracking_method(self) -> str:

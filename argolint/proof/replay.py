@@ -47,7 +47,17 @@ from argolint.proof.syncs import (
     one_sync,
     terms_of,
 )
-from argolint.values import annotations_of, at_and_above, below, get, index_of, items, mapping, split_pointer
+from argolint.values import (
+    annotations_of,
+    at_and_above,
+    below,
+    get,
+    index_of,
+    items,
+    mapping,
+    owner_references,
+    split_pointer,
+)
 from argolint.values.decoding import json_value
 from argolint.values.kubernetes import is_secret_data
 
@@ -148,6 +158,33 @@ def replay(
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
     twice = bool(random) or (bool(app.evidence.get(Want("render"))) and _claims_masked(finding, app))
     return Proven("rendered-twice" if twice else "replayed")
+
+
+def leaves_git(fix: Fix, finding: Finding, app: App, looks: Looks) -> Proven:
+    """The manifest goes from Git, and the object stays: what has an owner reference is none that Argo CD would prune.
+
+    Source: gitops-engine pkg/cache/cluster.go (GetManagedLiveObjs). Raises CannotReplay.
+    """
+    target = fix.resource or finding.at.resource
+    resource = app.resource(target.key) if target else None
+    if resource is None or not app.desired_known or resource.desired is None or resource.live is None:
+        raise CannotReplay("the states of the object are not known")
+    if not owner_references(resource.live):
+        raise CannotReplay(
+            f"{resource.id} has no owner on the cluster: what is no longer in Git is pruned, or left behind"
+        )
+    if any(symptom.kind != "change" or symptom.resource != resource.key for symptom in finding.explains):
+        raise CannotReplay(SHOWN_BY_SYNC)
+    if app.operation is not None and app.operation.failed:
+        raise SyncFails
+    left = tuple(other for other in app.resources if other.key != resource.key)
+    if not any(other.claimed for other in left):
+        raise CannotReplay(f"it is the only object of {app.ref}, and automated sync refuses to leave none")
+    after = application_after(replace(app, resources=left), app.raw, {})
+    _require_silence(finding, after, looks.check)
+    for other in _news(after, {}, looks.others) if looks.others else ():
+        raise CannotReplay(f"{other.rule} would speak then: {other.message}")
+    return Proven("replayed")
 
 
 def _play(

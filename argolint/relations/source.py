@@ -24,7 +24,7 @@ def unexpanded(complaint: Complaint) -> Iterator[Explained]:
         last = split_pointer(pointer)
         if not isinstance(value, str) or not _BRACES.search(value) or not _of_address(last):
             continue
-        owners = maps(app.raw, "metadata", "ownerReferences")
+        owners = maps(app.brief, "metadata", "ownerReferences")
         name = next((text_at(o, "name") for o in owners if text_at(o, "kind") == "ApplicationSet"), "")
         made_by = next((s for s in complaint.fleet.application_sets if text_at(s, "metadata", "name") == name), {})
         braces = (_BRACES.search(value) or [""])[0]

@@ -171,7 +171,9 @@ def _nearest(value: str, offered: tuple[str, ...]) -> str:
 
 
 _CONTAINER = re.compile(r"\bcontainers? [\"'`]?([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)\b")
-_LACKS = re.compile(r"\b(cpu|memory|ephemeral-storage) (request|limit)")
+_LACKS = re.compile(
+    r"\b(?:(?P<what>cpu|memory|ephemeral-storage) (?P<side>request|limit)|(?P<side2>request|limit) for (?P<what2>cpu|memory|ephemeral-storage))\b"
+)
 _TARGETS = (("spec", "scaleTargetRef"), ("spec", "targetRef"), ("spec", "workloadRef"))
 
 
@@ -192,13 +194,16 @@ def container_of_target(complaint: Complaint) -> Iterator[Explained]:
         if name not in names:
             continue
         lacks = next((found for text in complaint.texts if (found := _LACKS.search(text[:8000]))), None)
-        at = f"{pointer}/resources/{lacks[2]}s/{lacks[1]}" if lacks else ""
+        what, side = (lacks["what"] or lacks["what2"], lacks["side"] or lacks["side2"]) if lacks else ("", "")
+        at = f"{pointer}/resources/{side}s/{what}" if lacks else ""
         absent = bool(at) and get(manifest, at, None) is None
-        usual = {"cpu": "100m", "memory": "128Mi"}.get(lacks[1], "100Mi") if lacks else ""
+        if at and not absent:
+            continue  # Git has what the message misses
+        usual = {"cpu": "100m", "memory": "128Mi"}.get(what, "100Mi")
         facts = {
             "workload": str(target.id),
             "container": name,
-            "what": f"{lacks[1]} {lacks[2]}" if lacks else "",
+            "what": f"{what} {side}" if lacks else "",
             "patch": list(set_field(manifest, at, usual)) if absent else [],
         }
         said = f"sets no {facts['what']}" if absent else f"is not as it must be ({telling(complaint.texts[0], 8)})"

@@ -26,7 +26,7 @@ from argolint.edits import RESPECT, application_place, ignore_less, removals, se
 from argolint.values import at_and_above, enumerated, get, index_of, join_pointer, owner_references, split_pointer
 from argolint.values.kubernetes import is_secret
 
-from ._ignored import entries, has_entries, paths, selected, taken_out
+from ._ignored import entries, expression, has_entries, paths, selected, taken_out
 
 Cause = Literal["group", "kind", "name", "pointer", "index", "jq", "manager", "repeated"]
 
@@ -80,7 +80,7 @@ def _hides_nothing(app: App, entry: IgnoreRule, objects: Sequence[Resource]) -> 
 
 def _sets(app: App) -> frozenset[tuple[str, str]]:
     """The ApplicationSets that made the application."""
-    owners = (o.get("name") for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet")
+    owners = (o.get("name") for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet")
     return frozenset((app.ref.namespace, str(name)) for name in owners)
 
 
@@ -277,24 +277,14 @@ def _place(entry: IgnoreRule, path: str) -> str:
 def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault, objects: Sequence[Resource]) -> tuple[Fix, ...]:
     if not isinstance(fault.value, str) or path not in entry.json_pointers:
         return (_taken_out(app, entry, path),) if fault.sure or fault.cause == "repeated" else ()
-    place = _expression(entry, path)
+    place = expression(entry, path)
     operation = {"op": "replace", "path": place, "value": fault.value}
     meant = replace(entry, json_pointers=(fault.value,), jq_paths=(), managers=())
     return (_repair(app, "Repair the pointer", [operation], meant, objects),)
 
 
-def _expression(entry: IgnoreRule, path: str) -> str:
-    """Where the expression stands in the Application."""
-    fields = (
-        ("jsonPointers", entry.json_pointers),
-        ("jqPathExpressions", entry.jq_paths),
-        ("managedFieldsManagers", entry.managers),
-    )
-    return next(f"{entry.origin}/{field}/{held.index(path)}" for field, held in fields if path in held)
-
-
 def _taken_out(app: App, entry: IgnoreRule, path: str) -> Fix:
-    operations = ignore_less(app, [_expression(entry, path)])
+    operations = ignore_less(app, [expression(entry, path)])
     whole = operations and operations[0]["path"] in entry.origin
     title = "Delete the entry, which holds no other expression" if whole else "Take the expression out of the entry"
     return Fix(title, "application", application_place(app), Edit("json-patch", operations), safe=True)
@@ -385,6 +375,10 @@ def _absent_key(node: Mapping[str, Json], tokens: Sequence[str], position: int, 
     if alike:
         right = join_pointer(*tokens[:position], alike[0], *tokens[position + 1 :])
         return Fault(cause, f"{here or 'the object'} has no {token!r}, but {alike[0]!r}", "jsonPointers", right)
+    if not position:
+        for right in (join_pointer(*tokens[1:]), join_pointer("spec", *tokens)):
+            if right and get(node, right) is not MISSING:
+                return Fault(cause, f"the object has no {token!r}, but {right}", "jsonPointers", right)
     return Fault(cause, f"{here or 'the object'} has no {token!r} now", sure=False)
 
 

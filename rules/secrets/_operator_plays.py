@@ -135,10 +135,12 @@ def _strategy(field: str) -> tuple[str, str]:
 
 
 def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -> bool:
-    """The store itself holds the value, or another ExternalSecret that is Ready reads it from there."""
+    """The store itself holds the value, or another ExternalSecret that is Ready reads it from there, or draws it from the same generator."""
+    if field == "dataFrom":
+        return _by_generator(app, resource, entry)
     ref = _source(resource.live, entry)
     remote = mapping(entry, "remoteRef")
-    if field != "data" or ref is None or remote.get("decodingStrategy") not in (None, "None"):
+    if ref is None or remote.get("decodingStrategy") not in (None, "None"):
         return False
     store = stores.find(app, fleet, ref, resource.namespace)
     if store.provider == "fake":
@@ -157,6 +159,25 @@ def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -
         )
         for other in es.external_secrets(app)
         if other.key != resource.key
+    )
+
+
+def _by_generator(app: App, resource: Resource, entry: Json) -> bool:
+    """A generator that is there draws the value, as it does for another ExternalSecret today."""
+    wanted = es.generator_refs({"spec": {"dataFrom": [entry]}})
+    if not wanted or set(mapping(entry)) != {"sourceRef"} or wanted[0][0] not in es.DRAWING:
+        return False
+    kind, name, _ = wanted[0]
+    generator = app.find(es.GENERATORS, kind, resource.namespace, name)
+    return (
+        generator is not None
+        and generator.live is not None
+        and any(
+            es.ready(other.live).get("status") == "True"
+            and (kind, name) in {ref[:2] for ref in es.generator_refs(other.live)}
+            for other in es.external_secrets(app)
+            if other.namespace == resource.namespace
+        )
     )
 
 

@@ -86,7 +86,7 @@ def _running(fleet: Fleet, of: tuple[str, str]) -> tuple[tuple[int, ...], ...]:
         parse_version(str(found).rpartition(":")[2])
         for app in fleet.apps
         if app.cluster == cluster
-        for found in items(app.status, "summary", "images")
+        for found in items(app.brief, "status", "summary", "images")
         if f"/{str(found).partition('@')[0].rpartition(':')[0]}".endswith(f"/{image}")
     )
     return tuple(sorted({tag for tag in tags if tag}))
