@@ -177,6 +177,10 @@ def _leaving(app: App, fleet: Fleet, resources: list[Resource], served: tuple[st
     )
 
 
+def _of_chart(app: App) -> bool:
+    return bool(app.sources) and all(source.get("chart") for source in app.sources if not source.get("ref"))
+
+
 def _fixes(
     app: App, resources: list[Resource], served: tuple[str, ...], entry: Object | None, *, gone: bool, old: bool
 ) -> Iterator[Fix]:
@@ -195,7 +199,15 @@ def _fixes(
             "manifest",
             str(first.id),
             Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": wanted}]),
-            caveat=joined("fields may have moved between the versions", *_still(first, wanted)),
+            caveat=joined(
+                *(
+                    ["the chart writes it: take a release of the chart that knows this cluster"]
+                    if _of_chart(app)
+                    else []
+                ),
+                "fields may have moved between the versions",
+                *_still(first, wanted),
+            ),
             resource=first.id,
         )
     elif wanted and entry is not None:
