@@ -20,7 +20,7 @@ from argolint.values import below, dig, get, items, join_pointer, mapping, maps,
 from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.quantities import amount, quantity
 
-from ..shared.pods import Trouble
+from ..shared.pods import Trouble, status_reason
 
 _QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253}), requested: ([\w./,=-]{1,500}), used:")
 _ONE_LACKS = re.compile(r"0/(\d{1,6}) nodes are available: \1 Insufficient ephemeral-storage\.?")
@@ -98,7 +98,7 @@ def _of_quota(app: App, resource: Resource, name: str, requested: dict[str, str]
 def _raised(desired: Object, live: Object, workload: Object | None, lacking: int) -> Iterator[dict[str, Json]]:
     """What the quota has to hold, of each resource that it has too little of."""
     for name, held in mapping(desired, "spec", "hard").items():
-        most, used, each = amount(held), amount(dig(live, "status", "used", name)), _usage(name, workload)
+        most, used, each = amount(held), amount(dig(live, "status", "used", name)), _counts(name, workload)
         if most is not None and used is not None and each is not None and used + lacking * each > most:
             value = _printed(used + lacking * each, binary="i" in str(held) or most >= _MI)
             yield {"op": "replace", "path": f"/spec/hard{join_pointer(name)}", "value": value}
@@ -115,12 +115,13 @@ def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, 
     lacking = _lacking(app, resource)
     if lacking is None:
         yield "", "how many pods the quota has to admit is not known here"
+    if not lacking:
         return
     for key in fleet.of_kind(app.cluster, "", "ResourceQuota"):
         if key.namespace == resource.namespace and app.resource(key) is None:
             yield "", f"what ResourceQuota {key.name} of another application holds is not known here"
     for quota in app.of_kind("ResourceQuota", ""):
-        if quota.namespace != resource.namespace or not lacking:
+        if quota.namespace != resource.namespace:
             continue
         if quota.live is None or get(quota.live, "/spec/scopes", None) or get(quota.live, "/spec/scopeSelector", None):
             yield "", f"which pods {quota.id} counts is not known here"
@@ -129,7 +130,7 @@ def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, 
             most, used, each = (
                 amount(held),
                 amount(dig(quota.live, "status", "used", name)),
-                _usage(name, resource.live),
+                _counts(name, resource.live),
             )
             if most is None or used is None or each is None:
                 yield "", f"what {quota.id} counts of {name} is not known here"
@@ -138,14 +139,21 @@ def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, 
 
 
 def _lacking(app: App, resource: Resource) -> int | None:
-    """How many pods its controller still has to make; None where two versions of them are there, or no number is asked for."""
+    """How many pods its controller still has to make; None where two versions of them are there, one has ended, or no number is asked for."""
     wanted, there = dig(resource.live, "spec", "replicas"), _pods(app, resource)
     return max(0, wanted - there) if isinstance(wanted, int) and there is not None else None
 
 
 def _pods(app: App, resource: Resource) -> int | None:
     pods = [node for node in app.descendants(resource.uid) if node.id.kind == "Pod"] if resource.uid else []
-    return len(pods) if len({owner.name for pod in pods for owner in pod.owners}) <= 1 else None
+    ends = any(pod.health.status == "Degraded" or status_reason(pod) == "Terminating" for pod in pods)
+    return None if ends or len({owner.name for pod in pods for owner in pod.owners}) > 1 else len(pods)
+
+
+def _counts(name: str, workload: Object | None) -> Decimal | None:
+    """What a quota counts for a pod; None for one that asks for nothing: a LimitRange has asked for it, or the quota admits none."""
+    each = _usage(name, workload)
+    return None if each == 0 and name.rpartition(".")[2] in _PLAIN else each
 
 
 def _usage(name: str, workload: Object | None) -> Decimal | None:
