@@ -6,7 +6,7 @@ looks at the pods. One pod a node always fits then.
 
 Sources: k8s.io/kubernetes pkg/quota/v1/evaluator/core/pods.go; pkg/scheduler/apis/config/v1/default_plugins.go (the order of filters),
 framework/plugins/noderesources/fit.go (insufficient resources, all of them); pkg/controller/statefulset/stateful_set_control.go (a pod
-that never ran is not replaced).
+that never ran is not replaced; a new one is of the update revision).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
-from argolint.values import below, dig, get, items, join_pointer, mapping, maps, sh
-from argolint.values.kubernetes import containers, pod_spec
+from argolint.values import below, dig, get, items, join_pointer, joined, mapping, maps, sh
+from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.quantities import amount, quantity
 
 from ..shared.pods import Trouble, status_reason
@@ -59,7 +59,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     elif finding.cause in ("resources", "selector"):
         said = _ONE_LACKS if finding.cause == "resources" else _NONE_IS_ASKED
         nodes = next((int(m[1]) for line in finding.evidence if (m := said.search(line))), 0)
-        refused, unknown = next(_placed(resource, finding.cause, nodes), ("", ""))
+        refused, unknown = next(_placed(resource, finding.cause, nodes, emptied=bool(fix.before)), ("", ""))
     else:
         return None
     return Afterwards(refused=refused, unknown=unknown, live={resource.key: resource.live})
@@ -194,16 +194,32 @@ def _without_disk(app: App, resource: Resource) -> Iterator[Fix]:
         for path in _disk(f"{place}/resources", container)
     ]
     caveat = "the kubelet then counts no disk of these pods"
+    before: tuple[str, ...] = ()
     if stays := _kept(resource):
+        before = tuple(_to_nothing(app, resource))
         pods = " ".join(sh(node.id.name) for node in app.descendants(resource.uid) if node.id.kind == "Pod")
-        caveat = f"{caveat}; {stays}: delete it when the edit is synced (`kubectl -n {sh(resource.namespace)} delete pod {pods}`)"
+        again = "switch self-heal on again when the edit is synced" if app.self_heal else ""
+        delete = f"{stays}: delete it when the edit is synced (`kubectl -n {sh(resource.namespace)} delete pod {pods}`)"
+        caveat = joined(caveat, again if before else delete)
     yield Fix(
         f"Leave {_DISK} out of requests and limits, of which no node offers enough",
         "manifest",
         str(resource.id),
         Edit("json-patch", operations),
         caveat=caveat,
+        before=before,
     )
+
+
+def _to_nothing(app: App, resource: Resource) -> Iterator[str]:
+    """Commands that take the pods away which have never run; the sync of the edit makes them again, of the new template."""
+    pods = [node for node in app.descendants(resource.uid) if node.id.kind == "Pod"]
+    idle = all(status_reason(pod) in ("Pending", "") and pod.health.status == "Progressing" for pod in pods)
+    ready = dig(resource.live, "status", "readyReplicas") or dig(resource.live, "status", "availableReplicas")
+    if pods and idle and not ready and isinstance(dig(resource.desired, "spec", "replicas"), int):
+        if app.self_heal:
+            yield f"argocd app set {sh(f'{app.ref.namespace}/{app.ref.name}')} --self-heal=false"
+        yield f"kubectl scale {kubectl_name(resource.id)} --replicas=0"
 
 
 def _disk(place: str, container: Object) -> Iterator[str]:
@@ -225,7 +241,7 @@ def _kept(resource: Resource) -> str:
 _PLAIN_VOLUMES = ("configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath")
 
 
-def _placed(resource: Resource, cause: str, nodes: int) -> Iterator[tuple[str, str]]:
+def _placed(resource: Resource, cause: str, nodes: int, *, emptied: bool) -> Iterator[tuple[str, str]]:
     """What keeps the pods from nodes all the same, or may do so. `nodes` have refused them for that cause alone, which is all of them."""
     _, spec = pod_spec(resource.live)
     if not nodes or not spec:
@@ -237,7 +253,7 @@ def _placed(resource: Resource, cause: str, nodes: int) -> Iterator[tuple[str, s
         yield "", "whether a node has what the pods still ask for shows only on the cluster"
     if cause == "selector" and any(_usage(what, resource.live) != 0 for what in _PLAIN):
         yield "", "whether a node has room for the pods shows only on the cluster"
-    if stays := _kept(resource):
+    if not emptied and (stays := _kept(resource)):
         yield "", stays
     if resource.kind not in ("Deployment", "StatefulSet") or spec.get("schedulerName") not in (
         None,
