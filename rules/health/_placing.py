@@ -6,7 +6,7 @@ looks at the pods. One pod a node always fits then.
 
 Sources: k8s.io/kubernetes pkg/quota/v1/evaluator/core/pods.go; pkg/scheduler/apis/config/v1/default_plugins.go (the order of filters),
 framework/plugins/noderesources/fit.go (insufficient resources, all of them); pkg/controller/statefulset/stateful_set_control.go (a pod
-that never ran is not replaced; a new one is of the update revision).
+that never ran is not replaced; a new one has the update revision).
 """
 
 from __future__ import annotations
