@@ -150,6 +150,12 @@ def test_what_is_hidden_still_explains_and_what_follows_names_the_cause_behind()
     assert [(c.title, c.findings, c.severity) for c in shown.causes] == [("first of a", 1, "error")]
 
 
+@pytest.fixture(scope="module", params=PHASES)
+def phase(request: pytest.FixtureRequest) -> str:
+    """A recorded phase: the tests of one follow each other, so that it is looked at once."""
+    return str(request.param)
+
+
 @cache
 def checked(phase: str) -> Outcome:
     now = SnapshotTransport([recording(phase)]).now()
@@ -162,12 +168,12 @@ def reported(phase: str) -> report.Report:
     return made(checked(phase))
 
 
-@pytest.mark.parametrize("phase", PHASES)
 def test_what_a_filter_shows_is_a_part_of_the_whole(phase: str) -> None:
     outcome = checked(phase)
     told = {f.fingerprint: f for f in reported(phase).findings}
     selected: set[str] = set()
-    for word in (*FAMILY, *sorted(set(FAMILY.values())), *SEVERITIES):
+    spoken = sorted({f.rule for f in outcome.findings})
+    for word in (*spoken, *sorted(set(FAMILY.values())), *SEVERITIES):
         for shown in (Shown(select=(word,)), Shown(ignore=(word,))):
             part = outcome.showing(shown, FAMILY).findings
             assert {id(f) for f in part} <= {id(f) for f in outcome.findings}, word
@@ -190,7 +196,6 @@ def replace_cause(found: report.ReportedFinding) -> report.ReportedFinding:
 CONSEQUENCES = {"retry-exhausted", "self-heal-loop"}
 
 
-@pytest.mark.parametrize("phase", PHASES)
 def test_a_consequence_stands_under_its_cause(phase: str) -> None:
     findings = reported(phase).findings
     root = roots(findings)

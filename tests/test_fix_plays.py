@@ -10,8 +10,8 @@ import pytest
 
 from argolint import AppRef, Edit, Fact, Finding, Fix, Location, ResourceId, testing
 from argolint.engine import inspect
-from argolint.values import schema
 from argolint.proof.verify import played, verify, verify_together
+from argolint.values import schema
 from tests.test_rules import RULES
 
 FIXTURES = Path(__file__).parent / "rules"

@@ -52,7 +52,7 @@ def concluded(fix: Fix, finding: Finding, before: App, after: App, then: Then) -
     ends_operation = any(symptom.kind == "operation" for symptom in finding.explains)
     if ends_operation:
         _require_success(fix, finding, before, left, frozenset(found.live))
-    return replace(left, raw={**left.raw, "status": _status(finding, left, ends_operation=ends_operation)})
+    return left.with_raw({**left.raw, "status": _status(finding, left, ends_operation=ends_operation)})
 
 
 def without_object(app: App, key: ResourceKey) -> App:

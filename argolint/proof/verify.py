@@ -90,7 +90,7 @@ def verify(
 
 def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
     """The fix's own, and what follows from who makes the Application that it edits."""
-    sets = [str(o.get("name")) for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"]
+    sets = [str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"]
     by_command = any(_SETS in command for command in (*fix.before, str(fix.edit.content)))
     in_spec = fix.target == "application" and fix.edit.kind in ("json-patch", "yaml")
     if not (by_command or in_spec):

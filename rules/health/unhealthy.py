@@ -295,9 +295,21 @@ def _of_reason(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...
         return ()
     name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
     named = {"what": "", "sort": "", **{key: _bare(excerpt(word)) for key, word in words.items()}}
+    if name in _OF_NAMES and not _is_name(words.get("what") or ""):
+        named["what"] = ""  # the form of the sentence tells its sort; which of its words is the thing it does not
     logs = {"logs": pod} if pod else {}
     facts = {**_facts(resource), **logs, "reason": excerpt(reason, 400)}
     return advice(__package__, f"unhealthy/{name}", {**facts, **named})
+
+
+_OF_NAMES = frozenset({"field-wrong", "field-unsupported", "object-named"})
+"""Topics of forms that any controller may write, whose advice names what the sentence speaks of."""
+_NAME = re.compile(r"\w[./_:\[-]\w|\d|[a-z][A-Z]|^\s*[\"'`]")
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word of a sentence is written as names are, or in quotes."""
+    return _NAME.search(word) is not None
 
 
 def _bare(word: str) -> str:

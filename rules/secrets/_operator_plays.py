@@ -136,7 +136,7 @@ def _strategy(field: str) -> tuple[str, str]:
 
 
 def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -> bool:
-    """The store itself holds the value, or another ExternalSecret that is Ready reads it from there, or draws it from the same generator."""
+    """The store itself holds the value, or another ExternalSecret that is Ready reads it from there, or takes it from the same generator."""
     if field == "dataFrom":
         return _generated(app, resource, entry)
     ref = _source(resource.live, entry)

@@ -40,13 +40,13 @@ import re
 from collections.abc import Iterator
 
 from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
+from argolint.relations.operator_version import OperatorVersion, version_of, wants_crd
 from argolint.values import dig, get, parse_time
 
 from . import _external_secret as es
 from . import _stores as stores
 from ._operator_plays import Failed
 from ._operator_plays import then as plays
-from ._operator_version import OperatorVersion, version_of, wants_crd
 from ._refresh_cost import load_of_store
 from ._rewrite import lost_groups
 from ._store_hints import Hint, foreign_vault, hints
