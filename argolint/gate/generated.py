@@ -228,14 +228,20 @@ def _other_names(given: set[str], own: set[str]) -> str:
 
 
 def _deleted(found: _Found, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
-    refs = [app.ref for app in made(fleet, raw)]
+    """Kubernetes deletes what a set owns with it, whatever its policy; a set with a finalizer may take its references off first.
+
+    docs/operator-manual/applicationset/Controlling-Resource-Modification.md.
+    """
     if "Prune=false" in comma_list(annotations_of(raw).get(SYNC_OPTIONS)):
         found.notes.append(f"{_named(raw)} leaves the manifests and stays (Prune=false)")
-    elif refs and controller().deletes(raw):
-        let_go = LetGo(_named(raw), removed=True, surely=controller().policy is not None)
-        found.gone.update(dict.fromkeys(refs, let_go))
-    elif refs:
-        found.notes.append(f"{_named(raw)} is deleted, and its {len(refs)} Applications stay ({controller().of(raw)})")
+        return
+    holds = _FINALIZER in items(raw, "metadata", "finalizers")
+    surely = not holds or (controller().policy is not None and controller().deletes(raw))
+    for app in made(fleet, raw):
+        found.gone[app.ref] = LetGo(_named(raw), removed=True, surely=surely)
+
+
+_FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
 def _brought(found: _Found, fleet: Fleet, raw: Object, read: Trees | None) -> None:
