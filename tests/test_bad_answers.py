@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from argolint.application.entry import Entry
 from argolint.engine import pipeline as lint
 from argolint.engine.pipeline import Part
 from argolint.engine.plan import Chosen, Plan
@@ -129,8 +130,8 @@ def test_a_message_without_end_is_read_to_where_nobody_reads_on(tmp_path: Path) 
     failed = {"conditions": [{"type": "ComparisonError", "message": "no such chart " * 300_000}]}
     spoiled = Spoiled(tmp_path, {LIST: listed({"metadata": {"name": "long"}, "status": failed})})
     *_, long = argocd.applications(spoiled)
-    assert isinstance(long, dict)
-    (condition,) = long["status"]["conditions"]
+    assert isinstance(long, Entry)
+    (condition,) = long.raw["status"]["conditions"]
     assert condition["message"] == f"{'no such chart ' * 4681}…"
 
 

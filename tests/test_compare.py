@@ -22,6 +22,7 @@ from argolint.comparison.compare import (
     compare,
     hidden,
     rules_of,
+    sent,
     strategy_of,
 )
 from argolint.comparison.ignore import IgnoreRule, KnownTypes
@@ -174,6 +175,11 @@ class TestThreeWay:
         live = manifest("Secret", {"type": "Opaque", "data": {"k": "dg=="}})
         assert not compare(live, manifest("Secret", {"stringData": {"k": "v"}})).modified
         assert not compare(live, manifest("Secret", {"data": {"k": "b2xk"}, "stringData": {"k": "v"}})).modified
+
+    def test_a_null_of_a_secret_is_an_empty_value_and_no_data_is_none(self) -> None:
+        live = manifest("Secret", {"data": {"k": ""}})
+        assert not compare(live, manifest("Secret", {"data": {"k": None}})).modified
+        assert compare(manifest("Secret", {"data": {}}), manifest("Secret", {"data": {"k": None}})).modified
 
     def test_a_namespace_that_the_manifest_leaves_out_is_none(self) -> None:
         desired = deployment({})
@@ -359,6 +365,11 @@ class TestApply:
             synced = apply(live, desired, self.REPLICAS, respect_ignored=respect)
             assert synced is not None
             assert synced["spec"]["replicas"] == replicas
+
+    def test_status_never_travels(self) -> None:
+        live = {**deployment({"replicas": 5}), "status": {"replicas": 5}}
+        rules = Rules((*self.REPLICAS.ignore, *STATUS.ignore))
+        assert "status" not in sent(live, deployment({"replicas": 2}), rules, respect_ignored=True)
 
     def test_a_server_side_sync_takes_over_ownership(self) -> None:
         live, desired = deployment({"replicas": 5}), deployment({"replicas": 2})

@@ -426,9 +426,10 @@ def test_a_parameter_beats_all_values_and_is_told(tmp_path: Path) -> None:
     assert why == "the Application's helm.parameters set image.tag, which beats all values"
 
 
-def test_a_chart_template_is_never_edited_and_another_alternative_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("apps", [helm(), spec(path="chart")])
+def test_a_chart_template_is_never_edited_and_another_alternative_is_named(tmp_path: Path, apps: Any) -> None:
     files = {**CHART, "apps.yaml": APPLICATION}
-    why, todo = left(placed(repository(tmp_path, files), finding(REPLICAS, ignore("/spec/replicas")), apps=helm()))
+    why, todo = left(placed(repository(tmp_path, files), finding(REPLICAS, ignore("/spec/replicas")), apps=apps))
     assert why == "the Helm chart chart renders Deployment shop/web, and templates are not edited"
     assert todo.endswith("(--alternative 2 has a place)")
 

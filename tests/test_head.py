@@ -179,6 +179,19 @@ def test_drift_that_the_change_does_not_touch_stays() -> None:
     assert (app.resources[0].status, app.sync_status) == ("OutOfSync", "OutOfSync")
 
 
+@pytest.mark.parametrize(("wanted", "held"), [(1, 3), (12, 9)])
+def test_items_that_live_has_more_or_fewer_stay_differences(wanted: int, held: int) -> None:
+    def thing(items: int, size: int = 1) -> Manifest:
+        return obj(
+            "Thing", "t", "example.com/v1", "prod", spec={"hosts": [f"h{n}" for n in range(items)], "size": size}
+        )
+
+    before = application((thing(wanted), live(thing(wanted), hosts=thing(held)["spec"]["hosts"])))
+    app = after(before, [thing(wanted)], [thing(wanted, size=2)])
+    assert len(app.resources[0].changes) == abs(wanted - held)
+    assert app.resources[0].changes == before.resources[0].changes
+
+
 def test_drift_that_the_change_writes_down_is_gone() -> None:
     base, head = deployment(3), deployment(7)
     app = after(application((base, live(base, replicas=7))), [base], [head])

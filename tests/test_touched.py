@@ -470,7 +470,7 @@ def test_a_shared_warning_ends_only_when_one_of_its_two_parties_lets_the_object_
     message = "ConfigMap/settings is part of applications argocd/web and web-api"
     condition = {"type": "SharedResourceWarning", "message": message}
     web, api, we = app("web"), app("web-api"), app("we")
-    web = replace(web, raw={**web.raw, "status": {"conditions": [condition]}})
+    web = web.with_raw({**web.raw, "status": {"conditions": [condition]}})
 
     def left(leaver: App, kind: str = "ConfigMap") -> int:
         after = without_ended_warnings(web, fleet(web, api, we), {(kind, "settings"): leaver.ref})
@@ -485,12 +485,11 @@ def made_by(generator: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def test_application_sets_that_are_not_shown_are_said_with_their_applications() -> None:
-    owned = replace(
-        WEB,
-        raw={
+    owned = WEB.with_raw(
+        {
             **WEB.raw,
             "metadata": {**WEB.raw["metadata"], "ownerReferences": [{"kind": "ApplicationSet", "name": "envs"}]},
-        },
+        }
     )
     (line,) = unseen(fleet(owned), [owned, WEB])
     assert line.startswith("argocd/web: made by an ApplicationSet that the account does not see")

@@ -96,7 +96,7 @@ def controller_of(config: Object | None) -> Controller:
 
 
 def _owners(app: App) -> list[str]:
-    return sorted({str(o.get("name")) for o in owner_references(app.raw) if o.get("kind") == _KIND})
+    return sorted({str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == _KIND})
 
 
 def _sets(fleet: Fleet) -> Mapping[tuple[str, str], Object]:

@@ -60,13 +60,13 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     apps = sorted(
         (
             app_from_list(
-                raw,
+                entry,
                 server=server,
-                cluster=cluster_of(mapping(raw, "spec"), by_name),
+                cluster=cluster_of(mapping(entry.brief, "spec"), by_name),
                 control_plane=control_plane,
                 observed_at=observed_at,
             )
-            for raw in application_list.applications(t, projects, failures, remarks)
+            for entry in application_list.applications(t, projects, failures, remarks)
         ),
         key=lambda app: app.ref,
     )
@@ -107,7 +107,7 @@ def _hidden_lists(apps: Sequence[App], listed: Mapping[str, Sized]) -> Iterator[
     Every application has a project and a cluster. One that an ApplicationSet owns had that too, which may be deleted since: its
     list counts as hidden where projects are.
     """
-    made = any(owner.get("kind") == "ApplicationSet" for app in apps for owner in owner_references(app.raw))
+    made = any(owner.get("kind") == "ApplicationSet" for app in apps for owner in owner_references(app.brief))
     certain = {"projects": apps, "clusters": apps, "applicationsets": made and not listed["projects"]}
     return (stage for stage, found in listed.items() if certain[stage] and not found)
 

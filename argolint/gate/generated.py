@@ -298,7 +298,7 @@ def unseen(fleet: Fleet, apps: Iterable[App]) -> Iterator[str]:
     refs = [
         str(app.ref)
         for app in apps
-        for owner in maps(app.raw, "metadata", "ownerReferences")
+        for owner in maps(app.brief, "metadata", "ownerReferences")
         if owner.get("kind") == "ApplicationSet" and (app.ref.namespace, text_at(owner, "name")) not in known
     ]
     if refs:

@@ -44,7 +44,7 @@ def put_in(text: str, params: Params, *, go: bool, strict: bool) -> str:
 
 
 def _fast(text: str, params: Params) -> str:
-    if not re.search(r"\{\{.*\}\}", text):
+    if not any("}}" in line.partition("{{")[2] for line in text.split("\n")):
         return text
     found = [text.partition("{{")[0]]
     for part in text.split("{{")[1:]:
@@ -59,7 +59,7 @@ def _fast(text: str, params: Params) -> str:
 
 # Go templates
 
-_ACTION = re.compile(r"\{\{(?:(-)(?=\s))?(.*?)(?:(?<=\s)(-))?\}\}", re.DOTALL)
+_ACTION = re.compile(r"\{\{((?:[^{}]|\{(?!\{)|\}(?!\}))*+)\}\}")
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<text>"(?:[^"\\\n]|\\.)*"|`[^`]*`)
@@ -76,10 +76,14 @@ def _go(text: str, params: Params, *, strict: bool) -> str:
     found, at, trims = [], 0, False
     for action in _ACTION.finditer(text):
         before = text[at : action.start()]
+        if "{{" in before:
+            raise NotEvaluatedError("its template has {{ inside of {{")
         before = before.lstrip(_SPACE) if trims else before
-        found.append(before.rstrip(_SPACE) if action[1] else before)
-        at, trims = action.end(), bool(action[3])
-        inside = action[2].strip()
+        body = action[1]
+        trims_before = body[:1] == "-" and body[1:2] in _SPACES
+        found.append(before.rstrip(_SPACE) if trims_before else before)
+        at, trims = action.end(), body[-1:] == "-" and body[-2:-1] in _SPACES
+        inside = body[1 if trims_before else 0 : -1 if trims else None].strip()
         if not (inside.startswith("/*") and inside.endswith("*/")):
             found.append(_printed(_Pipeline(inside, params, strict=strict).value()))
     rest = text[at:]
@@ -89,6 +93,7 @@ def _go(text: str, params: Params, *, strict: bool) -> str:
 
 
 _SPACE = " \t\r\n"
+_SPACES = tuple(_SPACE)
 
 
 @lru_cache(maxsize=4096)

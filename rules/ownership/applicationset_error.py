@@ -155,6 +155,15 @@ def _reads_files(generators: Sequence[tuple[str, Object]]) -> bool:
 
 def _scoped(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -> str:
     """A repository whose credentials belong to a project, while the generator asks for those of none."""
+    unknown = [
+        url
+        for kind, body in generators
+        if kind == "git"
+        and (url := text_at(body, "repoURL"))
+        and not any(same_repository(text_at(r, "repo"), url) for r in fleet.repositories)
+    ]
+    if len(unknown) == 1 and fleet.repositories:
+        return f"Register {excerpt(without_secrets(unknown[0]), 120)} with credentials: no repository of that address is registered"
     for kind, body in generators:
         url = text_at(body, "repoURL")
         known = [r for r in fleet.repositories if kind == "git" and same_repository(text_at(r, "repo"), url)]
