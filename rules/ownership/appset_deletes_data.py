@@ -22,9 +22,17 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Want
-from argolint.application.application_sets import UNSEEN_POLICY, Controller, maker, preserves, seen, settings_want
+from argolint.application.application_sets import (
+    UNSEEN_POLICY,
+    Controller,
+    generators,
+    maker,
+    preserves,
+    seen,
+    settings_want,
+)
 from argolint.edits.pruning import cascades, outlives
-from argolint.values import enumerated, get, maps, text_at
+from argolint.values import enumerated, get, text_at
 from argolint.values.knowledge import load
 
 
@@ -90,12 +98,7 @@ def _of_policy(controller: Controller, raw: Object) -> Iterator[str]:
 
 
 def _makes_previews(raw: Object) -> bool:
-    return any("pullRequest" in g or _nested_previews(g) for g in maps(raw, "spec", "generators"))
-
-
-def _nested_previews(generator: Object) -> bool:
-    nested = (g for kind in ("matrix", "merge") for g in maps(generator, kind, "generators"))
-    return any("pullRequest" in g for g in nested)
+    return any("pullRequest" in generator for _, generator, _ in generators(raw.get("spec")))
 
 
 def _is_lost(r: Resource, app: App, fleet: Fleet) -> bool:
