@@ -219,11 +219,6 @@ def _unread(app: App) -> Finding:
     )
 
 
-def _hours(duration: timedelta) -> str:
-    minutes = int(duration.total_seconds() // 60)
-    return f"{minutes // 60} h" if minutes % 60 == 0 else f"{minutes} min"
-
-
 def _claims(app: App) -> Iterator[Symptom]:
     """What the next sync will do: objects not made yet, fields that only Git moved, objects to prune, and the refusal itself."""
     if _blocked(app):
