@@ -12,11 +12,15 @@ import pytest
 import yaml
 
 from argolint.application.app import app_from_list
-from argolint.application.application_sets import Controller
+from argolint.application.application_sets import Controller, made
 from argolint.application.fleet import IN_CLUSTER, Fleet
+from argolint.engine.load import load_fleet
 from argolint.gate.change import Pair
 from argolint.gate.generated import of_sets
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.sources.generators import generated
 from argolint.sources.set_texts import NotEvaluatedError, put_in
+from tests.conftest import recording
 from tests.fleets import serving
 from tests.gitops import REPO, GitServer, commit, git
 from tests.here import run_here
@@ -156,6 +160,12 @@ def golden(tier: str, **more: Any) -> dict[str, Any]:
     return a_set({"clusters": {"selector": {"matchLabels": {"tier": tier}}}}, name="{{name}}", folder="web", **more)
 
 
+def secrets() -> dict[str, Any]:
+    """A set of every cluster that has a Secret."""
+    labels = {"matchLabels": {"argocd.argoproj.io/secret-type": "cluster"}}
+    return a_set({"clusters": {"selector": labels}}, name="{{name}}", folder="web")
+
+
 MATRIX = {"matrix": {"generators": [{"clusters": {"selector": {"matchLabels": {"tier": "gold"}}}}, BOTH]}}
 AS = {"list": {"elements": [{"folder": "ledger", "as": "l"}, {"folder": "web", "as": "x"}]}}
 MERGED = {
@@ -177,6 +187,8 @@ GO: dict[str, Any] = {"goTemplate": True, "goTemplateOptions": ["missingkey=erro
          ["a-web", "a-ledger"], ["a-ledger", "a-web"], ["b-ledger", "b-web"]),
         (a_set(PULLS, BOTH, name="{{folder}}"), a_set(PULLS, name="{{folder}}"), ["pr-7", "ledger", "web"], ["ledger", "web"], []),
         (listed("web", "late"), listed("late"), ["web"], ["web"], []),
+        (secrets(), golden("gold"), ["eu", "us"], ["us"], []),
+        (secrets(), golden("gold"), ["eu", "us", "in-cluster"], ["in-cluster", "us"], []),
     ],
 )  # fmt: skip
 def test_generators_are_evaluated_on_both_sides(live: Any, edit: Any, names: Any, gone: Any, new: Any) -> None:
@@ -262,3 +274,12 @@ def test_texts_are_put_together_as_go_does_or_not_at_all(text: str, made: str | 
             put_in(text, params, go=True, strict=False)
     else:
         assert put_in(text, params, go=True, strict=False) == made
+
+
+@pytest.mark.parametrize("company", ["harbourline", "harbourline-3.6"])
+def test_a_recorded_set_gives_the_very_applications_that_argo_cd_made(company: str) -> None:
+    known, _ = load_fleet(SnapshotTransport([recording(f"{company}/3-after-commits")]))
+    (raw,) = known.application_sets
+    live = {app.name: app.spec for app in made(known, raw)}
+    given = generated(raw["spec"], "argocd", known, None)
+    assert {name: one.manifest and one.manifest["spec"] for name, one in given.items()} == live

@@ -22,7 +22,7 @@ from argolint.gate.reads import before_pattern, covered
 from argolint.gate.touched import LetGo
 from argolint.gate.written import is_live_set, ref_of, with_edits
 from argolint.model import AppRef, Failure, Object
-from argolint.sources.generators import Generated, generated
+from argolint.sources.generators import Generated, LocalClusterError, generated
 from argolint.sources.git import Entry, Git
 from argolint.sources.links import folders
 from argolint.sources.set_texts import NotEvaluatedError
@@ -140,7 +140,7 @@ def _judge(
 ) -> None:
     own = {app.name: app for app in made(fleet, raw)}
     try:
-        was, will, whole = _both(fleet, raw, after, read)
+        was, will, whole = _as_live(fleet, raw, after, read, set(own))
         deletes = set(was) - set(will) and controller().deletes(after)
         keeps = not whole or set(own) <= set(was) or not controller().deletes(raw)
         if not (keeps and _understood(set(was), set(own), whole=whole)):
@@ -176,19 +176,37 @@ def _judge(
             found.edited[app.ref] = (before.manifest, later.manifest)
 
 
-def _both(
-    fleet: Fleet, raw: Object, after: Object, read: Trees | None
-) -> tuple[Mapping[str, Generated], Mapping[str, Generated], bool]:
+_Both = tuple[Mapping[str, Generated], Mapping[str, Generated], bool]
+
+
+def _as_live(fleet: Fleet, raw: Object, after: Object, read: Trees | None, own: set[str]) -> _Both:
+    """What a set gives before and after; what no API tells is taken so that it gives just what runs."""
+    try:
+        return _both(fleet, raw, after, read, None)
+    except LocalClusterError:
+        either = [_both(fleet, raw, after, read, local_secret) for local_secret in (True, False)]
+        fitting = [found for found in either if set(found[0]) == own]
+        if len(fitting) != 1:
+            raise
+        return fitting[0]
+
+
+def _both(fleet: Fleet, raw: Object, after: Object, read: Trees | None, local_secret: bool | None) -> _Both:
     """What a set gives before and after; where one of its generators is not evaluated and stays as it is, without that one."""
     namespace = set_namespace(fleet, raw)
     two = mapping(raw, "spec"), mapping(after, "spec")
 
     def each(one: Object, other: Object) -> tuple[Mapping[str, Generated], Mapping[str, Generated]]:
         before, after = (read.before, read.after) if read is not None else (None, None)
-        return generated(one, namespace, fleet, before), generated(other, namespace, fleet, after)
+        return (
+            generated(one, namespace, fleet, before, local_secret=local_secret),
+            generated(other, namespace, fleet, after, local_secret=local_secret),
+        )
 
     try:
         return *each(*two), True
+    except LocalClusterError:
+        raise
     except NotEvaluatedError:
         kept = [
             [g for g in items(spec, "generators") if g not in items(other, "generators") or _reads_repo(g, read)]
