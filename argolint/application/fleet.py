@@ -237,6 +237,11 @@ class Fleet:
     def _cluster_by_name(self) -> Mapping[str, str]:
         return {text_at(cluster, "name"): server for server, cluster in self.clusters.items()}
 
+    def connection(self, cluster: str) -> Object:
+        """Argo CD's word on its connection to a cluster: `status`, `message`, `attemptedAt`; where info has none, the deprecated field."""
+        raw = self.clusters.get(cluster)
+        return mapping(raw, "info", "connectionState") or mapping(raw, "connectionState")
+
     def cluster_of(self, spec: Object) -> str:
         """The canonical URL of an Application's destination; `name:<name>` when no such cluster is registered."""
         return cluster_of(spec, self._cluster_by_name)

@@ -122,9 +122,17 @@ def _selects_nothing(app: App, entry: IgnoreRule, version: str, *, copied: bool)
             f"{entry.origin} of the Application",
             *((fault.detail,) if fault.detail else ()),
             *(f"meant, most likely: {r.id}" for r in meant[:5]),
+            *(_names_nothing_there(alone, target) if target and target.live_known and not places else ()),
         ),
         fixes=(*_repaired(app, entry, fault, meant, version), _deleted(app, entry)),
     )
+
+
+def _names_nothing_there(alone: IgnoreRule, target: Resource) -> Iterator[str]:
+    """What else is wrong with an entry that selects nothing: its paths, once it selects the object."""
+    for path in (*alone.json_pointers, *alone.jq_paths):
+        fault = _path_fault(path, (target,), in_jq=path in alone.jq_paths)
+        yield f"{_called(path)} names nothing there either: {fault.why}"
 
 
 def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
@@ -181,7 +189,9 @@ def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resourc
         ]
         fields = " and ".join(field for field, _ in ((fault.field, ""), *fault.also))
         yield _repair(app, f"Repair {fields} of the entry", operations, entry, meant)
-        if (parse_version(version) or _MERGES_LISTS) < _MERGES_LISTS:
+        alone = replace(entry, group="*", kind="*", name="", namespace="")
+        takes = any(taken_out(alone, r) for r in meant)
+        if takes and (parse_version(version) or _MERGES_LISTS) < _MERGES_LISTS:
             edit = Edit("json-patch", operations)
             title = f"Repair {fields} of the entry, and nothing else"
             yield Fix(title, "application", application_place(app), edit, "each sync still writes what Git says there")

@@ -1,4 +1,4 @@
-"""Fields of an object that are a slip of the pen: no field of that place is called so, and one is called nearly so."""
+"""What the API server will not read of an object: fields that are a slip of the pen, and values of another type."""
 
 from __future__ import annotations
 
@@ -29,6 +29,15 @@ def coming(resource: Resource) -> Iterator[Slip]:
     for slip in slips(resource.desired) if brought else ():
         if any(below(slip.pointer, pointer) for pointer in brought):
             yield slip
+
+
+def mistyped(resource: Resource) -> Iterator[schema.Fault]:
+    """Values that the next sync brings and that the API server cannot read: a number for a text, a text for a number."""
+    places = [change.pointer for change in resource.pending]
+    for fault in islice(schema.faults(resource.desired), _MOST) if resource.desired else ():
+        plain = fault.type in ("string", "integer", "boolean")
+        if plain and (resource.live is None or any(below(fault.pointer, place) for place in places)):
+            yield fault
 
 
 def slips(obj: Object | None) -> Iterator[Slip]:
