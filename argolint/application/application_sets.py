@@ -46,6 +46,10 @@ def made(fleet: Fleet, raw: Object) -> Sequence[App]:
     return fleet.derive(_by_set).get((set_namespace(fleet, raw), text_at(raw, "metadata", "name")), ())
 
 
+def set_at(fleet: Fleet, namespace: str, name: str) -> Object | None:
+    return fleet.derive(_sets).get((namespace or fleet.control_plane, name))
+
+
 def maker(app: App, fleet: Fleet) -> Object | None:
     """The set that owns this Application; None where no such set is known."""
     known = fleet.derive(_sets)
