@@ -195,6 +195,28 @@ def test_generators_are_evaluated_on_both_sides(live: Any, edit: Any, names: Any
     assert of(live, edit, *names) == (gone, new, [], [])
 
 
+def projects(policy: str, **more: Any) -> tuple[list[str], list[str], list[str]]:
+    """Which applications an edit of the template changes, notes, and what is not known."""
+    edit = listed("ledger", "web", **more)
+    edit["spec"]["template"]["spec"]["project"] = "{{folder}}"
+    known = fleet(listed("ledger", "web", **more), "ledger", "web")
+    made = of_sets(known, [Pair(listed("ledger", "web", **more), edit)], (), None, lambda: Controller(policy))
+    why = [f.error.partition(" before the merge: ")[2] for f in made.failures]
+    return sorted(r.name for r in made.edited), made.notes, why
+
+
+def test_an_edited_template_reaches_only_what_the_policy_lets_it_change() -> None:
+    assert projects("") == (["ledger", "web"], [], [])
+    left = "ApplicationSet argocd/shop leaves it as it is (policy create-only)"
+    assert projects("create-only") == ([], [f"argocd/ledger: {left}", f"argocd/web: {left}"], [])
+    patched = projects("", templatePatch="spec: {}")
+    assert patched[2][0] == "the set has a templatePatch, so what it makes of ledger is not known"
+    own = {"list": {"elements": [{"folder": "web"}], "template": {"spec": {"project": "other"}}}}
+    edit = a_set(own, name="{{folder}}", folder="{{folder}}")
+    made = of_sets(fleet(listed("web"), "web"), [Pair(listed("web"), edit)], (), None, lambda: Controller(""))
+    assert [after["spec"]["project"] for _, after in made.edited.values()] == ["other"]
+
+
 KEEPS: dict[str, Any] = {"syncPolicy": {"applicationsSync": "create-update"}}
 
 

@@ -84,6 +84,10 @@ class Controller:
         own = text_at(raw, "spec", "syncPolicy", "applicationsSync")
         return (own if own and (not self.policy or self.overridden) else self.policy) or "sync"
 
+    def updates(self, raw: Object) -> bool:
+        """Whether it changes an Application that is there already."""
+        return self.of(raw) in ("sync", "create-update")
+
     def deletes(self, raw: Object) -> bool:
         """Whether it deletes an Application that the generators no longer give."""
         return self.of(raw) in ("sync", "create-delete")

@@ -84,19 +84,10 @@ def trees(git: Git, repo: str, base: str, head: str) -> Trees:
     return Trees(Tree(git, repo, base, before), Tree(git, repo, base, after), sorted(c.path for c in changes))
 
 
-@dataclass(frozen=True)
+@dataclass
 class OfSets:
     """What a change makes of the Applications of sets: manifests before and after, new ones, and those that a set lets go."""
 
-    edited: Mapping[AppRef, tuple[Object, Object]] = field(default_factory=dict)
-    new: tuple[Object, ...] = ()
-    gone: Mapping[AppRef, LetGo] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
-
-
-@dataclass
-class _Found:
     edited: dict[AppRef, tuple[Object, Object]] = field(default_factory=dict)
     new: list[Object] = field(default_factory=list)
     gone: dict[AppRef, LetGo] = field(default_factory=dict)
@@ -115,7 +106,7 @@ def of_sets(
 
     `written` are sets of files, `rendered` those that applications render otherwise. `controller` is asked where a set lets Applications go.
     """
-    found = _Found()
+    found = OfSets()
     edited = {ref_of(p.manifest, fleet): p for p in (*written, *rendered)}
     pruned = {ref_of(p.manifest, fleet) for p in rendered if p.after is None}
     for raw in fleet.application_sets:
@@ -131,12 +122,12 @@ def of_sets(
     for pair in edited.values():
         if pair.after is not None:
             _brought(found, fleet, pair.after, read)
-    notes = tuple(sorted(found.notes))
-    return OfSets(found.edited, tuple(found.new), found.gone, notes, tuple(found.failures))
+    found.notes.sort()
+    return found
 
 
 def _judge(
-    found: _Found, fleet: Fleet, raw: Object, after: Object, read: Trees | None, controller: Callable[[], Controller]
+    found: OfSets, fleet: Fleet, raw: Object, after: Object, read: Trees | None, controller: Callable[[], Controller]
 ) -> None:
     own = {app.name: app for app in made(fleet, raw)}
     try:
@@ -144,7 +135,7 @@ def _judge(
         deletes = set(was) - set(will) and controller().deletes(after)
         keeps = not whole or set(own) <= set(was) or not controller().deletes(raw)
         if not (keeps and _understood(set(was), set(own), whole=whole)):
-            raise NotEvaluatedError(_other_names(set(was), set(own)))
+            raise NotEvaluatedError(_other_names(set(was), set(own), whole=whole))
     except NotEvaluatedError as error:
         found.failures.append(_unknown(raw, str(error)))
         return
@@ -157,23 +148,40 @@ def _judge(
         found.notes.append(
             f"{_named(raw)} no longer gives {refs}, and deletes nothing (policy {controller().of(after)})"
         )
-    rest = _rest(raw) == _rest(after)
     for name, later in will.items():
         before, app = was.get(name), own.get(name)
         if before is None:
             _new(found, fleet, raw, later)
-        elif (
-            app is None
-            or (rest and before.params == later.params)
-            or (later.manifest is not None and before.manifest == later.manifest)
-        ):
-            continue
-        elif before.manifest is None or later.manifest is None:
-            found.failures.append(
-                _unknown(raw, f"{later.why or before.why}, so what it makes of {plain(name)} is not known")
-            )
-        else:
-            found.edited[app.ref] = (before.manifest, later.manifest)
+        elif app is not None and not _same(before, later, patched=_patch(raw) != _patch(after)):
+            _changed(found, raw, after, app, before, later, controller)
+
+
+def _same(before: Generated, later: Generated, *, patched: bool) -> bool:
+    if before.manifest is not None and later.manifest is not None:
+        return bool(before.manifest == later.manifest)
+    return before.of == later.of and not patched
+
+
+def _patch(raw: Object) -> object:
+    return mapping(raw, "spec").get("templatePatch")
+
+
+def _changed(
+    found: OfSets,
+    raw: Object,
+    after: Object,
+    app: App,
+    before: Generated,
+    later: Generated,
+    controller: Callable[[], Controller],
+) -> None:
+    if not controller().updates(after):
+        found.notes.append(f"{app.ref}: {_named(raw)} leaves it as it is (policy {controller().of(after)})")
+    elif before.manifest is None or later.manifest is None:
+        why = f"{later.why or before.why}, so what it makes of {plain(app.name)} is not known"
+        found.failures.append(_unknown(raw, why))
+    else:
+        found.edited[app.ref] = (before.manifest, later.manifest)
 
 
 _Both = tuple[Mapping[str, Generated], Mapping[str, Generated], bool]
@@ -233,13 +241,14 @@ def _understood(given: set[str], own: set[str], *, whole: bool) -> bool:
     return (whole and own <= given) or (given <= own and bool(given or not own or not whole))
 
 
-def _other_names(given: set[str], own: set[str]) -> str:
-    one = min(own - given or given - own)
-    which = "owns" if one in own else "should have made"
+def _other_names(given: set[str], own: set[str], *, whole: bool) -> str:
+    lacking = own - given if whole else set()
+    one = min(lacking or given - own)
+    which = "owns" if lacking else "should have made"
     return f"its generators, as they are understood here, do not account for {plain(one)}, which it {which}"
 
 
-def _deleted(found: _Found, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
+def _deleted(found: OfSets, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
     """Kubernetes deletes what a set owns with it, whatever its policy; a set with a finalizer may take its references off first.
 
     docs/operator-manual/applicationset/Controlling-Resource-Modification.md.
@@ -256,7 +265,7 @@ def _deleted(found: _Found, fleet: Fleet, raw: Object, controller: Callable[[], 
 _FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
-def _brought(found: _Found, fleet: Fleet, raw: Object, read: Trees | None) -> None:
+def _brought(found: OfSets, fleet: Fleet, raw: Object, read: Trees | None) -> None:
     """A set that is not there yet."""
     try:
         for one in generated(
@@ -267,7 +276,7 @@ def _brought(found: _Found, fleet: Fleet, raw: Object, read: Trees | None) -> No
         found.failures.append(_unknown(raw, str(error)))
 
 
-def _new(found: _Found, fleet: Fleet, raw: Object, one: Generated) -> None:
+def _new(found: OfSets, fleet: Fleet, raw: Object, one: Generated) -> None:
     namespace = set_namespace(fleet, raw)
     there = fleet.app(one.name, namespace)
     if there is not None:

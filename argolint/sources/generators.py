@@ -58,10 +58,10 @@ class Commit(Protocol):
 
 @dataclass(frozen=True)
 class Generated:
-    """One Application. `manifest` is None where only its name is known, and `why` says why."""
+    """One Application, `of` a template and the parameters of an element. `manifest` is None where only its name is known, and `why` says why."""
 
     name: str
-    params: Object
+    of: tuple[Object, Object]
     manifest: Object | None = None
     why: str = ""
 
@@ -150,16 +150,16 @@ class _Making:
         if "metadata" in patch:
             raise NotEvaluatedError("its templatePatch changes metadata")
         if patch:
-            return Generated(name, params, None, "the set has a templatePatch")
+            return Generated(name, (template, params), None, "the set has a templatePatch")
         try:
             made = self._put({k: template[k] for k in ("metadata", "spec") if k in template}, params)
         except NotEvaluatedError as error:
-            return Generated(name, params, None, str(error))
+            return Generated(name, (template, params), None, str(error))
         metadata = {**mapping(made, "metadata"), "name": name, "namespace": namespace}
         if not items(metadata, "finalizers") and not dig(self.spec, "syncPolicy", "preserveResourcesOnDeletion"):
             metadata["finalizers"] = [_FINALIZER]
         manifest = {**made, "metadata": metadata, "apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
-        return Generated(name, params, manifest)
+        return Generated(name, (template, params), manifest)
 
     # Texts
 
