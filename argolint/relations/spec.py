@@ -156,6 +156,7 @@ def unknown_field(complaint: Complaint) -> Iterator[Explained]:
         "object": str(id_),
         "at": at,
         "name": name,
+        "several": len(places) > 1,
         "kind": f"{id_.kind.lower()}.{id_.group}".rstrip("."),
         "steps": _explain_path(places[0]),
     }
@@ -163,7 +164,9 @@ def unknown_field(complaint: Complaint) -> Iterator[Explained]:
         "spec-says",
         app.ref,
         id_,
-        f"{id_} sets {at}, but its API knows no field {name} there, so it is refused.",
+        f"{id_} sets {at}; its API does not know one of these, so it is refused."
+        if len(places) > 1
+        else f"{id_} sets {at}, but its API knows no field {name} there, so it is refused.",
         evidence=tuple(f"the message: {excerpt(text, 400)}" for text in complaint.texts[:1]),
         fixes=advice(__package__, "spec-says/unknown-field", facts, id_),
         pointer=places[0],
