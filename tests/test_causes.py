@@ -95,8 +95,9 @@ def test_the_first_way_that_leads_somewhere_counts_and_the_worst_finding_of_it()
     answers = [
         finding("mild", "a", explains=[Symptom.operation()], severity="warning"),
         finding("bad", "a", explains=[Symptom.operation()], about="y"),
+        finding("meek", "a", explains=[Symptom.operation()], severity="info", about="z"),
     ]
-    assert caused(*answers, finding("late", "a", *ways)) == ["", "", "bad"]
+    assert caused(*answers, finding("late", "a", *ways)) == ["", "", "", "bad"]
 
 
 def test_what_two_findings_share_is_a_cause_and_what_one_has_is_none() -> None:

@@ -20,10 +20,12 @@ from argolint.comparison.compare import (
     Tracking,
     apply,
     compare,
+    has_sync_option,
     hidden,
     rules_of,
     sent,
     strategy_of,
+    syncs_server_side,
 )
 from argolint.comparison.ignore import IgnoreRule, KnownTypes
 from argolint.comparison.scheme import defaulted
@@ -245,6 +247,12 @@ class TestTracking:
         live = deployment({}, labels={self.LABEL: "web"}, annotations={self.ID: "other:apps/Deployment:shop/web"})
         desired = deployment({}, annotations={self.ID: "web:apps/Deployment:shop/web"})
         assert compare(live, desired).pointers == ("/metadata/annotations/argocd.argoproj.io~1tracking-id",)
+
+    def test_a_crd_is_never_taken_for_tracked_by_its_label(self) -> None:
+        api = "apiextensions.k8s.io/v1"
+        live = manifest("CustomResourceDefinition", {}, api, labels={self.LABEL: "web"})
+        desired = manifest("CustomResourceDefinition", {}, api, annotations={self.ID: "web:a/CRD:/web"})
+        assert compare(live, desired).pointers == ("/metadata/annotations",)
 
     @pytest.mark.parametrize(
         ("version", "seen"),
@@ -697,6 +705,14 @@ def test_the_switch_that_says_no_wins_and_a_resource_cannot_leave_the_structured
     application = {"spec": {"syncPolicy": {"syncOptions": ["ServerSideApply=true"]}}}
     refused = manifest("ConfigMap", {}, annotations={"argocd.argoproj.io/sync-options": "ServerSideApply=false"})
     assert strategy_of(application, refused, "v3.5.1") is Strategy.STRUCTURED
+    assert not syncs_server_side(application, refused)
+
+
+def test_a_resource_cannot_respect_what_its_application_does_not() -> None:
+    options = {"argocd.argoproj.io/sync-options": "RespectIgnoreDifferences=true,Prune=false"}
+    own = manifest("ConfigMap", {}, annotations=options)
+    assert not has_sync_option({}, own, "RespectIgnoreDifferences=true")
+    assert has_sync_option({}, own, "Prune=false")
 
 
 def test_field_managers_of_the_servers_settings_count_under_an_exact_key_alone() -> None:

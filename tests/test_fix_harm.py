@@ -227,7 +227,7 @@ def applied(state: dict[str, Any]) -> dict[str, Any]:
 ENV = [{"name": "LIMIT", "value": "5"}, {"name": "LOG", "value": "info"}, {"name": "LIMIT", "value": "20"}]
 
 
-def named_twice(last: dict[str, Any]) -> Fix:
+def named_twice(last: dict[str, Any]) -> report.ReportedFix:
     """The fix for a variable that stands twice, where this was applied last."""
     secret_ = secret("+" * 8)
     beside = {"desired": secret_, "live": secret_}

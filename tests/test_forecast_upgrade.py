@@ -20,6 +20,7 @@ from argolint.forecast.upgrade import Upgrade
 from argolint.forecast.wanted import every_row, upgrades
 from argolint.model import Failure, Finding
 from argolint.plugins import upgrade_tables
+from argolint.snapshots.reader import SnapshotTransport
 from argolint.testing import FixtureTransport
 from tests.conftest import recording
 from tests.forecast_truth import forecast_of, score
@@ -63,10 +64,6 @@ def config(name: str, namespace: str = "shop", **metadata: Any) -> Data:
 def app(name: str, *objects: Data, live: bool = True, **more: Any) -> Data:
     resources = [{"desired": o, **({"live": o} if live else {})} for o in objects]
     return {"name": name, "resources": resources, **more}
-
-
-def cluster(version: str, server: str = "https://kubernetes.default.svc") -> Data:
-    return {"server": server, "name": server[-4:], "info": {"serverVersion": version}}
 
 
 def storage_class(provisioner: str) -> Data:
@@ -220,6 +217,10 @@ def mounting(volume: str) -> Data:
     metadata = {"name": "web", "namespace": "shop"}
     spec = {"template": {"spec": {"volumes": [{"name": "a", volume: {"repository": "x"}}]}}}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def cluster(version: str, server: str = "https://kubernetes.default.svc") -> Data:
+    return {"server": server, "name": server[-4:], "info": {"serverVersion": version}}
 
 
 def stored(*versions: str) -> Data:
@@ -1112,3 +1113,30 @@ def test_every_upgrade_note_of_argo_cd_is_a_row_or_says_why_it_is_none() -> None
     read = {id_ for id_, row in rows.items() if "docs/operator-manual/upgrading/" in row.source}
     assert read - named == set()
     assert all(isinstance(rows, list) or len(rows) > 15 for of in notes.values() for rows in of.values())
+
+
+@pytest.mark.parametrize("company", ["harbourline-2.14", "harbourline", "harbourline-3.6"])
+def test_forecasts_of_clusters_say_what_the_recorded_lists_say_and_nothing_else(company: str) -> None:
+    """What is written for v1beta1 is all that External Secrets 2.9 breaks there; what runs on Kubernetes 1.36 breaks by no step up to it."""
+    t = SnapshotTransport([recording(f"{company}/3-after-commits")])
+    known, _ = load_fleet(t)
+    found = upgrades(t, known, (), {"external-secrets": "2.9"}, Plan((), workers=1))[1]
+    said = {
+        (f.at.app.name, r.kind, r.name)
+        for f in found.findings
+        for r in (f.at.resource, *(related.resource for related in f.related))
+        if r is not None
+    }
+    written = {
+        (app.name, row.kind, row.name)
+        for app in known.apps
+        for row in app.rows
+        if (row.group, getattr(row, "version", "")) == ("external-secrets.io", "v1beta1")
+        if "v1beta1" in known.served_versions(app.cluster, row.group, row.kind)
+    }
+    assert written
+    assert said == written
+    assert {f.cause for f in found.findings} == {"removed-api-external-secrets.io-v1beta1"}
+    older = {s: {**raw, "info": {**raw["info"], "serverVersion": "1.30"}} for s, raw in known.clusters.items()}
+    stepped = upgrades(t, replace(known, clusters=older), (), {"kubernetes": "1.36"}, Plan((), workers=1))[1]
+    assert stepped.findings == ()

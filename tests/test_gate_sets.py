@@ -20,6 +20,7 @@ from argolint.sources.set_texts import NotEvaluatedError, put_in
 from tests.fleets import serving
 from tests.gitops import REPO, GitServer, commit, git
 from tests.here import run_here
+from tests.moving_world import FINALIZER
 
 CLAIM = """apiVersion: v1
 kind: PersistentVolumeClaim
@@ -146,7 +147,7 @@ def fleet(live: Mapping[str, Any], *names: str) -> Fleet:
 
 def of(live: Any, edit: Any, *names: str, policy: str | None = "") -> tuple[list[str], list[str], list[str], list[str]]:
     """Names that go and that come, notes, and why something is not known."""
-    made = of_sets(fleet(live, *names), [Pair(live, edit)], None, lambda: Controller(policy))
+    made = of_sets(fleet(live, *names), [Pair(live, edit)], (), None, lambda: Controller(policy))
     why = [f.error.partition(" before the merge: ")[2] for f in made.failures]
     return sorted(r.name for r in made.gone), [m["metadata"]["name"] for m in made.new], list(made.notes), why
 
@@ -221,10 +222,24 @@ def test_what_cannot_be_evaluated_is_said_and_nothing_else(live: Any, edit: Any,
     assert new == ([] if why else ["other"])
 
 
-def test_a_set_that_its_parent_removes_takes_its_applications_along() -> None:
+@pytest.mark.parametrize(
+    ("finalizers", "policy", "surely"),
+    [
+        ([], "create-only", True),
+        ([FINALIZER], "create-only", False),
+        ([FINALIZER], "sync", True),
+        ([FINALIZER], None, False),
+    ],
+)
+def test_a_set_that_its_parent_removes_takes_its_applications_along(
+    finalizers: list[str], policy: str | None, surely: bool
+) -> None:
     live = listed("web")
-    made = of_sets(fleet(live, "web"), [Pair(live, None)], None, lambda: Controller("sync"))
-    assert [(r.name, by.removed, by.surely) for r, by in made.gone.items()] == [("web", True, True)]
+    live["metadata"]["finalizers"] = finalizers
+    made = of_sets(fleet(live, "web"), [Pair(live, None)], [Pair(live, None)], None, lambda: Controller(policy))
+    assert [(r.name, by.removed, by.surely) for r, by in made.gone.items()] == [("web", True, surely)]
+    live["metadata"]["annotations"] = {"argocd.argoproj.io/sync-options": "Prune=false"}
+    assert not of_sets(fleet(live, "web"), [], [Pair(live, None)], None, lambda: Controller(policy)).gone
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from msgspec import structs
 from argolint.application.app import App, app_from_list
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.application.resource import ManagedResource
-from argolint.gate.delta import Delta, delta, overlap, settled, unnamed, with_value
+from argolint.gate.delta import Delta, Edited, delta, only_regenerated, overlap, settled, unnamed, with_value
 from argolint.gate.head import failed_app, head_app, rendered_app, respecified
 from argolint.model import MISSING, ResourceKey, Want
 from argolint.sources.rendered import MASKED, is_hook, rendered, tracked
@@ -398,6 +398,16 @@ def test_values_are_put_in_place_without_changing_what_was_given() -> None:
 def test_nothing_changed_is_false() -> None:
     assert not Delta()
     assert Delta(added={key("ConfigMap", "a"): {}})
+
+
+@pytest.mark.parametrize(("base", "head", "drawn"), [("k2x9", "p7q4", True), ("web", "webshop", False)])
+def test_an_annotation_is_drawn_only_where_its_length_stays(base: str, head: str, drawn: bool) -> None:
+    one, other = (
+        obj("ConfigMap", "a", annotations={"made/by": base}),
+        obj("ConfigMap", "a", annotations={"made/by": head}),
+    )
+    edited = Edited(one, other, ("/metadata/annotations/made~1by",))
+    assert only_regenerated(Delta(changed={key("ConfigMap", "a"): edited})) is drawn
 
 
 LONG = "a-name-of-an-application-that-is-cut-right-after-a-hyphen-here--and-goes-on"

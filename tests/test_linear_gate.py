@@ -118,7 +118,7 @@ def test_generators_and_projects_cost_what_they_are_long() -> None:
         return Tree(Git(Path()), REPO, "main", dict.fromkeys(files, Entry("100644", "")))
 
     def sets(given: Object, files: Sequence[str]) -> None:
-        of_sets(_set(**given), (), Trees(tree(files), tree([*files, "envs/new/a"]), ["envs/new/a"]), Controller)
+        of_sets(_set(**given), (), (), Trees(tree(files), tree([*files, "envs/new/a"]), ["envs/new/a"]), Controller)
 
     def files(n: int) -> None:
         sets({"files": [{"path": f"e{i}/*.json"} for i in range(n)]}, [f"e{i}/a.yaml" for i in range(n)])

@@ -6,13 +6,13 @@ Sources: applicationset/utils/policy.go (DefaultPolicy) of Argo CD; --policy and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
-from argolint.model import AppRef, Object, ResourceId, Want
-from argolint.values import dig, mapping, owner_references, text_at
+from argolint.model import AppRef, Json, Object, ResourceId, Want
+from argolint.values import dig, items, mapping, owner_references, text_at
 
 _KIND = "ApplicationSet"
 
@@ -23,6 +23,22 @@ def set_namespace(fleet: Fleet, raw: Object) -> str:
 
 def set_id(fleet: Fleet, raw: Object) -> ResourceId:
     return ResourceId("argoproj.io", _KIND, set_namespace(fleet, raw), text_at(raw, "metadata", "name"), "v1alpha1")
+
+
+def generators(node: Json, pointer: str = "/spec", depth: int = 0) -> Iterator[tuple[str, Object, int]]:
+    """Every generator of a set's spec, with its pointer and how many others it lies in."""
+    for index, generator in enumerate(items(node, "generators")):
+        if not isinstance(generator, dict):
+            continue
+        place = f"{pointer}/generators/{index}"
+        yield place, generator, depth
+        for kind in ("matrix", "merge"):
+            if kind in generator and depth < _DEEPEST:
+                yield from generators(generator[kind], f"{place}/{kind}", depth + 1)
+
+
+_DEEPEST = 8
+"""Argo CD allows two levels."""
 
 
 def made(fleet: Fleet, raw: Object) -> Sequence[App]:
@@ -44,6 +60,12 @@ def maker_or_name(app: App, fleet: Fleet) -> Object | None:
 
 def preserves(raw: Object) -> bool:
     return dig(raw, "spec", "syncPolicy", "preserveResourcesOnDeletion") is True
+
+
+UNSEEN_POLICY = (
+    "applicationsetcontroller.policy in ConfigMap argocd-cmd-params-cm may forbid it, which no application shows"
+)
+"""Evidence for what an ApplicationSet does, where the policy of its controller is not known."""
 
 
 @dataclass(frozen=True)

@@ -170,9 +170,8 @@ def _read(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
 
 def _unanswered(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: str | None = None) -> Failure:
     """What could not be read of an application. A destination that is down is one failure of it, whatever was asked."""
-    cluster = fleet.clusters.get(app.cluster)
-    state = mapping(cluster, "info", "connectionState") or mapping(cluster, "connectionState")
-    if not argocd.does_not_answer(error, app.cluster, failed=state.get("status") == "Failed"):
+    failed = fleet.connection(app.cluster).get("status") == "Failed"
+    if not argocd.does_not_answer(error, app.cluster, failed=failed):
         return Failure(stage, error.message, _hint(stage, error, app, fleet), app.ref, rule)
     why = f"cluster {plain(app.cluster)} does not answer Argo CD"
     hint = f"`argocd cluster get {sh(app.cluster)}` shows why; run again when it answers"

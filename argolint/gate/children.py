@@ -60,7 +60,7 @@ def with_children(
         for manifest in filter(is_application, made.removed.values()):
             if ref := known.get(ref_of(manifest, fleet)):
                 by_ref[ref] = _removed_child(fleet.by_ref[ref], fleet, t, plan)
-    sets = of_sets(fleet, (*edits.sets, *_sets(judged)), read, lambda: controller(t, fleet))
+    sets = of_sets(fleet, edits.sets, tuple(_sets(judged)), read, lambda: controller(t, fleet))
     edited.update({ref: pair for ref, pair in sets.edited.items() if ref not in edited})
     new += sets.new
     for ref, (before, after) in edited.items():

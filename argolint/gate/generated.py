@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from argolint.application.app import App
-from argolint.application.application_sets import Controller, made, set_namespace
+from argolint.application.application_sets import Controller, generators, made, set_namespace
 from argolint.application.fleet import Fleet
 from argolint.gate.candidates import DEFAULT_REVISIONS, may_be_repository
 from argolint.gate.change import Pair
@@ -26,11 +26,8 @@ from argolint.sources.generators import Generated, generated
 from argolint.sources.git import Entry, Git
 from argolint.sources.links import folders
 from argolint.sources.set_texts import NotEvaluatedError
-from argolint.values import enumerated, items, mapping, maps, plain, text_at
-
-_NESTED = ("matrix", "merge")
-_MAX_DEPTH = 4
-"""Generators in one another: Argo CD allows two."""
+from argolint.values import annotations_of, comma_list, enumerated, items, mapping, maps, plain, text_at
+from argolint.values.kubernetes import SYNC_OPTIONS
 
 
 @dataclass(frozen=True)
@@ -107,17 +104,26 @@ class _Found:
     failures: list[Failure] = field(default_factory=list)
 
 
-def of_sets(fleet: Fleet, edits: Sequence[Pair], read: Trees | None, controller: Callable[[], Controller]) -> OfSets:
+def of_sets(
+    fleet: Fleet,
+    written: Sequence[Pair],
+    rendered: Sequence[Pair],
+    read: Trees | None,
+    controller: Callable[[], Controller],
+) -> OfSets:
     """What becomes of the Applications of every set that the change edits, or whose Git generators read what it changes.
 
-    `controller` is asked where a set lets Applications go.
+    `written` are sets of files, `rendered` those that applications render otherwise. `controller` is asked where a set lets Applications go.
     """
     found = _Found()
-    edited = {ref_of(p.manifest, fleet): p for p in edits}
+    edited = {ref_of(p.manifest, fleet): p for p in (*written, *rendered)}
+    pruned = {ref_of(p.manifest, fleet) for p in rendered if p.after is None}
     for raw in fleet.application_sets:
         pair = edited.pop(ref_of(raw, fleet), None)
-        if pair is not None and pair.after is None:
+        if ref_of(raw, fleet) in pruned:
             _deleted(found, fleet, raw, controller)
+        elif pair is not None and pair.after is None:
+            found.failures.append(_unknown(raw, "its manifest is gone from its file, and who deletes it is not known"))
         elif pair is not None and not is_live_set(pair, raw):
             _judge(found, fleet, raw, with_edits(raw, pair), read, controller)
         elif read is not None and _reads_change(mapping(raw, "spec"), read):
@@ -197,9 +203,7 @@ def _both(
 
 
 def _reads_repo(generator: Any, read: Trees | None) -> bool:
-    return read is not None and any(
-        _is_of(read.before.repo, git) for git in _of_git({"generators": [generator]}, _MAX_DEPTH)
-    )
+    return read is not None and any(_is_of(read.before.repo, git) for git in _of_git({"generators": [generator]}))
 
 
 def _rest(raw: Object) -> Object:
@@ -218,12 +222,20 @@ def _other_names(given: set[str], own: set[str]) -> str:
 
 
 def _deleted(found: _Found, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
-    refs = [app.ref for app in made(fleet, raw)]
-    if refs and controller().deletes(raw):
-        let_go = LetGo(_named(raw), removed=True, surely=controller().policy is not None)
-        found.gone.update(dict.fromkeys(refs, let_go))
-    elif refs:
-        found.notes.append(f"{_named(raw)} is deleted, and its {len(refs)} Applications stay ({controller().of(raw)})")
+    """Kubernetes deletes what a set owns with it, whatever its policy; a set with a finalizer may take its references off first.
+
+    docs/operator-manual/applicationset/Controlling-Resource-Modification.md.
+    """
+    if "Prune=false" in comma_list(annotations_of(raw).get(SYNC_OPTIONS)):
+        found.notes.append(f"{_named(raw)} leaves the manifests and stays (Prune=false)")
+        return
+    holds = _FINALIZER in items(raw, "metadata", "finalizers")
+    surely = not holds or (controller().policy is not None and controller().deletes(raw))
+    for app in made(fleet, raw):
+        found.gone[app.ref] = LetGo(_named(raw), removed=True, surely=surely)
+
+
+_FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
 def _brought(found: _Found, fleet: Fleet, raw: Object, read: Trees | None) -> None:
@@ -254,7 +266,7 @@ def _unknown(raw: Object, why: str) -> Failure:
 
 
 def _reads_change(spec: Object, read: Trees) -> bool:
-    for git in _of_git(spec, _MAX_DEPTH):
+    for git in _of_git(spec):
         if not _is_of(read.before.repo, git):
             continue
         if any(True for _ in _read(git, read.changed)):
@@ -297,12 +309,8 @@ def _is_of(repo: str, git: Object) -> bool:
     return may_be_repository(repo, url) or bool(repo and "{{" in url)
 
 
-def _of_git(node: Object, depth: int) -> Iterator[Object]:
-    for generator in maps(node, "generators"):
-        if mapping(generator, "git"):
-            yield mapping(generator, "git")
-        for kind in _NESTED if depth else ():
-            yield from _of_git(mapping(generator, kind), depth - 1)
+def _of_git(spec: Object) -> Iterator[Object]:
+    return (git for _, generator, _ in generators(spec) if (git := mapping(generator, "git")))
 
 
 def _read(git: Object, changed: Sequence[str]) -> Iterator[str]:

@@ -26,7 +26,7 @@ class Edits:
     failures: tuple[Failure, ...] = ()
     projects: tuple[Pair, ...] = ()
     sets: tuple[Pair, ...] = ()
-    """ApplicationSets that are applied: those of files that are named, and those that are live."""
+    """ApplicationSets of files that are named, and those that are live."""
 
 
 def written(change: Change, base: str) -> Written:
@@ -101,10 +101,7 @@ def edits_of(found: Written, fleet: Fleet) -> Edits:
     sets = [p for p in found.others if p.manifest["kind"] == "ApplicationSet" and ref_of(p.manifest, fleet) in live]
     notes += [*found.notes, *(of_other(p, fleet) for p in found.others if p not in sets)]
     edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
-    gone = [p for p in sets if p.after is None]
-    failures = (*failures, *unrendered(gone, fleet))
-    kept = tuple(p for p in sets if p.after is not None)
-    return Edits(edited, (), tuple(sorted(notes)), failures, _projects(found), kept)
+    return Edits(edited, (), tuple(sorted(notes)), failures, _projects(found), tuple(sets))
 
 
 def _projects(found: Written) -> tuple[Pair, ...]:

@@ -318,8 +318,3 @@ def _below(complaint: Complaint, known: Known) -> bool:
     assert complaint.id is not None  # the caller has looked
     node = complaint.app.node(complaint.id)
     return node is not None and any(child.id.key == known.id.key for child in complaint.app.descendants(node.uid))
-
-
-def names_service(text: str) -> bool:
-    """Whether a sentence holds the address of a Service: a cheap look before a request."""
-    return any("service" in mention.kinds and mention.namespace for mention in mentions(text))

@@ -208,3 +208,10 @@ def _field(schema: Json, path: str) -> Json:
     for part in path.split("."):
         schema = dig(schema, "items") if part == "[]" else dig(schema, "properties", part)
     return schema
+
+
+def possible(version: OperatorVersion, bug: Object) -> bool:
+    """Whether the operator may be one of those that a row of version_bugs.yaml speaks of."""
+    if bug.get("certain_version"):
+        return version.at_least(bug["from"]) is True and version.at_least(bug["until"]) is False
+    return version.at_least(bug["from"]) is not False and version.at_least(bug["until"]) is not True

@@ -200,7 +200,12 @@ class _Pipeline:
             if name not in node and self.strict:
                 raise NotEvaluatedError(f"its template names the parameter .{plain(path)}, which an element lacks")
             node = node.get(name, MISSING)
-        return node
+        return _number(node)
+
+
+def _number(value: Any) -> Any:
+    """Numbers of parameters have come by JSON, which Go reads as float64."""
+    return float(value) if type(value) is int and abs(value) < 10**15 else value
 
 
 def _literal(text: str, pipeline: _Pipeline) -> str:
@@ -235,6 +240,12 @@ def _text(value: Any) -> str:
     return value
 
 
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(value)
+    return value
+
+
 def _index(node: Any, *keys: Any) -> Any:
     for key in keys:
         if isinstance(node, Mapping) and isinstance(key, str):
@@ -243,7 +254,7 @@ def _index(node: Any, *keys: Any) -> Any:
             node = node[key]
         else:
             raise TypeError(node)
-    return node
+    return _number(node)
 
 
 def _empty(value: Any) -> bool:
@@ -276,16 +287,18 @@ def _replaced(old: Any, new: Any, text: Any) -> str:
 
 
 def _truncated(count: Any, text: Any) -> str:
+    if type(count) is not int:
+        raise TypeError(count)
     return _text(text)[:count] if count >= 0 else _text(text)[count:]
 
 
 _CONSTANTS: Mapping[str, Any] = {"true": True, "false": False}
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "default": lambda given, value: given if _empty(value) else value,
-    "first": lambda some: some[0],
+    "first": lambda some: _listed(some)[0],
     "index": _index,
-    "join": lambda sign, some: _text(sign).join(map(_text, some)),
-    "last": lambda some: some[-1],
+    "join": lambda sign, some: _text(sign).join(map(_text, _listed(some))),
+    "last": lambda some: _listed(some)[-1],
     "lower": lambda text: _text(text).lower(),
     "normalize": lambda text: sanitized(_text(text)),
     "printf": _printf,

@@ -82,7 +82,7 @@ SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink
 
 def of_server(change: Change) -> bool:
     """True for metadata that only the API server writes."""
-    return any(below(change.pointer, join_pointer("metadata", name)) for name in SERVER_SET)
+    return any(below(change.pointer, join_pointer("metadata", name)) for name in (*SERVER_SET, "creationTimestamp"))
 
 
 def value(change: Change, side: Json) -> str:

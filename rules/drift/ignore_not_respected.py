@@ -75,14 +75,20 @@ def _in_vain(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[ResourceKe
     resource, pointer, who = next(known, (*stated[0], ""))
     others = dict.fromkeys(other.id for other, _ in stated if other.id != resource.id)
     more = f" and {len(others)} more" if others else ""
+    desired, live = get(resource.desired, pointer), get(resource.live, pointer)
+    if who:
+        then = f"every sync overwrites what {who} writes there"
+    elif desired != live:
+        then = "every sync writes Git's value over the live one, which is another"
+    else:
+        then = "every sync overwrites what others write there"
     return Finding(
-        message=f"{pointer} of {resource.id}{more} is ignored, yet every sync overwrites what {f'{who} writes' if who else 'others write'}"
-        f" there: {RESPECT} is missing.",
+        message=f"{pointer} of {resource.id}{more} is ignored, yet {then}: {RESPECT} is missing.",
         at=Location(app.ref, resource.id, pointer),
         severity=None if who else "info",
         evidence=(
             f"{entry.origin} of the Application",
-            "both sides are equal now, or a sync wrote the live one",
+            "no other writer of the live value is noted" if desired != live and not who else "both sides are equal now",
         ),
         related=tuple(Related(app.ref, other, "", "other") for other in list(others)[:10]),
         fixes=(respect(app),),

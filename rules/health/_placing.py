@@ -6,7 +6,7 @@ looks at the pods. One pod a node always fits then.
 
 Sources: k8s.io/kubernetes pkg/quota/v1/evaluator/core/pods.go; pkg/scheduler/apis/config/v1/default_plugins.go (the order of filters),
 framework/plugins/noderesources/fit.go (insufficient resources, all of them); pkg/controller/statefulset/stateful_set_control.go (a pod
-that never ran is not replaced).
+that never ran is not replaced; a new one has the update revision).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
-from argolint.values import below, dig, get, items, join_pointer, mapping, maps, sh
-from argolint.values.kubernetes import containers, pod_spec
+from argolint.values import below, dig, get, items, join_pointer, joined, mapping, maps, sh
+from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.quantities import amount, quantity
 
-from ..shared.pods import Trouble
+from ..shared.pods import Trouble, status_reason
 
 _QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253}), requested: ([\w./,=-]{1,500}), used:")
 _ONE_LACKS = re.compile(r"0/(\d{1,6}) nodes are available: \1 Insufficient ephemeral-storage\.?")
@@ -59,7 +59,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     elif finding.cause in ("resources", "selector"):
         said = _ONE_LACKS if finding.cause == "resources" else _NONE_IS_ASKED
         nodes = next((int(m[1]) for line in finding.evidence if (m := said.search(line))), 0)
-        refused, unknown = next(_placed(resource, finding.cause, nodes), ("", ""))
+        refused, unknown = next(_placed(resource, finding.cause, nodes, emptied=bool(fix.before)), ("", ""))
     else:
         return None
     return Afterwards(refused=refused, unknown=unknown, live={resource.key: resource.live})
@@ -98,7 +98,7 @@ def _of_quota(app: App, resource: Resource, name: str, requested: dict[str, str]
 def _raised(desired: Object, live: Object, workload: Object | None, lacking: int) -> Iterator[dict[str, Json]]:
     """What the quota has to hold, of each resource that it has too little of."""
     for name, held in mapping(desired, "spec", "hard").items():
-        most, used, each = amount(held), amount(dig(live, "status", "used", name)), _usage(name, workload)
+        most, used, each = amount(held), amount(dig(live, "status", "used", name)), _counts(name, workload)
         if most is not None and used is not None and each is not None and used + lacking * each > most:
             value = _printed(used + lacking * each, binary="i" in str(held) or most >= _MI)
             yield {"op": "replace", "path": f"/spec/hard{join_pointer(name)}", "value": value}
@@ -115,12 +115,13 @@ def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, 
     lacking = _lacking(app, resource)
     if lacking is None:
         yield "", "how many pods the quota has to admit is not known here"
+    if not lacking:
         return
     for key in fleet.of_kind(app.cluster, "", "ResourceQuota"):
         if key.namespace == resource.namespace and app.resource(key) is None:
             yield "", f"what ResourceQuota {key.name} of another application holds is not known here"
     for quota in app.of_kind("ResourceQuota", ""):
-        if quota.namespace != resource.namespace or not lacking:
+        if quota.namespace != resource.namespace:
             continue
         if quota.live is None or get(quota.live, "/spec/scopes", None) or get(quota.live, "/spec/scopeSelector", None):
             yield "", f"which pods {quota.id} counts is not known here"
@@ -129,7 +130,7 @@ def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, 
             most, used, each = (
                 amount(held),
                 amount(dig(quota.live, "status", "used", name)),
-                _usage(name, resource.live),
+                _counts(name, resource.live),
             )
             if most is None or used is None or each is None:
                 yield "", f"what {quota.id} counts of {name} is not known here"
@@ -138,14 +139,21 @@ def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, 
 
 
 def _lacking(app: App, resource: Resource) -> int | None:
-    """How many pods its controller still has to make; None where two versions of them are there, or no number is asked for."""
+    """How many pods its controller still has to make; None where two versions of them are there, one has ended, or no number is asked for."""
     wanted, there = dig(resource.live, "spec", "replicas"), _pods(app, resource)
     return max(0, wanted - there) if isinstance(wanted, int) and there is not None else None
 
 
 def _pods(app: App, resource: Resource) -> int | None:
     pods = [node for node in app.descendants(resource.uid) if node.id.kind == "Pod"] if resource.uid else []
-    return len(pods) if len({owner.name for pod in pods for owner in pod.owners}) <= 1 else None
+    ends = any(pod.health.status == "Degraded" or status_reason(pod) == "Terminating" for pod in pods)
+    return None if ends or len({owner.name for pod in pods for owner in pod.owners}) > 1 else len(pods)
+
+
+def _counts(name: str, workload: Object | None) -> Decimal | None:
+    """What a quota counts for a pod; None for one that asks for nothing: a LimitRange has asked for it, or the quota admits none."""
+    each = _usage(name, workload)
+    return None if each == 0 and name.rpartition(".")[2] in _PLAIN else each
 
 
 def _usage(name: str, workload: Object | None) -> Decimal | None:
@@ -186,16 +194,32 @@ def _without_disk(app: App, resource: Resource) -> Iterator[Fix]:
         for path in _disk(f"{place}/resources", container)
     ]
     caveat = "the kubelet then counts no disk of these pods"
+    before: tuple[str, ...] = ()
     if stays := _kept(resource):
+        before = tuple(_to_nothing(app, resource))
         pods = " ".join(sh(node.id.name) for node in app.descendants(resource.uid) if node.id.kind == "Pod")
-        caveat = f"{caveat}; {stays}: delete it when the edit is synced (`kubectl -n {sh(resource.namespace)} delete pod {pods}`)"
+        again = "switch self-heal on again when the edit is synced" if app.self_heal else ""
+        delete = f"{stays}: delete it when the edit is synced (`kubectl -n {sh(resource.namespace)} delete pod {pods}`)"
+        caveat = joined(caveat, again if before else delete)
     yield Fix(
         f"Leave {_DISK} out of requests and limits, of which no node offers enough",
         "manifest",
         str(resource.id),
         Edit("json-patch", operations),
         caveat=caveat,
+        before=before,
     )
+
+
+def _to_nothing(app: App, resource: Resource) -> Iterator[str]:
+    """Commands that take the pods away which have never run; the sync of the edit makes them again, of the new template."""
+    pods = [node for node in app.descendants(resource.uid) if node.id.kind == "Pod"]
+    idle = all(status_reason(pod) in ("Pending", "") and pod.health.status == "Progressing" for pod in pods)
+    ready = dig(resource.live, "status", "readyReplicas") or dig(resource.live, "status", "availableReplicas")
+    if pods and idle and not ready and isinstance(dig(resource.desired, "spec", "replicas"), int):
+        if app.self_heal:
+            yield f"argocd app set {sh(f'{app.ref.namespace}/{app.ref.name}')} --self-heal=false"
+        yield f"kubectl scale {kubectl_name(resource.id)} --replicas=0"
 
 
 def _disk(place: str, container: Object) -> Iterator[str]:
@@ -217,7 +241,7 @@ def _kept(resource: Resource) -> str:
 _PLAIN_VOLUMES = ("configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath")
 
 
-def _placed(resource: Resource, cause: str, nodes: int) -> Iterator[tuple[str, str]]:
+def _placed(resource: Resource, cause: str, nodes: int, *, emptied: bool) -> Iterator[tuple[str, str]]:
     """What keeps the pods from nodes all the same, or may do so. `nodes` have refused them for that cause alone, which is all of them."""
     _, spec = pod_spec(resource.live)
     if not nodes or not spec:
@@ -229,7 +253,7 @@ def _placed(resource: Resource, cause: str, nodes: int) -> Iterator[tuple[str, s
         yield "", "whether a node has what the pods still ask for shows only on the cluster"
     if cause == "selector" and any(_usage(what, resource.live) != 0 for what in _PLAIN):
         yield "", "whether a node has room for the pods shows only on the cluster"
-    if stays := _kept(resource):
+    if not emptied and (stays := _kept(resource)):
         yield "", stays
     if resource.kind not in ("Deployment", "StatefulSet") or spec.get("schedulerName") not in (
         None,

@@ -22,9 +22,17 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Want
-from argolint.application.application_sets import Controller, maker, preserves, seen, settings_want
+from argolint.application.application_sets import (
+    UNSEEN_POLICY,
+    Controller,
+    generators,
+    maker,
+    preserves,
+    seen,
+    settings_want,
+)
 from argolint.edits.pruning import cascades, outlives
-from argolint.values import enumerated, get, maps, text_at
+from argolint.values import enumerated, get, text_at
 from argolint.values.knowledge import load
 
 
@@ -84,18 +92,13 @@ def _set_of(app: App, fleet: Fleet) -> Object | None:
 def _of_policy(controller: Controller, raw: Object) -> Iterator[str]:
     own = text_at(raw, "spec", "syncPolicy", "applicationsSync")
     if controller.policy is None:
-        yield "applicationsetcontroller.policy in ConfigMap argocd-cmd-params-cm may forbid it, which no application shows"
+        yield UNSEEN_POLICY
     elif own and controller.of(raw) != own:
         yield f"applicationsSync {own} does not count: the controller's own policy is {controller.policy}"
 
 
 def _makes_previews(raw: Object) -> bool:
-    return any("pullRequest" in g or _nested_previews(g) for g in maps(raw, "spec", "generators"))
-
-
-def _nested_previews(generator: Object) -> bool:
-    nested = (g for kind in ("matrix", "merge") for g in maps(generator, kind, "generators"))
-    return any("pullRequest" in g for g in nested)
+    return any("pullRequest" in generator for _, generator, _ in generators(raw.get("spec")))
 
 
 def _is_lost(r: Resource, app: App, fleet: Fleet) -> bool:

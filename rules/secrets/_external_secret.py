@@ -16,7 +16,6 @@ from argolint.edits import set_field
 from argolint.values import (
     condition,
     dig,
-    enumerated,
     items,
     mapping,
     parse_duration,
@@ -313,13 +312,6 @@ def waiting(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     if not secret or there or not app.nodes or app.find("", "Secret", namespace, secret) is not None:
         return ()
     return tuple(u for u in users_of(app, namespace, secret) if u.health.status in ("Progressing", "Degraded"))
-
-
-def wait_text(users: tuple[Resource, ...]) -> str:
-    """`, and Deployment shop/web waits for it`, or nothing."""
-    if not users:
-        return ""
-    return f", and {enumerated([str(u.id) for u in users])} {'wait' if len(users) > 1 else 'waits'} for it"
 
 
 def force_sync(kind: str, namespace: str, name: str) -> str:

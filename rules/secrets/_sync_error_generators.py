@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from argolint import App, Edit, Fix, Fleet, Resource
 from argolint.edits.advice import advice
@@ -30,7 +31,7 @@ def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnos
             edit = Edit("command", f"argocd app sync {sh(app.ref)}\n{sync}")
             yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
         elif own is None and f'"{name}" not found' in found.text:
-            yield from _another(app, resource, kind, pointer)
+            yield from _another(app, resource, kind, name, pointer)
     if ran(found):
         inner = inside(found)
         kind, name, _ = next(iter(es.generator_refs(resource.live)), ("generator", "", ""))
@@ -48,10 +49,10 @@ def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnos
         yield Fix(title, "manifest", "the generator", edit)
 
 
-def _another(app: App, resource: Resource, kind: str, pointer: str) -> Iterator[Fix]:
-    """The only generator of that kind, where nothing but its own settings says what it draws."""
+def _another(app: App, resource: Resource, kind: str, asked: str, pointer: str) -> Iterator[Fix]:
+    """The only generator of that kind, where its own settings alone say what it makes and its name differs by a slip."""
     there = [r for r in app.of_kind(kind, es.GENERATORS) if r.live and r.namespace == resource.namespace]
-    if kind in es.DRAWING and len(there) == 1:
+    if kind in es.DRAWING and len(there) == 1 and get_close_matches(asked, [there[0].name], cutoff=0.8):
         name = there[0].name
         caveat = f"it draws another value for each ExternalSecret, of the length and signs that {name} states"
         yield patch(resource, f'Draw the value from {kind} "{name}", which is there', f"{pointer}/name", name, caveat)

@@ -82,9 +82,9 @@ def _finding(
         at=Location(app.ref, resource.id, _common([c.pointer for c in changes])),
         evidence=(f"the operator's CRDs are {version}", f"{len(changes)} differences, all of them defaults"),
         fixes=(
-            *_upgrade(entries),
             _written(resource, changes),
             _server_side(app),
+            *_upgrade(entries),
             _ignored(app, resource, changes),
         ),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),

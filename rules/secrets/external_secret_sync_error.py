@@ -108,6 +108,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     for resource in _failing(app):
         yield Want("events", resource.id, resource.uid)
         yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
+        yield from stores.readers(app, fleet, resource)
     if any(True for _ in _failing(app)):
         yield from wants_crd(app, fleet)
     for resource in _turning(app):

@@ -20,10 +20,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
-from argolint.application.application_sets import made, seen, settings_want
+from argolint.application.application_sets import generators, made, seen, settings_want
 from argolint.application.fleet import IN_CLUSTER
 from argolint.redaction import excerpt
-from argolint.values import dig, items, mapping, maps, parse_version, text_at, texts
+from argolint.values import dig, mapping, maps, parse_version, text_at, texts
 
 LABEL = "argocd.argoproj.io/kubernetes-version"
 _SHORT = re.compile(r"\d{1,3}\.\d{1,3}")
@@ -52,7 +52,7 @@ def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, str,
     for raw in fleet.application_sets if long is not None else ():
         speaker = next((a.ref for a in (*made(fleet, raw)[:1], *fleet.apps[:1])), None)
         wrong = next(
-            (each for each in _asked(dig(raw, "spec", "generators"), "/spec/generators") if _is_other(each[1], long)),
+            (each for each in _asked(raw.get("spec")) if _is_other(each[1], long)),
             None,
         )
         if speaker is not None and wrong is not None:
@@ -73,10 +73,9 @@ def _is_other(asked: str, long: bool | None) -> bool:
     return bool((_SHORT if long else _LONG).fullmatch(asked))
 
 
-def _asked(generators: Json, at: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+def _asked(spec: Json) -> Iterator[tuple[str, str]]:
     """(pointer, value) of each version that a cluster generator selects, those of nested generators included."""
-    for index, generator in enumerate(generators if isinstance(generators, list) and depth < 4 else ()):
-        here = f"{at}/{index}"
+    for here, generator, _ in generators(spec):
         selector = dig(generator, "clusters", "selector")
         labels = mapping(selector, "matchLabels")
         if isinstance(labels.get(LABEL), str):
@@ -86,8 +85,6 @@ def _asked(generators: Json, at: str, depth: int = 0) -> Iterator[tuple[str, str
                 values = texts(expression, "values")
                 if values and all(_SHORT.fullmatch(v) or _LONG.fullmatch(v) for v in values):
                     yield f"{here}/clusters/selector/matchExpressions/{number}/values", values[0]
-        for kind in ("matrix", "merge"):
-            yield from _asked(list(items(generator, kind, "generators")), f"{here}/{kind}/generators", depth + 1)
 
 
 def _finding(app: App, raw: Object, pointer: str, asked: str, version: str, *, keeps: bool) -> Finding:

@@ -201,7 +201,10 @@ def _finding(
         message=f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.ref.project} forbids syncs {when}.",
         at=Location(app.ref),
         evidence=(
-            *(f"{w.kind} window {w.schedule!r}, duration {w.duration}, manualSync {w.manual}" for w in windows[:5]),
+            *(
+                f"{w.kind} window {w.schedule!r}, duration {w.text}, manualSync {str(w.manual).lower()}"
+                for w in windows[:5]
+            ),
         ),
         fixes=tuple(_fixes(app, at, by_hand=by_hand)),
         explains=tuple(_claims(app)),
@@ -217,11 +220,6 @@ def _unread(app: App) -> Finding:
         fixes=tuple(_fixes(app, None, by_hand=False)),
         explains=tuple(_claims(app)),
     )
-
-
-def _hours(duration: timedelta) -> str:
-    minutes = int(duration.total_seconds() // 60)
-    return f"{minutes // 60} h" if minutes % 60 == 0 else f"{minutes} min"
 
 
 def _claims(app: App) -> Iterator[Symptom]:

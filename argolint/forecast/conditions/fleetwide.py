@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from argolint.application.application_sets import made, preserves, set_id, speaker
+from argolint.application.application_sets import UNSEEN_POLICY, generators, made, preserves, set_id, speaker
 from argolint.application.fleet import Fleet
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import AppRef, Json, Object, Related, ResourceId, Severity
 from argolint.values import dig, get, items, join_pointer, mapping, maps, parse_version, text_at
-
-_GENERATORS = 8
-"""How deep matrix and merge generators are followed; Argo CD allows two levels."""
-
-
-def _generators(node: Json, pointer: str, depth: int = 0) -> Iterator[tuple[str, Object, int]]:
-    """Every generator of a set with its pointer and how many others it lies in."""
-    for index, generator in enumerate(maps(node, "generators")):
-        place = f"{pointer}/generators/{index}"
-        yield place, generator, depth
-        for kind in ("matrix", "merge"):
-            if kind in generator and depth < _GENERATORS:
-                yield from _generators(generator[kind], f"{place}/{kind}", depth + 1)
 
 
 def _selected(generator: Object) -> Iterator[tuple[str, str, str]]:
@@ -42,7 +29,7 @@ def _cluster_label(world: World, asked: Asked) -> Iterator[Hit]:
     fleet = world.fleet
     for raw in fleet.application_sets:
         own = made(fleet, raw)
-        for place, generator, _ in _generators(raw.get("spec"), "/spec"):
+        for place, generator, _ in generators(raw.get("spec")):
             for pointer, label, value in _selected(generator):
                 if label != asked["value"] or not _plain(value):
                     continue
@@ -58,10 +45,14 @@ def _cluster_label(world: World, asked: Asked) -> Iterator[Hit]:
                         "fate": fate,
                         "versions": ", ".join(_versions(fleet, value)) or f"v{value}.PATCH",
                     },
-                    (f"{place + pointer}: {value}",),
+                    (f"{place + pointer}: {value}", *_unseen_policy(world)),
                     tuple(Related(app.ref, None, "", "dependent") for app in own),
                     severity=severity,
                 )
+
+
+def _unseen_policy(world: World) -> tuple[str, ...]:
+    return () if world.sets.policy is not None else (UNSEEN_POLICY,)
 
 
 def _plain(value: str) -> bool:
@@ -94,7 +85,7 @@ def _nested_selector(world: World, asked: Asked) -> Iterator[Hit]:
     for raw in world.fleet.application_sets:
         if dig(raw, "spec", "applyNestedSelectors") is True:
             continue
-        for place, generator, depth in _generators(raw.get("spec"), "/spec"):
+        for place, generator, depth in generators(raw.get("spec")):
             if depth >= 2 and generator.get("selector"):
                 own = set_id(world.fleet, raw)
                 yield Hit(
