@@ -102,7 +102,7 @@ def described(change: Change, resource: Resource) -> str:
     if left_out(resource, change):
         live = "left out of the comparison on the live side, which holds it"
     elif change.live is MISSING and isinstance(get(resource.live, change.pointer.rpartition("/")[0]), list):
-        live = "no such item live"
+        live, by = "no such item live", ""
     elif phantom(resource, change):
         live, by = f"{value(change, change.live)} reckoned as live, which the live object does not have", ""
     desired = value(change, change.desired)
