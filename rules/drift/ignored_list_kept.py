@@ -26,7 +26,7 @@ from argolint.redaction import is_hidden
 from argolint.values import at_and_above, below, get, index_of, join_pointer, sh, split_pointer
 from argolint.values.kubernetes import kubectl_name
 
-from ._fields import finding, listing
+from ._fields import finding, listing, shifted_list
 from ._ignored import entries, hidden_changes, paths
 
 
@@ -112,7 +112,7 @@ def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
         return None
     operations = []
     for change in sorted(changes, key=lambda c: split_pointer(c.pointer), reverse=True):
-        if shifted := next(_shifted(resource, change), ""):
+        if shifted := shifted_list(resource, change.pointer):
             if change.live is not MISSING or change.pointer.rpartition("/")[0] != shifted:
                 return None  # the item that it means has another index in the live list
             operations.append({"op": "add", "path": f"{shifted}/-", "value": change.desired})
@@ -130,14 +130,6 @@ def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
         "the next change of this list needs it again",
         plays=Edit("json-patch", operations),
     )
-
-
-def _shifted(resource: Resource, change: Change) -> Iterator[str]:
-    """The lists on the way to the change from whose compared side an ignored item is left out, so that indexes mean other items."""
-    for place in _lists_above(resource, change.pointer):
-        held, compared = get(resource.live, place, None), get(resource.normalized, place, None)
-        if isinstance(held, list) and isinstance(compared, list) and len(held) != len(compared):
-            yield place
 
 
 def _without(app: App, fleet: Fleet, resource: Resource, guilty: Sequence[tuple[str, IgnoreRule]]) -> Fix | None:
