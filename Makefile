@@ -8,12 +8,14 @@ ATTACKS ?= ../shared/attack
 # Tests start hundreds of processes: each would compile all modules anew where this is set, as it is in many images.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test lint types tests long gate-proof race fuzz attack attack-quick bench docs release knowledge image chart site live lock clean
+.PHONY: demo test lint types warm tests long gate-proof race fuzz attack attack-quick bench docs release knowledge image chart site live lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/argolint demo
 
-test: lint types tests
+test: lint
+	$(MAKE) --no-print-directory -j 2 types warm
+	$(MAKE) --no-print-directory tests
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -23,6 +25,10 @@ lint: $(VENV)/.installed-dev
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
+
+# Compiles the tests once, on the core that mypy leaves idle: else each process that runs tests compiles all of them.
+warm: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -n 0 --collect-only >/dev/null
 
 tests: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal

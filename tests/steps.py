@@ -47,8 +47,13 @@ class Steps:
         self.taken, self._limit = 0, limit
         found: list[tuple[int, int]] = []
         start, empty = 0, -1
+        first = self._program[0] if self._program[0][0] == "one" else None
         while start <= len(text):
             self._count(1)
+            if first and (start == len(text) or not _is(first, text, start)):
+                self._count(1)  # as `_run` counts it, without its preparations: most places fail at the first character
+                start += 1
+                continue
             end = self._run(0, text, start, (), empty, 0)[0]
             if end is None:
                 start += 1
@@ -162,8 +167,10 @@ class Steps:
             op = words[0]
             held = True
             if op == "one":
-                self._count(1)
-                held = pos < length and _is(words, text, pos)
+                self.taken += 1  # held against the limit at the next way that is tried
+                held = pos < length and (
+                    known if (known := words[1].get(text[pos])) is not None else _is(words, text, pos)
+                )
                 pos += 1
             elif op in ("many", "few", "all"):
                 _, least, most, run = words

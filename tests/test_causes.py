@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 import pytest
 
-from argolint import AppRef, Finding, Follows, Location, ResourceId, Severity, Symptom
+from argolint import AppRef, Edit, Finding, Fix, Follows, Location, ResourceId, Severity, Symptom
 from argolint.engine import pipeline
 from argolint.engine.causes import with_causes
 from argolint.model import SEVERITIES
@@ -55,6 +55,19 @@ def caused(*findings: Finding) -> list[str]:
     return [rules.get(f.caused_by) or titles.get(f.caused_by, "") for f in told]
 
 
+@pytest.mark.parametrize("verified", [True, None])
+def test_what_another_finding_mends_is_mended_by_its_verified_fixes(verified: bool | None) -> None:
+    def way(title: str, verdict: bool | None) -> tuple[Fix, ...]:
+        return (Fix(title, "manifest", "", Edit("text", title), verified=verdict),)
+
+    origin = replace(finding("shared", "a"), fixes=way("its own", verified))
+    assert origin.at.resource is not None
+    follows = Follows.finding("shared", origin.at.resource, mended=True)
+    loop = replace(finding("loop", "b", follows), fixes=way("a general word", None))
+    told, _ = with_causes([origin, loop])
+    assert told[1].fixes[0].title == ("its own" if verified else "a general word")
+
+
 def made(outcome: Outcome) -> report.Report:
     return assemble.build(
         outcome,
@@ -82,8 +95,9 @@ def test_the_first_way_that_leads_somewhere_counts_and_the_worst_finding_of_it()
     answers = [
         finding("mild", "a", explains=[Symptom.operation()], severity="warning"),
         finding("bad", "a", explains=[Symptom.operation()], about="y"),
+        finding("meek", "a", explains=[Symptom.operation()], severity="info", about="z"),
     ]
-    assert caused(*answers, finding("late", "a", *ways)) == ["", "", "bad"]
+    assert caused(*answers, finding("late", "a", *ways)) == ["", "", "", "bad"]
 
 
 def test_what_two_findings_share_is_a_cause_and_what_one_has_is_none() -> None:
@@ -137,6 +151,12 @@ def test_what_is_hidden_still_explains_and_what_follows_names_the_cause_behind()
     assert [(c.title, c.findings, c.severity) for c in shown.causes] == [("first of a", 1, "error")]
 
 
+@pytest.fixture(scope="module", params=PHASES)
+def phase(request: pytest.FixtureRequest) -> str:
+    """A recorded phase: the tests of one follow each other, so that it is looked at once."""
+    return str(request.param)
+
+
 @cache
 def checked(phase: str) -> Outcome:
     now = SnapshotTransport([recording(phase)]).now()
@@ -149,12 +169,12 @@ def reported(phase: str) -> report.Report:
     return made(checked(phase))
 
 
-@pytest.mark.parametrize("phase", PHASES)
 def test_what_a_filter_shows_is_a_part_of_the_whole(phase: str) -> None:
     outcome = checked(phase)
     told = {f.fingerprint: f for f in reported(phase).findings}
     selected: set[str] = set()
-    for word in (*FAMILY, *sorted(set(FAMILY.values())), *SEVERITIES):
+    spoken = sorted({f.rule for f in outcome.findings})
+    for word in (*spoken, *sorted(set(FAMILY.values())), *SEVERITIES):
         for shown in (Shown(select=(word,)), Shown(ignore=(word,))):
             part = outcome.showing(shown, FAMILY).findings
             assert {id(f) for f in part} <= {id(f) for f in outcome.findings}, word
@@ -177,7 +197,6 @@ def replace_cause(found: report.ReportedFinding) -> report.ReportedFinding:
 CONSEQUENCES = {"retry-exhausted", "self-heal-loop"}
 
 
-@pytest.mark.parametrize("phase", PHASES)
 def test_a_consequence_stands_under_its_cause(phase: str) -> None:
     findings = reported(phase).findings
     root = roots(findings)

@@ -20,9 +20,12 @@ from argolint.comparison.compare import (
     Tracking,
     apply,
     compare,
+    has_sync_option,
     hidden,
     rules_of,
+    sent,
     strategy_of,
+    syncs_server_side,
 )
 from argolint.comparison.ignore import IgnoreRule, KnownTypes
 from argolint.comparison.scheme import defaulted
@@ -175,6 +178,11 @@ class TestThreeWay:
         assert not compare(live, manifest("Secret", {"stringData": {"k": "v"}})).modified
         assert not compare(live, manifest("Secret", {"data": {"k": "b2xk"}, "stringData": {"k": "v"}})).modified
 
+    def test_a_null_of_a_secret_is_an_empty_value_and_no_data_is_none(self) -> None:
+        live = manifest("Secret", {"data": {"k": ""}})
+        assert not compare(live, manifest("Secret", {"data": {"k": None}})).modified
+        assert compare(manifest("Secret", {"data": {}}), manifest("Secret", {"data": {"k": None}})).modified
+
     def test_a_namespace_that_the_manifest_leaves_out_is_none(self) -> None:
         desired = deployment({})
         del desired["metadata"]["namespace"]
@@ -239,6 +247,12 @@ class TestTracking:
         live = deployment({}, labels={self.LABEL: "web"}, annotations={self.ID: "other:apps/Deployment:shop/web"})
         desired = deployment({}, annotations={self.ID: "web:apps/Deployment:shop/web"})
         assert compare(live, desired).pointers == ("/metadata/annotations/argocd.argoproj.io~1tracking-id",)
+
+    def test_a_crd_is_never_taken_for_tracked_by_its_label(self) -> None:
+        api = "apiextensions.k8s.io/v1"
+        live = manifest("CustomResourceDefinition", {}, api, labels={self.LABEL: "web"})
+        desired = manifest("CustomResourceDefinition", {}, api, annotations={self.ID: "web:a/CRD:/web"})
+        assert compare(live, desired).pointers == ("/metadata/annotations",)
 
     @pytest.mark.parametrize(
         ("version", "seen"),
@@ -359,6 +373,11 @@ class TestApply:
             synced = apply(live, desired, self.REPLICAS, respect_ignored=respect)
             assert synced is not None
             assert synced["spec"]["replicas"] == replicas
+
+    def test_status_never_travels(self) -> None:
+        live = {**deployment({"replicas": 5}), "status": {"replicas": 5}}
+        rules = Rules((*self.REPLICAS.ignore, *STATUS.ignore))
+        assert "status" not in sent(live, deployment({"replicas": 2}), rules, respect_ignored=True)
 
     def test_a_server_side_sync_takes_over_ownership(self) -> None:
         live, desired = deployment({"replicas": 5}), deployment({"replicas": 2})
@@ -686,6 +705,14 @@ def test_the_switch_that_says_no_wins_and_a_resource_cannot_leave_the_structured
     application = {"spec": {"syncPolicy": {"syncOptions": ["ServerSideApply=true"]}}}
     refused = manifest("ConfigMap", {}, annotations={"argocd.argoproj.io/sync-options": "ServerSideApply=false"})
     assert strategy_of(application, refused, "v3.5.1") is Strategy.STRUCTURED
+    assert not syncs_server_side(application, refused)
+
+
+def test_a_resource_cannot_respect_what_its_application_does_not() -> None:
+    options = {"argocd.argoproj.io/sync-options": "RespectIgnoreDifferences=true,Prune=false"}
+    own = manifest("ConfigMap", {}, annotations=options)
+    assert not has_sync_option({}, own, "RespectIgnoreDifferences=true")
+    assert has_sync_option({}, own, "Prune=false")
 
 
 def test_field_managers_of_the_servers_settings_count_under_an_exact_key_alone() -> None:

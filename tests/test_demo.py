@@ -124,7 +124,7 @@ def test_a_served_demo_prints_a_login_that_works_and_ends_on_interrupt(tmp_path:
 
 
 def test_a_check_of_a_saved_snapshot_gives_the_report_of_the_server(run: Run, tmp_path: Path) -> None:
-    copies = ("copy", "copy.tar.gz", "copy.zip")
+    copies = ("copy", "copy.tar.gz")
     with ReplayServer(SnapshotTransport([RECORDING])) as server:
         access = ("--server", server.address, "--plaintext")
         for name in copies:

@@ -91,6 +91,9 @@ def test_an_object_that_stands_twice_is_not_guessed(tmp_path: Path) -> None:
     why, todo = left(placed(root, finding(REPLICAS)))
     assert why == "Deployment shop/web stands 2 times in web/a.yaml, web/b.yaml"
     assert todo == "keep one of them"
+    named = DEPLOYMENT.replace("  name: web ", "  namespace: shop\n  name: web ")
+    root = repository(tmp_path / "named", {"web/a.yaml": named, "web/b.yaml": named})
+    assert left(placed(root, finding(REPLICAS))) == (why, todo)
 
 
 def test_an_object_of_the_same_name_in_another_namespace_is_another_one(tmp_path: Path) -> None:
@@ -211,6 +214,13 @@ def test_an_application_that_stands_twice_is_not_guessed(tmp_path: Path) -> None
     why, todo = left(placed(root, finding(ignore("/spec/replicas"))))
     assert why == "Application argocd/web stands in 2 places: apps/a.yaml, old/b.yaml"
     assert todo == "change the one that is applied"
+
+
+def test_an_application_of_another_namespace_is_another_one(tmp_path: Path) -> None:
+    other = APPLICATION.replace("namespace: argocd", "namespace: team-b")
+    root = repository(tmp_path, {"apps/a.yaml": APPLICATION, "apps/b.yaml": other})
+    arranged = placed(root, finding(ignore("/spec/replicas")))
+    assert [file for _, file in arranged.texts] == ["apps/a.yaml"]
 
 
 def test_an_application_of_another_product_is_another_one(tmp_path: Path) -> None:
@@ -426,9 +436,10 @@ def test_a_parameter_beats_all_values_and_is_told(tmp_path: Path) -> None:
     assert why == "the Application's helm.parameters set image.tag, which beats all values"
 
 
-def test_a_chart_template_is_never_edited_and_another_alternative_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("apps", [helm(), spec(path="chart")])
+def test_a_chart_template_is_never_edited_and_another_alternative_is_named(tmp_path: Path, apps: Any) -> None:
     files = {**CHART, "apps.yaml": APPLICATION}
-    why, todo = left(placed(repository(tmp_path, files), finding(REPLICAS, ignore("/spec/replicas")), apps=helm()))
+    why, todo = left(placed(repository(tmp_path, files), finding(REPLICAS, ignore("/spec/replicas")), apps=apps))
     assert why == "the Helm chart chart renders Deployment shop/web, and templates are not edited"
     assert todo.endswith("(--alternative 2 has a place)")
 

@@ -228,9 +228,8 @@ def _run(path: Path, workers: int = 8, shards: int = 1) -> bytes:
     return msgspec.json.encode(replace(outcome, causes=Causes())) + repr(outcome.causes).encode()
 
 
-@pytest.mark.parametrize("phase", ["harbourline/2-after-mutate", "harbourline-2.14/2-after-mutate"])
-def test_one_thread_or_eight_one_shard_or_three_give_the_same_report(phase: str) -> None:
-    path = recording(phase)
+def test_one_thread_or_eight_one_shard_or_three_give_the_same_report() -> None:
+    path = recording("harbourline/2-after-mutate")
     plain = _run(path)
     assert plain.count(b'"message"') > 20
     assert _run(path, workers=1) == plain

@@ -54,6 +54,12 @@ def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App | None:
     return after[-1] if after else None
 
 
+@pytest.fixture(scope="module", params=PHASES)
+def phase(request: pytest.FixtureRequest) -> str:
+    """A recorded phase: the tests of one follow each other, so that it is looked at once."""
+    return str(request.param)
+
+
 @cache
 def examined(phase: str) -> tuple[Fleet, tuple[Chosen, ...], dict[AppRef, App], list[Finding]]:
     """The fleet, its rules, every application with all that the rules asked for, and the findings about it alone."""
@@ -72,7 +78,6 @@ def examined(phase: str) -> tuple[Fleet, tuple[Chosen, ...], dict[AppRef, App], 
     return fleet, rules, apps, [finding for result in results for finding in result.findings]
 
 
-@pytest.mark.parametrize("phase", PHASES)
 def test_a_verified_fix_ends_its_finding_and_brings_no_other(phase: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Not by the fixed rule's word alone, as `verified` is: no rule at all may find something that was not there."""
     fleet, rules, apps, findings = examined(phase)
@@ -103,7 +108,6 @@ def test_a_verified_fix_ends_its_finding_and_brings_no_other(phase: str, capsys:
     assert phase.startswith("seeds/") or any(proven for _, proven in first)
 
 
-@pytest.mark.parametrize("phase", PHASES)
 def test_what_findings_say_is_so(phase: str) -> None:
     """As tests/test_facts.py asks of the fixtures: values, writers, counts, texts and first fixes are those of the recorded objects."""
     fleet, rules, apps, findings = examined(phase)
@@ -147,7 +151,6 @@ def played(fix: Fix, app: App, resource: Resource, fleet: Fleet) -> Iterator[tup
         yield live, desired, compare.compare(live, desired, rules, strategy).pointers
 
 
-@pytest.mark.parametrize("phase", PHASES)
 def test_a_verified_fix_loses_nothing_through_two_syncs(phase: str) -> None:
     """What another writer has set stays as it is, unless Git says something else of it then."""
     fleet, _, apps, findings = examined(phase)
@@ -212,7 +215,8 @@ def all_written(app: App, findings: list[Finding], fleet: Fleet) -> tuple[App, l
     raw, done = Written(deepcopy(dict(app.raw))), list[tuple[Finding, Fix]]()
     manifests: dict[ResourceKey, Written] = {}
     for finding in findings:
-        fixes = (f for f in finding.fixes if f.verified and f.edit.kind == "json-patch" and f.target != "live")
+        written = (f for f in finding.fixes if f.verified and not f.before)
+        fixes = (f for f in written if f.edit.kind == "json-patch" and f.target != "live")
         fix = next(fixes, None)
         target = fix and (fix.resource or finding.at.resource)
         resource = app.resource(target.key) if target else None
@@ -241,7 +245,6 @@ def all_written(app: App, findings: list[Finding], fleet: Fleet) -> tuple[App, l
     return after, [finding for finding, _ in done]
 
 
-@pytest.mark.parametrize("phase", PHASES)
 def test_the_verified_fixes_of_an_application_work_together(phase: str) -> None:
     fleet, rules, apps, findings = examined(phase)
     faults: list[str] = []

@@ -199,6 +199,12 @@ def test_children_go_with_their_own_objects_in_the_turn_of_their_application() -
     ]
 
 
+def test_what_lies_below_an_application_without_a_finalizer_stays_as_it_is() -> None:
+    child = tracked("root", "Application", "child", group="argoproj.io", namespace="argocd")
+    found = fate(fleet(app("root", child, cascades=False), app("child", tracked("child", "ConfigMap", "a"))), "root")
+    assert (order(found), {f.at.app.name for f in found.findings}) == ([], {"root"})
+
+
 def test_applications_that_hold_each_other_end() -> None:
     a = tracked("a", "Application", "b", group="argoproj.io", namespace="argocd")
     b = tracked("b", "Application", "a", group="argoproj.io", namespace="argocd")
@@ -332,6 +338,9 @@ def test_a_prune_goes_in_reverse_order_with_prune_last_at_the_end() -> None:
     assert messages(found, "objects-deleted")[0].startswith(
         "4 objects of argocd/web are deleted, by the next sync with prune"
     )
+    last = {"syncPolicy": {"syncOptions": ["PruneLast=true"]}}
+    found = fate(fleet(app("web", left=left[:2], spec=last)), way="prune")
+    assert order(found) == [(1, "early"), (1, "late")]
 
 
 def test_a_file_says_what_would_leave_git(tmp_path: Path) -> None:

@@ -153,6 +153,7 @@ def test_a_change_that_does_not_render_says_so_first(gate: Gate) -> None:
     assert gate().code == 1
     assert gate.told == [("comparison-error", "web", "")]
     assert "does not render" in gate.comment
+    assert gate.report["gate"]["unlisted"] == []
 
 
 def test_what_rendered_neither_before_nor_after_is_no_failure_of_the_change(clone: Path) -> None:

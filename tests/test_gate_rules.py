@@ -15,8 +15,9 @@ from argolint.gate.change import Change
 from argolint.gate.judge import judge
 from argolint.gate.verdict import Verdict
 from argolint.plugins import load_rules
+from argolint.server.transport import Answer, Query
 
-from .gitops import REPO, GitServer, Manifest, commit, git
+from .gitops import REPO, REVISION, GitServer, Manifest, commit, git
 
 RULES = load_rules()
 PLAN = Plan(tuple(Chosen(r, r.default_options) for r in RULES.values()), workers=2)
@@ -332,6 +333,52 @@ def test_a_fault_that_a_change_brings_is_told(case: Case, tmp_path: Path) -> Non
     assert told == list(case.new)
     assert verdict.failures + verdict.head.failures == ()
     assert {j.ref.name for j in verdict.apps} == {name.partition("/")[0] for name in case.head}
+
+
+def test_a_project_that_its_parent_narrows_refuses_its_applications(tmp_path: Path) -> None:
+    """Also one whose own render differs in nothing but a drawn value."""
+
+    def project(namespace: str) -> Manifest:
+        permits = {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": namespace}]}
+        one = made("AppProject", "default", "argoproj.io/v1alpha1", spec=permits)
+        return {**one, "metadata": {**one["metadata"], "namespace": "argocd"}}
+
+    drawn = deployment("web")
+    drawn["spec"]["template"]["metadata"]["annotations"] = {"checksum/secret": "RANDOM"}
+    base = {"apps/project.yaml": [project("*")], "web/deployment.yaml": [drawn]}
+    of_helm = {"web": {"status": {"sourceType": "Helm", "sync": {"revision": REVISION}}}}
+    verdict = run(Case({"apps/project.yaml": [project("cart")]}, base=base, more=of_helm), tmp_path)
+    refused = {f.at.app.name for f in verdict.new if (f.rule, f.cause) == ("invalid-spec", "destination")}
+    assert refused == {"admin", "apps", "cart", "web"}
+
+
+def test_a_neighbour_that_shares_an_object_no_longer_is_fixed(tmp_path: Path) -> None:
+    """The change touches one application; the warning of the other ends with it."""
+    said = {
+        "type": "SharedResourceWarning",
+        "message": "ClusterRole/shop-reader is part of applications argocd/admin and cart",
+    }
+    status = {"conditions": [{**said, "lastTransitionTime": "2026-01-01T10:00:00Z"}], "sourceType": "Directory"}
+    base = {"cart/role.yaml": [ROLE]}
+    verdict = run(Case({"cart/role.yaml": None}, base=base, more={"admin": {"status": status}}), tmp_path)
+    assert [(f.rule, f.at.app.name) for f in verdict.fixed] == [("shared-resource", "admin")]
+    assert [f.rule for f in verdict.head.findings if f.rule == "shared-resource"] == []
+
+
+def test_a_neighbour_that_cannot_be_read_leaves_the_verdict_incomplete(tmp_path: Path) -> None:
+    class Refusing(GitServer):
+        def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+            if path.endswith("/admin/managed-resources"):
+                return Answer(403, "application/json", b'{"error": "permission denied", "code": 7}')
+            return super().get(path, query, anonymous=anonymous)
+
+    git(tmp_path, "init", "--quiet")
+    commit(tmp_path, {name: json.dumps(one) for name, (one,) in BASE.items()})
+    server = Refusing(tmp_path, more={"admin": {"status": {"sync": {"status": "OutOfSync"}}}})
+    git(tmp_path, "switch", "--create", "feature", "--quiet")
+    commit(tmp_path, {"web/more.yaml": json.dumps(config("more"))})
+    verdict = judge(server, Change(REPO, "feature"), PLAN)
+    assert {f.app.name for f in verdict.failures if f.app} == {"admin"}
 
 
 def test_a_hook_with_a_drawn_name_is_the_same_hook_on_both_sides(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from msgspec import structs
 from argolint.application.app import App, app_from_list
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.application.resource import ManagedResource
-from argolint.gate.delta import Delta, delta, overlap, settled, unnamed, with_value
+from argolint.gate.delta import Delta, Edited, delta, only_regenerated, overlap, settled, unnamed, with_value
 from argolint.gate.head import failed_app, head_app, rendered_app, respecified
 from argolint.model import MISSING, ResourceKey, Want
 from argolint.sources.rendered import MASKED, is_hook, rendered, tracked
@@ -177,6 +177,19 @@ def test_drift_that_the_change_does_not_touch_stays() -> None:
     assert [(c.pointer, c.desired, c.live) for c in before.resources[0].changes] == [("/spec/replicas", 3, 7)]
     assert [(c.pointer, c.desired, c.live) for c in app.resources[0].changes] == [("/spec/replicas", 3, 7)]
     assert (app.resources[0].status, app.sync_status) == ("OutOfSync", "OutOfSync")
+
+
+@pytest.mark.parametrize(("wanted", "held"), [(1, 3), (12, 9)])
+def test_items_that_live_has_more_or_fewer_stay_differences(wanted: int, held: int) -> None:
+    def thing(items: int, size: int = 1) -> Manifest:
+        return obj(
+            "Thing", "t", "example.com/v1", "prod", spec={"hosts": [f"h{n}" for n in range(items)], "size": size}
+        )
+
+    before = application((thing(wanted), live(thing(wanted), hosts=thing(held)["spec"]["hosts"])))
+    app = after(before, [thing(wanted)], [thing(wanted, size=2)])
+    assert len(app.resources[0].changes) == abs(wanted - held)
+    assert app.resources[0].changes == before.resources[0].changes
 
 
 def test_drift_that_the_change_writes_down_is_gone() -> None:
@@ -385,6 +398,16 @@ def test_values_are_put_in_place_without_changing_what_was_given() -> None:
 def test_nothing_changed_is_false() -> None:
     assert not Delta()
     assert Delta(added={key("ConfigMap", "a"): {}})
+
+
+@pytest.mark.parametrize(("base", "head", "drawn"), [("k2x9", "p7q4", True), ("web", "webshop", False)])
+def test_an_annotation_is_drawn_only_where_its_length_stays(base: str, head: str, drawn: bool) -> None:
+    one, other = (
+        obj("ConfigMap", "a", annotations={"made/by": base}),
+        obj("ConfigMap", "a", annotations={"made/by": head}),
+    )
+    edited = Edited(one, other, ("/metadata/annotations/made~1by",))
+    assert only_regenerated(Delta(changed={key("ConfigMap", "a"): edited})) is drawn
 
 
 LONG = "a-name-of-an-application-that-is-cut-right-after-a-hyphen-here--and-goes-on"

@@ -164,6 +164,11 @@ def test_fields_are_read_wherever_they_stand() -> None:
     assert (error.pointer, error.sort) == ("/spec/ports/0/name", "Required value")
 
 
+def test_wrappers_go_one_after_the_other() -> None:
+    around = "ComparisonError: Failed to load target state: failed to generate manifest for source 1 of 1: "
+    assert unwrap(f"{around}app path does not exist").innermost == "app path does not exist"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -31,7 +31,7 @@ RUNS = [
 ]
 
 
-@pytest.fixture(params=RUNS, ids=lambda run: "+".join((run[0], run[1], *run[2])))
+@pytest.fixture(scope="module", params=RUNS, ids=lambda run: "+".join((run[0], run[1], *run[2])))
 def run(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...], report.Report]:
     """(set, phases, the family's report) of each recorded phase; renders are laid over the phase after them."""
     name, phase, layers = request.param

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from argolint.application.app import App, app_from_list
-from argolint.model import AppRef, Finding, Location, Related, ResourceId, ResourceKey, Symptom
-from argolint.proof.renders import is_named, named_by, regenerated
+from argolint.model import AppRef, Edit, Finding, Fix, Location, Related, ResourceId, ResourceKey, Symptom, Want
+from argolint.proof.renders import is_named, named_by, regenerated, render_again
 
 CLUSTER = "https://kubernetes.default.svc"
 
@@ -73,6 +74,24 @@ def test_a_place_is_named_by_a_claim_on_it_or_by_a_drawn_name_of_its_kind(
     place: Any, claim: Any, expected: bool
 ) -> None:
     assert is_named(place, [claim]) is expected
+
+
+@pytest.mark.parametrize(("values", "effects"), [("rotate: false", set()), ("job: false", {"deletes"})])
+def test_values_that_end_what_is_drawn_say_what_they_delete(values: str, effects: set[str]) -> None:
+    """Both values keep the password as it is; one of them renders the Job no longer."""
+
+    def rendered(turn: str, *more: dict[str, Any]) -> list[dict[str, Any]]:
+        return [manifest("Secret", "db", password=turn), *more]
+
+    job = manifest("Job", "seed")
+    web = app()
+    web = replace(web, evidence={Want("render"): (rendered("a", job), rendered("b", job))})
+    secret = ResourceId("", "Secret", "", "db", "v1", CLUSTER)
+    finding = Finding(message="", at=Location(web.ref, secret, "/data/password"))
+    more = () if "job" in values else (job,)
+    fix = Fix("Keep it", "helm-values", "", Edit("yaml", values))
+    proven = render_again(fix, finding, web, lambda *_: (rendered("c", *more), rendered("c", *more)))
+    assert proven.effects == effects
 
 
 def test_a_finding_names_its_place_its_changes_and_related_objects_of_its_own_application() -> None:

@@ -21,6 +21,12 @@ FAMILY = {rule.id for rule in load_rules().values() if rule.family == "drift"}
 CATCH_ALLS = {"unexplained-drift", "not-synced"}
 
 
+@pytest.fixture(scope="module", params=PHASES)
+def phase(request: pytest.FixtureRequest) -> str:
+    """A recorded phase: the tests of one follow each other, so that it is looked at once."""
+    return str(request.param)
+
+
 @cache
 def changes(phase: str) -> tuple[tuple[App, Resource, Change], ...]:
     """Every difference of a phase."""
@@ -50,7 +56,6 @@ def explaining(phase: str, app: App, resource: Resource, change: Change) -> Iter
             yield finding
 
 
-@pytest.mark.parametrize("phase", PHASES)
 def test_every_difference_has_exactly_one_explaining_rule(phase: str) -> None:
     table = {
         f"{app.name} {resource.id} {change.pointer}": [f.rule for f in explaining(phase, app, resource, change)]
@@ -80,7 +85,6 @@ def test_a_drift_whose_reason_is_known_is_not_left_to_the_catch_alls(phase: str)
     assert left == []
 
 
-@pytest.mark.parametrize("phase", PHASES)
 def test_no_finding_prints_what_a_secret_holds(phase: str) -> None:
     """The server masks Secrets with plus signs; not even those may reach a report as a value."""
     for finding in checked(phase)[1]:

@@ -17,7 +17,7 @@ from argolint.model.fingerprint import fingerprint
 from argolint.model.results import Outcome
 from argolint.reports import document as report
 from argolint.suppression import suppress
-from argolint.suppression.baseline import Accepted, Baseline, read_baseline
+from argolint.suppression.baseline import Accepted, Baseline, read_baseline, require_servers
 from argolint.suppression.entries import Entry, Ignore
 from tests.conftest import recording, run_argolint
 
@@ -175,27 +175,24 @@ def test_a_baseline_hides_what_it_holds_and_tells_what_is_gone() -> None:
             "is a damaged baseline: Object missing required field `server`",
             "write it again with `argolint baseline -o FILE`",
         ),
-        (
-            '{"baseline_version": "1.3", "server": "https://t", "written_at": "", "findings": [], "more": 1}',
-            "is a baseline of https://t, and this is https://s",
-            "write one for this server: `argolint baseline -o FILE`",
-        ),
     ],
 )
 def test_a_baseline_that_does_not_fit_is_refused(tmp_path: Path, text: str, error: str, hint: str) -> None:
     file = tmp_path / "b.json"
     file.write_text(text)
     with pytest.raises(UsageError) as caught:
-        read_baseline(file, "https://s")
+        read_baseline(file)
     assert error in caught.value.message
     assert caught.value.hint == hint
 
 
 def test_a_baseline_serves_any_server_where_none_is_named(tmp_path: Path) -> None:
     file = tmp_path / "b.json"
-    file.write_text('{"baseline_version": "1.3", "server": "https://t", "written_at": "", "findings": []}')
+    file.write_text('{"baseline_version": "1.3", "server": "https://t", "written_at": "", "findings": [], "more": 1}')
     found = read_baseline(file)
     assert (found.server, found.file) == ("https://t", str(file))
+    with pytest.raises(UsageError, match=r"is a baseline of https://t, and this is https://s"):
+        require_servers(found, ["https://s"])
 
 
 FIRST, SECOND = "harbourline/1-first-sync", "harbourline/2-after-mutate"

@@ -264,7 +264,7 @@ def _held_back(outcome: Outcome) -> fix_text.Entry:
         return fix_text.Entry(
             "unverified", Outcome(outcome.choice, why="it needs a first step, which is a command", todo=todo)
         )
-    proven = [str(n) for n, fix in enumerate(fixes, 1) if fix.verified or fix.safe]
+    proven = [str(n) for n, fix in enumerate(fixes, 1) if (fix.verified or fix.safe) and not fix.before]
     todo = f"--alternative {' or '.join(proven)} is verified or safe" if proven else ""
     return fix_text.Entry("unverified", Outcome(outcome.choice, why="it is not verified", todo=todo))
 

@@ -78,7 +78,7 @@ def check(names: Sequence[str], given: Given) -> int:
     """Run a check and write its outputs; returns the exit code."""
     run = prepare(given, names)
     with history(given) as known:
-        return _check(names, given, run, known)
+        return _check(given, run, known)
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def history(given: Given) -> Iterator[History | None]:
         yield known
 
 
-def _check(names: Sequence[str], given: Given, run: Run, known: History | None) -> int:
+def _check(given: Given, run: Run, known: History | None) -> int:
     if given.shard:
         _require_shard_file(run)
     part, read = collect(run, given)

@@ -25,30 +25,30 @@ Fields = Mapping[str, Any]
 """A FieldsV1 tree."""
 
 
-def server_side_apply(live: Object, desired: Object, manager: str = MANAGER, *, complete: bool = False) -> Object:
-    """Live after `manager` force-applied desired; managedFields are left as they were.
+def server_side_apply(live: Object, desired: Object, *, complete: bool = False) -> Object:
+    """Live after Argo CD force-applied desired; managedFields are left as they were.
 
     `complete` fills the items of atomic lists as the API server's defaults do; Argo CD's structured merge does not.
     """
     entries = _entries(live)
     structure = _union(entry.get("fieldsV1") or {} for entry in entries)
     merged = _merge(live, desired, structure or None, ("", "") if builtin(desired) else None, complete)
-    mine = _union(entry.get("fieldsV1") or {} for entry in entries if _is(entry, manager))
-    others = _union(entry.get("fieldsV1") or {} for entry in entries if not _is(entry, manager))
+    mine = _union(entry.get("fieldsV1") or {} for entry in entries if _is_own(entry))
+    others = _union(entry.get("fieldsV1") or {} for entry in entries if not _is_own(entry))
     result: Object = _prune(merged, desired, mine, others)
     return result
 
 
-def with_owner(live: Object, desired: Object, manager: str = MANAGER) -> Object:
-    """Live with managedFields that say: `manager` applied exactly what desired holds."""
+def with_owner(live: Object, desired: Object) -> Object:
+    """Live with managedFields that say: Argo CD applied exactly what desired holds."""
     structure = _union(entry.get("fieldsV1") or {} for entry in _entries(live))
     fields = {
         step: below
         for step, below in _owned(desired, structure or None, ("", "") if builtin(desired) else None).items()
         if step not in ("f:apiVersion", "f:kind")
     }
-    entry = {"manager": manager, "operation": "Apply", "apiVersion": desired.get("apiVersion"), "fieldsV1": fields}
-    kept = [entry for entry in _entries(live) if not _is(entry, manager)]
+    entry = {"manager": MANAGER, "operation": "Apply", "apiVersion": desired.get("apiVersion"), "fieldsV1": fields}
+    kept = [entry for entry in _entries(live) if not _is_own(entry)]
     return {**live, "metadata": {**mapping(live, "metadata"), "managedFields": [*kept, entry]}}
 
 
@@ -56,8 +56,8 @@ def _entries(live: Object) -> list[Object]:
     return [entry for entry in managed_fields.entries(live) if not entry.get("subresource")]
 
 
-def _is(entry: Object, manager: str) -> bool:
-    return entry.get("manager") == manager and entry.get("operation") == "Apply"
+def _is_own(entry: Object) -> bool:
+    return entry.get("manager") == MANAGER and entry.get("operation") == "Apply"
 
 
 def _union(trees: Iterable[Fields]) -> dict[str, Any]:

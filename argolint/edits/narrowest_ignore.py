@@ -30,11 +30,10 @@ FOR_MANY = re.compile(
 """Field managers that stand for people, pipelines or many controllers: to trust them hides more than one field's writer."""
 
 
-def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str], caveat: str = "") -> Fix:
+def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str]) -> Fix:
     """The Application edit that ignores these differing fields of one managed object, and nothing else.
 
-    `pointers` are those of `resource.changes`; `caveat` comes before the usual one. The edit is a json-patch on the
-    Application; the engine verifies it.
+    `pointers` are those of `resource.changes`. The edit is a json-patch on the Application; the engine verifies it.
     """
     joined = _joined(resource, pointers)
     fields = _fields(app, resource, joined)
@@ -46,7 +45,7 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str], cave
         target="application",
         where=application_place(app),
         edit=Edit("json-patch", operations),
-        caveat="; ".join(filter(None, (caveat, _caveat(app, resource, fields, operations)))),
+        caveat=_caveat(app, resource, fields, operations),
     )
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from argolint.application.app import App
+from argolint.application.application_sets import maker_or_name, preserves
 from argolint.application.fleet import Fleet
 from argolint.edits.handover import sync
 from argolint.edits.pruning import cascades
 from argolint.forecast.moves import argocd, cluster, generated, into, rename
-from argolint.forecast.moves.owners import parent_of, preserves, set_of
+from argolint.forecast.moves.owners import parent_of
 from argolint.forecast.moves.plan import EFFECT, Plan, Step, Where, found
 from argolint.model import Edit, Finding, Fix, Related, ResourceId
 from argolint.values import enumerated, sh, text_at
@@ -45,7 +46,7 @@ def _common(app: App, fleet: Fleet, where: Where, target: str) -> Iterator[Findi
     """What refuses whatever the way: an owner that deletes, a deletion under way, objects that another application claims."""
     if app.deleting:
         yield found("application-deleting", app, f"{app.ref} is being deleted, so there is nothing left to move.")
-    owner = set_of(app, fleet)
+    owner = maker_or_name(app, fleet)
     if owner is not None and where != "to-cluster" and not preserves(owner):
         name = text_at(owner, "metadata", "name")
         message = f"ApplicationSet {name} would delete {app.ref} with all of its objects as soon as its element goes."

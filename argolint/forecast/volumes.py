@@ -29,7 +29,7 @@ def volumes(fate: Fate) -> Iterator[Finding]:
 
 
 def _claim(fate: Fate, app: App, id_: ResourceId, live: Object | None, by: str) -> Finding:
-    policy = _reclaim(fate, app, text_at(live, "spec", "storageClassName"))
+    policy = _reclaim(app, text_at(live, "spec", "storageClassName"))
     volume = text_at(live, "spec", "volumeName")
     then = {
         "Delete": "and its volume with all data",
@@ -44,7 +44,7 @@ def _claim(fate: Fate, app: App, id_: ResourceId, live: Object | None, by: str) 
     return found(fate.way, "volume-deleted", app, id_, message, evidence=evidence, fixes=fixes)
 
 
-def _reclaim(fate: Fate, app: App, name: str) -> str:
+def _reclaim(app: App, name: str) -> str:
     """The reclaim policy of a StorageClass that the application itself brings; empty where it is not known."""
     for r in app.of_kind("StorageClass", "storage.k8s.io"):
         if r.name == name and r.any:

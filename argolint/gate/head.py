@@ -18,7 +18,7 @@ from argolint.application.resource import Resource
 from argolint.application.shared_warnings import without_conditions
 from argolint.comparison import compare, diff
 from argolint.gate.delta import Delta, Edited, overlap, with_value
-from argolint.model import Change, Json, Object, ResourceId, ResourceKey, Want
+from argolint.model import MISSING, Change, Json, Object, ResourceId, ResourceKey, Want
 from argolint.sources.rendered import Rendered
 from argolint.values import annotations_of, items, labels_of, mapping, split_pointer
 from argolint.values.kubernetes import api_of, is_secret, wave
@@ -52,7 +52,7 @@ def rendered_app(app: App, head: Rendered, fleet: Fleet) -> App:
         known = by_key.get(key)
         resources.append(_readded(known, obj, app, fleet) if known else added(key, obj))
     raw = without_conditions(app.raw, lambda condition: condition.get("type") in BLINDING)
-    return _concluded(replace(app, raw=raw), tuple(resources), head)
+    return _concluded(app.with_raw(raw), tuple(resources), head)
 
 
 def failed_app(app: App, error: str) -> App:
@@ -71,7 +71,7 @@ def failed_app(app: App, error: str) -> App:
         )
         for r in app.resources
     )
-    return replace(app, raw={**app.raw, "status": status}, resources=resources)
+    return app.with_raw({**app.raw, "status": status}, resources=resources)
 
 
 def respecified(app: App, spec: Object, metadata: Object, fleet: Fleet) -> App:
@@ -84,7 +84,7 @@ def respecified(app: App, spec: Object, metadata: Object, fleet: Fleet) -> App:
     for part in ("annotations", "labels"):
         own[part] = metadata.get(part) or {}
     raw = {**app.raw, "spec": spec, "metadata": own}
-    after = replace(app, raw=raw)
+    after = app.with_raw(raw)
     if not app.read or not app.desired_known:
         return after
     return replace(after, resources=tuple(_recompared(r, app, after, fleet) for r in app.resources))
@@ -203,7 +203,10 @@ def _after(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Com
 def _showing(resource: Resource, predicted: Object | None, shown: Iterable[Change]) -> Resource:
     """The resource with exactly these differences: its normalised state is the predicted one with their live values."""
     normalized: Json = predicted
-    for change in sorted(shown, key=lambda c: c.pointer, reverse=True):
+    placed = sorted(shown, key=lambda c: [(len(token), token) for token in split_pointer(c.pointer)])
+    held = [c for c in placed if c.live is not MISSING]
+    lost = [c for c in reversed(placed) if c.live is MISSING]  # from the end, so that no index moves
+    for change in (*held, *lost):
         normalized = with_value(normalized, split_pointer(change.pointer), change.live)
     modified = normalized != predicted
     return structs.replace(
@@ -247,4 +250,4 @@ def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App
     out = any(r.status == "OutOfSync" and not _cured(r, app) for r in resources)
     status["sync"] = {**mapping(status, "sync"), "status": "OutOfSync" if out else "Synced"}
     evidence = {**app.evidence, Want("manifests"): (*head.dropped, *head.objects.values(), *head.hooks.values())}
-    return replace(app, raw={**raw, "status": status}, resources=resources, evidence=evidence, read=True)
+    return app.with_raw({**raw, "status": status}, resources=resources, evidence=evidence, read=True)

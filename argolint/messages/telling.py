@@ -75,25 +75,21 @@ def quoting(said: str, text: str, after: str = "") -> str:
 
     `said` and `after` are written as they are; where fewer than three words are left for the text it is not quoted.
     """
-    room = min(_QUOTED, WORDS - len(said.split()) - len(after.split()))
-    quote = telling(text, room) if room >= _LEAST else ""
-    if quote.endswith("…") and room < _LEAST + 2:
-        quote = ""
-    return f"{said}{': ' if quote else ''}{_in_quotes(quote)}{after}."
+    quote = _fitting(said, text, after, _LEAST + 2)
+    return f"{said}{': ' if quote else ''}{quote}{after}."
 
 
 def in_passing(said: str, text: str, after: str = "") -> str:
     """As `quoting`, for a sentence that is whole without the text: the quotation stands in brackets."""
+    quote = _fitting(said, text, after, _WORTH)
+    return f"{said}{f' ({quote})' if quote else ''}{after}."
+
+
+def _fitting(said: str, text: str, after: str, worth: int) -> str:
+    """The telling part in quotes as far as the sentence has room for it; empty where it has none, or would be cut to fewer words than `worth`."""
     room = min(_QUOTED, WORDS - len(said.split()) - len(after.split()))
     quote = telling(text, room) if room >= _LEAST else ""
-    if quote.endswith("…") and room < _WORTH:
-        quote = ""
-    bracket = f" ({_in_quotes(quote)})" if quote else ""
-    return f"{said}{bracket}{after}."
-
-
-def _in_quotes(text: str) -> str:
-    return f'"{text}"' if text else ""
+    return f'"{quote}"' if quote and not (quote.endswith("…") and room < worth) else ""
 
 
 def _cut(text: str, words: int) -> str:

@@ -220,8 +220,8 @@ def sort_of(name: str) -> Sort:
         or parts(prefix)[:1] in _DIGESTS
     ):
         return ""
-    if name in ("PWD", "OLDPWD"):
-        return ""  # the shell's working directories
+    if name == "PWD":
+        return ""  # the shell's working directory
     if (sort := _password(found)) is not None:
         return sort
     pairs = set(itertools.pairwise(found))

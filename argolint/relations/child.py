@@ -197,7 +197,7 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
     live, health = resource.live, resource.health
     shown = health.status in ("Progressing", "Degraded")
     conditions = maps(live, "status", "conditions")
-    if id_.group == "apps" and shown and _rolled_out(live) and not any(speaks(c) for c in conditions):
+    if id_.group == "apps" and shown and rolled_out(live) and not any(speaks(c) for c in conditions):
         facts = {"app": str(app.ref)}
         yield Explained(
             "contradicts",
@@ -301,7 +301,7 @@ def there(complaint: Complaint) -> Iterator[Explained]:
             return
 
 
-def _rolled_out(live: Object) -> bool:
+def rolled_out(live: Object) -> bool:
     """What Argo CD's own check of a Deployment or StatefulSet calls Healthy (gitops-engine pkg/health/health_deployment.go, health_statefulset.go)."""
     status, wanted = mapping(live, "status"), dig(live, "spec", "replicas")
     kind = live.get("kind")

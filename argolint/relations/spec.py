@@ -5,14 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint.application.app import App
-from argolint.edits import application_place
+from argolint.edits import set_field
 from argolint.edits.advice import advice
+from argolint.messages import telling
 from argolint.model import Json, Object
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.values import get, join_pointer, leaves, parse_version, same_repository, split_pointer, text_at
+from argolint.values import (
+    dig,
+    get,
+    join_pointer,
+    leaves,
+    mapping,
+    parse_version,
+    split_pointer,
+    text_at,
+)
+from argolint.values.kubernetes import containers, pod_spec
 
 _CHOICES = re.compile(
     r"\b(?:supported|valid|allowed|available|accepted|possible|known|permitted)(?:\s+[\w-]+){0,3}?(?:\s+(?:are|is|include)\s*:?|\s*[:=])\s*(?P<a>[^\n;]{1,1500})"
@@ -160,53 +170,49 @@ def _nearest(value: str, offered: tuple[str, ...]) -> str:
     return next((word for word in offered if word.lower() == value.lower()), offered[0])
 
 
-_RENDER = (
-    "Failed to load target state",
-    "failed to generate manifest",
-    "Manifest generation error",
-    "helm pull",
-    "helm dependency",
+_CONTAINER = re.compile(r"\bcontainers? [\"'`]?([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)\b")
+_LACKS = re.compile(
+    r"\b(?:(?P<what>cpu|memory|ephemeral-storage) (?P<side>request|limit)|(?P<side2>request|limit) for (?P<what2>cpu|memory|ephemeral-storage))\b"
 )
+_TARGETS = (("spec", "scaleTargetRef"), ("spec", "targetRef"), ("spec", "workloadRef"))
 
 
-def chart_of_git(complaint: Complaint) -> Iterator[Explained]:
-    """A source that names a chart of a Git repository: `chart` is for Helm and OCI repositories, a folder of Git is `path`.
-
-    reposerver/repository/repository.go: with `chart` the repo-server runs `helm pull --repo URL`.
-    """
-    app = complaint.app
-    if complaint.id is not None or not any(words in text for text in complaint.texts for words in _RENDER):
+def container_of_target(complaint: Complaint) -> Iterator[Explained]:
+    """A sentence about a container of the workload that the object refers to: that one is to be changed, not the object."""
+    app, id_ = complaint.app, complaint.id
+    if id_ is None or complaint.manifest is None or pod_spec(complaint.manifest)[1]:
         return
-    for index, source in enumerate(app.sources):
-        url, chart = text_at(source, "repoURL"), text_at(source, "chart")
-        if chart and not url.startswith("oci://") and _is_git(complaint, app, url):
-            at = "/spec/source" if "source" in app.spec and not app.spec.get("sources") else f"/spec/sources/{index}"
-            facts = {
-                "place": application_place(app),
-                "chart": chart,
-                "url": excerpt(url, 200),
-                "patch": [
-                    {"op": "remove", "path": f"{at}/chart"},
-                    {"op": "add", "path": f"{at}/path", "value": f"<folder of {chart}>"},
-                ],
-                "at": at,
-            }
-            yield Explained(
-                "spec-says",
-                app.ref,
-                None,
-                f"Application {app.ref} asks for chart {chart} in a Git repository, where Argo CD looks for a Helm repository and finds none.",
-                evidence=(f"{at}/repoURL is {excerpt(url, 200)}, a Git repository; {at}/chart is {chart}",),
-                fixes=advice(__package__, "spec-says/chart-of-git", facts, None),
-                pointer=f"{at}/chart",
-            )
-            return
-
-
-def _is_git(complaint: Complaint, app: App, url: str) -> bool:
-    """The address ends in .git, is registered as Git, or serves other sources by `path`."""
-    if url.endswith(".git") or url.startswith(("git@", "ssh://")):
-        return True
-    registered = [text_at(r, "type") for r in complaint.fleet.repositories if same_repository(text_at(r, "repo"), url)]
-    others = (s for s in app.sources if s.get("path") and not s.get("chart"))
-    return "git" in registered or any(same_repository(text_at(s, "repoURL"), url) for s in others)
+    names = {name for text in complaint.texts for name in _CONTAINER.findall(text[:8000])}
+    ref = next((mapping(complaint.manifest, *at) for at in _TARGETS if dig(complaint.manifest, *at)), {})
+    group, kind = (text_at(ref, "apiVersion") or "apps/v1").rpartition("/")[0], text_at(ref, "kind") or "Deployment"
+    target = app.find(group, kind, id_.namespace, text_at(ref, "name")) if names and ref else None
+    if target is None or target.desired is None:
+        return
+    manifest = target.desired
+    for pointer, container in containers(manifest):
+        name = text_at(container, "name")
+        if name not in names:
+            continue
+        lacks = next((found for text in complaint.texts if (found := _LACKS.search(text[:8000]))), None)
+        what, side = (lacks["what"] or lacks["what2"], lacks["side"] or lacks["side2"]) if lacks else ("", "")
+        at = f"{pointer}/resources/{side}s/{what}" if lacks else ""
+        absent = bool(at) and get(manifest, at, None) is None
+        if at and not absent:
+            continue  # Git has what the message misses
+        usual = {"cpu": "100m", "memory": "128Mi"}.get(what, "100Mi")
+        facts = {
+            "workload": str(target.id),
+            "container": name,
+            "what": f"{what} {side}" if lacks else "",
+            "patch": list(set_field(manifest, at, usual)) if absent else [],
+        }
+        said = f"sets no {facts['what']}" if absent else f"is not as it must be ({telling(complaint.texts[0], 8)})"
+        yield Explained(
+            "spec-says",
+            app.ref,
+            target.id,
+            f"{id_} is refused, since container {name} of its {target.id} {said}.",
+            evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
+            fixes=advice(__package__, "spec-says/container-of-target", facts, target.id),
+        )
+        return

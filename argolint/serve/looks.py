@@ -49,7 +49,7 @@ class FleetLook:
             if before is None or isinstance(action, Everything):
                 found = load_fleet(t)
             else:
-                found = self._with(t, action, *before), before[1]
+                found = self._with(t, action, before[0]), before[1]
             self._known = found
             return found
 
@@ -69,7 +69,7 @@ class FleetLook:
             self.projects = sorted({app.ref.project for app in fleet.apps})
             self.default_namespace = fleet.control_plane
 
-    def _with(self, t: Transport, action: Some, fleet: Fleet, failures: tuple[Failure, ...]) -> Fleet:
+    def _with(self, t: Transport, action: Some, fleet: Fleet) -> Fleet:
         if not action.projects:
             return fleet
         projects = {(app.ref.namespace, app.ref.name): app.ref.project for app in fleet.apps}

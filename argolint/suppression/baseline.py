@@ -79,8 +79,8 @@ def baseline_text(baseline: Baseline) -> str:
     return json.dumps(head, ensure_ascii=False)[:-1] + f', "findings": [\n{rows}\n]}}\n'
 
 
-def read_baseline(file: Path, server: str = "") -> Baseline:
-    """A baseline file; UsageError when it is none, of a newer schema, or of another server than `server`."""
+def read_baseline(file: Path) -> Baseline:
+    """A baseline file; UsageError when it is none, or of a newer schema."""
     try:
         text = read_text(file, MAX_BASELINE_BYTES)
     except (OSError, FileError) as error:
@@ -88,10 +88,10 @@ def read_baseline(file: Path, server: str = "") -> Baseline:
         raise UsageError(
             f"cannot read the baseline {file}: {reason}", "write one with `argolint baseline -o FILE`"
         ) from None
-    return parse_baseline(text, file, server)
+    return parse_baseline(text, file)
 
 
-def parse_baseline(text: str, file: Path, server: str = "") -> Baseline:
+def parse_baseline(text: str, file: Path) -> Baseline:
     """The baseline in `text`; UsageError as in `read_baseline`."""
     try:
         data = json.loads(text)
@@ -111,14 +111,8 @@ def parse_baseline(text: str, file: Path, server: str = "") -> Baseline:
             f"{file} has baseline_version {version}, this argolint reads 1.x", "upgrade argolint, or write it again"
         )
     try:
-        found = msgspec.structs.replace(converted(data, Baseline), file=str(file))
+        return msgspec.structs.replace(converted(data, Baseline), file=str(file))
     except msgspec.ValidationError as error:
         raise UsageError(
             f"{file} is a damaged baseline: {error}", "write it again with `argolint baseline -o FILE`"
         ) from None
-    if server and found.server != server:
-        raise UsageError(
-            f"{file} is a baseline of {found.server}, and this is {server}",
-            "write one for this server: `argolint baseline -o FILE`",
-        )
-    return found

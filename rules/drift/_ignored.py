@@ -43,7 +43,7 @@ def server_entries(app: App, fleet: Fleet) -> tuple[IgnoreRule, ...]:
 
 def entries(app: App) -> Iterator[IgnoreRule]:
     """The Application's own entries, the first of them, whose `origin` is their pointer in the Application."""
-    return islice(application_rules(app.raw), _MOST_PATHS)
+    return islice(application_rules(app.brief), _MOST_PATHS)
 
 
 def paths(app: App, entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:

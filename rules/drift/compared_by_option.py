@@ -19,9 +19,7 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Json, Location, Rank, Resource, Rule
 from argolint.application.applied import by_argocd, git_moved, settled
-from argolint.comparison import Strategy, change, compared_by, rules_of, strategy_of, writer
-from argolint.comparison.compare import compare
-from argolint.comparison.scheme import GROUPS
+from argolint.comparison import Strategy, builtin, change, compared_by, differing, rules_of, strategy_of, writer
 from argolint.edits import annotation_option, application_place
 from argolint.values import below, get, parse_version, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS, kubectl_name
@@ -138,10 +136,10 @@ def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     """
     live, desired = resource.live, resource.desired
     at_fault = _FIRST <= (parse_version(fleet.version) or _MENDED) < _MENDED
-    if not at_fault or live is None or desired is None or resource.hook or resource.group in GROUPS or resource.changes:
+    if not at_fault or live is None or desired is None or resource.hook or builtin(desired) or resource.changes:
         return None
     rules = rules_of(app.raw, fleet.settings, fleet.version)
-    found = compare(live, desired, rules, strategy_of(app.raw, desired, fleet.version)).pointers
+    found = differing(live, desired, rules, strategy_of(app.raw, desired, fleet.version))
     made = (
         change(p, get(desired, p), get(live, p), desired, live, writer(live, p)) for p in found if below(p, "/spec")
     )

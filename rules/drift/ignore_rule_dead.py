@@ -89,7 +89,7 @@ def _hides_nothing(app: App, entry: IgnoreRule, objects: Sequence[Resource]) -> 
 
 def _sets(app: App) -> frozenset[tuple[str, str]]:
     """The ApplicationSets that made the application."""
-    owners = (o.get("name") for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet")
+    owners = (o.get("name") for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet")
     return frozenset((app.ref.namespace, str(name)) for name in owners)
 
 

@@ -90,7 +90,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         reported: set[str] = set()
         for probe in _probes(obj):
             for node, event in events(app, nodes):
-                found = _cause(obj, probe, node, event, nodes, app)
+                found = _cause(obj, probe, node, event, app)
                 late = not unwell(resource, nodes) or overdue(app, node.created_at, options.span)
                 if found and late and probe.at not in reported:
                     reported.add(probe.at)
@@ -152,7 +152,7 @@ _NO_PROGRAM = re.compile(
 _PORT = re.compile(r":([0-9]{1,5})(?![0-9:])")
 
 
-def _cause(obj: Object, probe: _Probe, node: Node, event: Event, nodes: Sequence[Node], app: App) -> str:
+def _cause(obj: Object, probe: _Probe, node: Node, event: Event, app: App) -> str:
     """Why the Event tells of this probe's own fault; empty where it does not."""
     said = _SAID.match(event.message)
     if event.reason not in ("Unhealthy", "ProbeError") or said is None or said[1] != _KINDS[probe.kind]:

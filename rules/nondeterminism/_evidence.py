@@ -72,7 +72,7 @@ def _signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
     known = charts.releases(app)
     found = [*two_renders(app), *drift(app, fleet, known), *one_render(app, known)]
     merged = _merge(with_item(sign, app, known) for sign in found)
-    merged = _merge([*merged, *hashed_secrets(app, merged, known)])
+    merged = _merge([*merged, *hashed_secrets(app, merged)])
     seen = {sign.resource.key for sign in merged}
     latent = [s for s in by_knowledge(app, fleet, known) if s.resource.key not in seen]
     kept: dict[ResourceKey, frozenset[str]] = {}

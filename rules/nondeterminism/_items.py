@@ -77,7 +77,7 @@ def with_item(sign: Sign, app: App, known: Sequence[Release]) -> Sign:
     return replace(sign, release=release, item=item)
 
 
-def hashed_secrets(app: App, found: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
+def hashed_secrets(app: App, found: Sequence[Sign]) -> Iterator[Sign]:
     """Secrets behind checksums and CA bundles that differ for certain while the Secrets themselves are masked."""
     shown = {s.resource.key for s in found if s.kind == "secret"}
     for sign in found:

@@ -140,7 +140,7 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
         target,
         where,
         Edit("yaml", _commented(plan) + f"# the values of step 2:\n{text}") if text else Edit("command", plan),
-        caveat="; ".join(_losses(shared, keeper, values)),
+        caveat="; ".join(_losses(shared, values)),
         trials=_trials(shared, keeper, leavers),
     )
 
@@ -160,7 +160,7 @@ def _first_switch(party: Party) -> Mapping[str, Json] | None:
     return next((s for s in party.switches if s["off"]), None)
 
 
-def _losses(shared: Shared, keeper: Party, switch: Mapping[str, Json] | None) -> Iterator[str]:
+def _losses(shared: Shared, switch: Mapping[str, Json] | None) -> Iterator[str]:
     """What the others lose."""
     if shared.fields:
         fields = enumerated(list(shared.fields), "field", limit=1)
@@ -302,7 +302,7 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             "manifest",
             f"{party.path}/templates of {party.repo}",
             Edit("yaml", f'metadata:\n  name: "{part}-{shared.id.name}"\n'),
-            caveat=joined(f"{_from_release(shared, party)}; whatever refers to it by name must follow", first),
+            caveat=joined(f"{_from_release(shared)}; whatever refers to it by name must follow", first),
             unverified=_NAMED,
         )
     elif party.tool in ("Directory", "Kustomize") or shared.two_programs:
@@ -341,7 +341,7 @@ _NAME_IS_MEANING = ("Namespace", "CustomResourceDefinition", "APIService")
 """Kinds whose name is prescribed."""
 
 
-def _from_release(shared: Shared, party: Party) -> str:
+def _from_release(shared: Shared) -> str:
     """Whether a fullnameOverride can help, as far as the names tell."""
     releases = {p.release for p in shared.parties if p.release}
     if not any(release in shared.id.name for release in releases):

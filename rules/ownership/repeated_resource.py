@@ -54,7 +54,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield Finding(
             message=f"{app.name} renders {resource} {found['count']} times, {outcome}.",
             at=Location(app.ref, resource),
-            evidence=(f"condition RepeatedResourceWarning: {condition.message}", *_values(copies, fields)),
+            evidence=(f"condition RepeatedResourceWarning: {condition.message}", *_values(copies)),
             fixes=(_fix(app, resource, fields, read=len(copies) > 1),),
             explains=(condition.symptom,),
         )
@@ -83,7 +83,7 @@ def _differing(copies: list[Object]) -> list[str]:
     return sorted({pointer for copy in copies[:-1] for pointer, _, _ in differences(copies[-1], copy)})
 
 
-def _values(copies: list[Object], fields: list[str]) -> Iterator[str]:
+def _values(copies: list[Object]) -> Iterator[str]:
     if len(copies) < 2 or is_secret(copies[-1]):
         return
     for pointer, last, first in sorted(differences(copies[-1], copies[0]), key=lambda row: row[0])[:6]:

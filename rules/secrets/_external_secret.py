@@ -16,7 +16,6 @@ from argolint.edits import set_field
 from argolint.values import (
     condition,
     dig,
-    enumerated,
     items,
     mapping,
     parse_duration,
@@ -237,6 +236,10 @@ def generator_refs(obj: Object | None) -> tuple[tuple[str, str, str], ...]:
     return tuple(found)
 
 
+DRAWING = ("Password", "UUID", "SSHKey")
+"""Generators that ask no one else for what they make, and make another one each time."""
+
+
 def generated_only(obj: Object | None) -> bool:
     """True when every value comes from a generator and none from a provider."""
     sources = len(items(obj, "spec", "data")) + len(items(obj, "spec", "dataFrom"))
@@ -309,13 +312,6 @@ def waiting(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     if not secret or there or not app.nodes or app.find("", "Secret", namespace, secret) is not None:
         return ()
     return tuple(u for u in users_of(app, namespace, secret) if u.health.status in ("Progressing", "Degraded"))
-
-
-def wait_text(users: tuple[Resource, ...]) -> str:
-    """`, and Deployment shop/web waits for it`, or nothing."""
-    if not users:
-        return ""
-    return f", and {enumerated([str(u.id) for u in users])} {'wait' if len(users) > 1 else 'waits'} for it"
 
 
 def force_sync(kind: str, namespace: str, name: str) -> str:

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 from argolint import MISSING, Change, Edit, Fix, Object, Symptom
 from argolint.edits import set_field
+from argolint.relations.operator_version import OperatorVersion
 from argolint.values import below, dig, get, mapping, split_pointer
 from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._operator_version import OperatorVersion
 
 _VAULTS = re.compile(r"key not found in 1Password Vaults: .{1,300}? in: map\[(?P<vaults>[^\[\]]+)\]")
 _VAULT = re.compile(r"(?<!\S)(\S[^:]{0,200}):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]

@@ -48,7 +48,10 @@ class Misread:
         return f'{{{{ index . "{self.name}" }}}}'
 
 
-def misread(manifest: Object | None, template: str = "/spec/target/template") -> tuple[Misread, ...]:
+_TEMPLATE = "/spec/target/template"
+
+
+def misread(manifest: Object | None, template: str = _TEMPLATE) -> tuple[Misread, ...]:
     """The names that no template engine of the operator reads: with "-", with a digit in front, or with a dot in the key itself."""
     keys = _fetched(manifest)
     found = []
@@ -79,33 +82,33 @@ class Unfetched:
     near: str
 
 
-def unfetched(manifest: Object | None, template: str = "/spec/target/template") -> tuple[Unfetched, ...]:
+def unfetched(manifest: Object | None) -> tuple[Unfetched, ...]:
     """Names that spec.data does not fetch, where it alone fetches (no dataFrom) and the template keeps its dot."""
     keys = _fetched(manifest)
     if items(manifest, "spec", "dataFrom") or not keys:
         return ()
     return tuple(
         Unfetched(name, text, pointer, next(iter(get_close_matches(first, keys, n=1, cutoff=0.75)), ""))
-        for pointer, text in _texts(manifest, template)
+        for pointer, text in _texts(manifest, _TEMPLATE)
         if not _SCOPED.search(text)
         for name in dict.fromkeys(_fields(text))
         if (first := name.partition(".")[0]) not in keys and name not in keys and _PLAIN.fullmatch(name)
     )
 
 
-def uses_nothing(manifest: Object | None, template: str = "/spec/target/template") -> bool:
+def uses_nothing(manifest: Object | None) -> bool:
     """True where the template writes the whole Secret and no action of it could name a fetched value.
 
     An action with a dot or a `$` may; what a ConfigMap or Secret holds as a template is not known here.
     """
-    held = mapping(manifest, *template.split("/")[1:])
+    held = mapping(manifest, "spec", "target", "template")
     sources = items(held, "templateFrom")
     if held.get("mergePolicy") == "Merge" or any(not isinstance(dig(s, "literal"), str) for s in sources):
         return False
     writes = mapping(held, "data") or any(dig(s, "target") in (None, "Data") for s in sources)
     if not writes or not (items(manifest, "spec", "data") or items(manifest, "spec", "dataFrom")):
         return False
-    texts = [*_texts(manifest, template)]
+    texts = [*_texts(manifest, _TEMPLATE)]
     return not any(sign in _unquoted(body) for _, text in texts for body in _actions(text) for sign in ".$")
 
 

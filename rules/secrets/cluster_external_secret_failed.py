@@ -42,12 +42,12 @@ from argolint import (
 )
 from argolint.edits import set_field
 from argolint.messages import telling
+from argolint.relations.operator_version import OperatorVersion, possible, version_of
 from argolint.values import dig, items, mapping, sh
 from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._operator_version import OperatorVersion, possible, version_of
 from ._sync_error_texts import clean
 
 TAKEN = "already exists in namespace"

@@ -38,12 +38,12 @@ from argolint import (
 )
 from argolint.application.applied import git_moved
 from argolint.edits import annotation_option, application_place, ignore_entries
+from argolint.relations.operator_version import parse, version_of
 from argolint.values import index_of, join_pointer, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import COMPARE_OPTIONS
 
 from . import _external_secret as es
-from ._operator_version import parse, version_of
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -24,12 +24,12 @@ from datetime import timedelta
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom, Want
 from argolint.edits import set_field
+from argolint.relations.operator_version import OperatorVersion, possible, version_of
 from argolint.values import dig, items, parse_duration, parse_time
 from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._operator_version import OperatorVersion, possible, version_of
 from ._own_webhook import own_webhook
 from ._store_hints import foreign_vault
 from ._sync_error_texts import clean, warnings

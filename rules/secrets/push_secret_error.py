@@ -272,7 +272,7 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
         title = f'Name a key that Secret "{_source(resource)}" holds in place of "{missing.group(1)}"'
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
     if found.cause == "template":
-        return _template(resource, text, found, retry)
+        return _template(resource, found, retry)
     if found.cause in ("store-not-ready", "auth", "network", "store-credential") or found.topic == "aws-policy":
         return advice(__package__, found.advice, {**known, "key": "its keys"})
     if _FOREIGN.search(text):
@@ -312,7 +312,7 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     return advice(__package__, "push-refused" if _REFUSED.search(text) else "push", known)
 
 
-def _template(resource: Resource, text: str, found: Diagnosis, retry: str) -> tuple[Fix, ...]:
+def _template(resource: Resource, found: Diagnosis, retry: str) -> tuple[Fix, ...]:
     """Its template reads the keys of the source Secret: since v0.9.19 one that is not there is an error (pull request 3480)."""
     absent = found.detail.get("absent")
     origin = f'Secret "{_source(resource)}"' if _source(resource) else "its source"

@@ -14,7 +14,7 @@ from argolint.edits import application_place, ignore_less
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
-from argolint.values import dig, items, mapping, maps, same_repository, text_at
+from argolint.values import dig, items, mapping, maps, same_repository, sh, text_at
 
 from ..shared.messages import catalogue
 from ._failures import Failed, refusal
@@ -225,6 +225,11 @@ def _facts(
         "folder": path or ".",
         "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
         "chart": read["chart"] or chart,
+        "plugin": bool(source.get("plugin")),
+        "rebind": _elsewhere(read["user"]) and "at the cluster scope" in message,
+        "own_chart": bool(chart or repo.startswith("oci://")) and not _OF_DEPENDENCY.search(message),
+        "chart_versions": _versions(repo, chart),
+        "indexed": repo.startswith(("http://", "https://")),
         "chart_folders": excerpt(folders),
         "chart_bare": bare,
         "repo_with_folders": excerpt(f"{repo.rstrip('/')}/{folders}"),
@@ -241,6 +246,12 @@ def _facts(
     }
 
 
+def _elsewhere(user: str) -> bool:
+    """Argo CD's own account of an installation outside of namespace argocd, which the bindings of install.yaml name."""
+    account = user.split(":")
+    return len(account) == 4 and account[3] == "argocd-application-controller" and account[2] != "argocd"
+
+
 def _plugin_env(source: Object, message: str) -> str:
     """The variables of the source's plugin that the command of the message reads by the name that the source gives them."""
     names = (text_at(entry, "name") for entry in maps(source, "plugin", "env"))
@@ -252,18 +263,32 @@ def _last_of(address: str) -> str:
 
 
 _ADDRESS = re.compile(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")
+_BASE = re.compile(
+    r"accumulating resources from '((?:github\.com|gitlab\.com|bitbucket\.org)/[\w.-]{1,100}/[\w.-]{1,100})"
+)
 _HOST = re.compile(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
 
 
 def _address(message: str, repo: str) -> str:
     """The repository that the message names next to the source's own, such as that of a dependency or a remote base."""
-    for address in _ADDRESS.findall(message):
+    bare_base = _BASE.search(message)
+    for address in (*_ADDRESS.findall(message), *((f"https://{bare_base[1]}",) if bare_base else ())):
         bare = excerpt(address.rstrip(".,:;)]")).removesuffix("/index.yaml")
         if not (_API.search(bare) or same_repository(bare, repo) or (repo and bare.startswith(repo))):
             return bare
     return ""
 
 
+def _versions(repo: str, chart: str) -> Shell:
+    """The command that lists a chart's versions: those of an index, or the newest in an OCI registry."""
+    if repo.startswith(("http://", "https://")):
+        name = sh(f"chart-repository/{_last_of(chart)}")
+        return Shell(f"helm repo add chart-repository {sh(repo)} --force-update\nhelm search repo {name} --versions")
+    address = f"oci://{repo.removeprefix('oci://').rstrip('/')}/{chart}"
+    return Shell(f"helm show chart {sh(address)}")
+
+
+_OF_DEPENDENCY = re.compile(r"`helm (?:dependency|repo add)|helm dependency build")
 _DEPENDENCY = re.compile(r"helm dependency|could not download oci://")
 
 

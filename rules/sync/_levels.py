@@ -51,7 +51,7 @@ def misplaced(obj: Object | None, pointer: str) -> Misplaced | None:
     if obj is None or kind not in _kinds(known) or group != _GROUPS.get(kind, "apps") or not tokens:
         return None
     pod, above, name = pod_spec(obj)[0], join_pointer(*tokens[:-1]), tokens[-1]
-    levels = _levels(kind, pod, known)
+    levels = _levels(kind, pod)
     here = "container" if _is_container(pod, tokens[:-1]) else next((n for n, at in levels.items() if at == above), "")
     if pod and join_pointer(*tokens[:-2]) == pod and tokens[-2] in known["pod"] and name in known["pod"]:
         return Misplaced(pointer, kind, pod + join_pointer(name), value=get(obj, pointer))  # tolerations of affinity
@@ -84,7 +84,7 @@ def _kinds(known: Mapping[str, Json]) -> list[str]:
     return [name for name in known if name[:1].isupper()]
 
 
-def _levels(kind: str, pod: str, known: Mapping[str, Json]) -> dict[str, str]:
+def _levels(kind: str, pod: str) -> dict[str, str]:
     """The lists of fields.yaml by the pointer that they hold for, in this object."""
     between = {"Job": "/spec/jobTemplate/spec"} if kind == "CronJob" else {}
     return {kind: "/spec", **between, **({"pod": pod} if pod else {})}

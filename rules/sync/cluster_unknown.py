@@ -42,8 +42,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for c in app.conditions
         if c.type in ("InvalidSpecError", "ComparisonError", "UnknownError") and _UNREGISTERED.search(c.message)
     ]
-    cluster = fleet.clusters.get(app.cluster)
-    state = mapping(cluster, "info", "connectionState") or mapping(cluster, "connectionState")
+    state = fleet.connection(app.cluster)
     if refused:
         yield _finding(
             app,

@@ -44,9 +44,9 @@ class _Behind:
 
 def _compared(app: App) -> datetime | None:
     """None for what Argo CD leaves alone on purpose, or never compared."""
-    if app.deleting or SKIP_RECONCILE in annotations_of(app.raw):
+    if app.deleting or SKIP_RECONCILE in annotations_of(app.brief):
         return None
-    return parse_time(app.status.get("reconciledAt"))
+    return parse_time(text_at(app.brief, "status", "reconciledAt"))
 
 
 def _behind(fleet: Fleet) -> Mapping[AppRef, _Behind]:
@@ -80,8 +80,7 @@ def _unread(
 ) -> Iterator[tuple[AppRef, _Behind]]:
     """The applications of clusters that Argo CD says it cannot read, or that no controller reports on, as far as they do not show it themselves."""
     fault = {
-        server: (mapping(raw, "info", "connectionState"), mapping(raw, "info", "cacheInfo"))
-        for server, raw in fleet.clusters.items()
+        server: (fleet.connection(server), mapping(raw, "info", "cacheInfo")) for server, raw in fleet.clusters.items()
     }
     asked = {server: parse_time(state.get("attemptedAt")) for server, (state, _) in fault.items()}
     fresh = any(at is not None and now - at <= _SILENT for at in asked.values())

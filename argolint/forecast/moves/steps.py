@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 
 from argolint.application.app import App
+from argolint.application.application_sets import maker_or_name
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.comparison import TRACKING_ID
 from argolint.edits.handover import names, untrack
 from argolint.edits.pruning import cascades
-from argolint.forecast.moves.owners import objects_of, parent_of, release_names, set_of
+from argolint.forecast.moves.owners import objects_of, parent_of, release_names
 from argolint.forecast.moves.plan import Step
 from argolint.values import items, sh
 
@@ -20,7 +21,7 @@ def let_go(app: App, fleet: Fleet) -> Iterator[Step]:
     """The old application may neither sync nor delete any more."""
     name = f"{app.ref.namespace}/{app.name}"
     if app.automated:
-        also = ", in Git too where it comes from there" if parent_of(app, fleet) or set_of(app, fleet) else ""
+        also = ", in Git too where it comes from there" if parent_of(app, fleet) or maker_or_name(app, fleet) else ""
         yield Step(
             f"Stop the automated sync of {name}{also}.",
             f"argocd app set {sh(name)} --sync-policy none",
