@@ -49,11 +49,6 @@ def without_replicas(one: Manifest) -> Manifest:
     return {**one, "spec": {k: v for k, v in one["spec"].items() if k != "replicas"}}
 
 
-def replicated(number: int) -> Manifest:
-    one = deployment("web")
-    return {**one, "spec": {**one["spec"], "replicas": number}}
-
-
 ROLE = made("ClusterRole", "shop-reader", "rbac.authorization.k8s.io/v1", rules=[])
 STORE = made("ClusterSecretStore", "main", "external-secrets.io/v1", spec={"provider": {"fake": {"data": []}}})
 ISSUER = made("ClusterIssuer", "main", "cert-manager.io/v1", spec={"selfSigned": {}})
@@ -242,11 +237,6 @@ FAULTY = {
         {"web/deployment.yaml": [deployment("web")]},
         (("autoscaler-replicas", "warning", "web", "/spec/replicas"),),
         base={"web/hpa.yaml": [SCALER], "web/deployment.yaml": [without_replicas(deployment("web"))]},
-    ),
-    "an autoscaler over a number that differs today and that the change moves": Case(
-        {"web/hpa.yaml": [SCALER], "web/deployment.yaml": [replicated(3)]},
-        (("autoscaler-replicas", "warning", "web", "/spec/replicas"),),
-        live={"Deployment/web": {"spec": {"replicas": 5}}},
     ),
     "an API that is gone": Case(
         {"web/pdb.yaml": [made("PodDisruptionBudget", "p", "policy/v1beta1", spec=BUDGET)]},
