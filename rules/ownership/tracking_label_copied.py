@@ -26,7 +26,7 @@ from argolint.relations.makers import maker_of
 from argolint.values import dig
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
-from ._tracking import copied_tracking
+from ._tracking import by_annotation, copied_tracking
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -109,14 +109,7 @@ def _managers(resource: Resource) -> str:
 
 
 def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
-    content = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n"
-    yield Fix(
-        "Track by annotation, which names one object",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit("yaml", content),
-        caveat="sync every Application once afterwards",
-    )
+    yield by_annotation("names one object")
     yield _kept(resource)
 
 
