@@ -35,7 +35,7 @@ from argolint.values.knowledge import parse
 RULES = Path(__file__).resolve().parents[1] / "rules"
 
 REGEX = {"type": "string", "minLength": 1}
-WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 2}]}
+WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 2}, {"const": []}]}
 ADVICE = {
     "type": "object",
     "additionalProperties": {
