@@ -50,6 +50,10 @@ class Entry:
             self._later = _NOTHING
         return self.brief
 
+    def apart(self) -> Entry:
+        """The same once more: what it decodes is dropped with it."""
+        return Entry(self.brief, self._later)
+
     def trimmed(self) -> Entry:
         """Without what no one asks for, and without the objects."""
         kept = {
