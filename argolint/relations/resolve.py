@@ -9,6 +9,7 @@ from argolint.model import Finding, Related, Relation, Want
 from argolint.redaction import excerpt
 from argolint.relations.child import contradicts, full_volume, said_by_child, there, wanted_of_children
 from argolint.relations.denied import level, unspecified
+from argolint.relations.entries import entry_of_another
 from argolint.relations.explained import Explained
 from argolint.relations.foreign import foreign
 from argolint.relations.ill import ill, leaning, rewritten, taken_away, unanswered, wanted_of_peers
@@ -42,6 +43,7 @@ _FINDERS: tuple[Finder, ...] = (
     unanswered,
     ill,
     leaning,
+    entry_of_another,
     contradicts,
     there,
     full_volume,

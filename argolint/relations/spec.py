@@ -70,11 +70,16 @@ def placeholder(complaint: Complaint) -> Iterator[Explained]:
     id_, manifest = complaint.id, complaint.manifest
     if id_ is None or manifest is None or id_.group in _FILLED_LATER:
         return
+    refused = any(
+        words in text for text in complaint.texts for words in ("denied the request", "is invalid", "is forbidden")
+    )
     for pointer, value in leaves(manifest.get("spec"), "/spec"):
         tokens = split_pointer(pointer)
         found = _PLACEHOLDER.search(value) if isinstance(value, str) else None
         if found is None or not _TEMPLATED.isdisjoint(tokens) or not _is_name(tokens):
             continue
+        if refused and not any(found[0] in text for text in complaint.texts):
+            continue  # it is refused for something else
         facts = {
             "object": str(id_),
             "at": pointer,

@@ -336,6 +336,7 @@ def _facts(resource: Resource) -> Mapping[str, str]:
         "service": "/".join(text_at(resource.any, "spec", "service", field) for field in ("namespace", "name")).strip(
             "/"
         ),
+        "acme": text_at(resource.any, "spec", "acme", "server") or "https://acme-v02.api.letsencrypt.org/directory",
         "customization": f"resource.customizations.health.{group}{resource.kind}",
         "logs": f"{resource.kind.lower()}/{resource.name}" if resource.kind in _HAS_LOGS else "",
     }

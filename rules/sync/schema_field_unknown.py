@@ -423,13 +423,17 @@ def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
     resource, crd = field.resource, field.crd
     skips = any(dig(source, "helm", "skipCrds") is True for source in app.sources)
     in_git = resource is not None and get(resource.desired, pointer) is not MISSING
+    removes = removals(resource.desired, [pointer]) if resource is not None and in_git else []
+    alone = bool(removes) and removes[0]["path"] != pointer  # without it nothing is left of an entry that someone meant
     return {
         "app": str(app.ref),
         "application": f"Application {app.ref}",
         "place": application_place(app),
         "object": str(resource.id) if resource else f"Application {app.ref}",
         "cluster": app.cluster,
-        "removals": removals(resource.desired, [pointer]) if resource is not None and in_git else [],
+        "removals": [] if alone else removes,
+        "alone": pointer if alone else "",
+        "within": ".".join(step for step in split_pointer(pointer)[:-1] if index_of(step) is None),
         "path": field.path,
         "field": field.path.rpartition(".")[2],
         "pointer": pointer if in_git else "",

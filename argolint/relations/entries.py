@@ -1,0 +1,77 @@
+"""contradicts: of the entries of one status, for each parent or controller, a bad one counts that is not of now or not of the one that serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint.edits.advice import advice
+from argolint.model import Object
+from argolint.redaction import excerpt
+from argolint.relations.explained import Explained
+from argolint.relations.look_up import Complaint
+from argolint.values import dig, maps, text_at
+
+_PARTS = {"parents": "parentRef", "ancestors": "ancestorRef"}
+"""Lists of a status with an entry for each, and the field that says of whom (Gateway API)."""
+_NOT_HIS = frozenset({"TargetNotFound", "NoMatchingParent"})
+"""Reasons of a controller that finds nothing of its own in the object."""
+
+
+def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
+    """A controller accepts the object; what speaks against it is left of an earlier parent, or said by another controller."""
+    app, id_ = complaint.app, complaint.id
+    resource = app.resource(id_.key) if id_ is not None else None
+    if id_ is None or resource is None or resource.live is None:
+        return
+    for part, whose in _PARTS.items():
+        entries = maps(resource.live, "status", part)
+        bad = [entry for entry in entries if _refused(entry)]
+        good = [entry for entry in entries if not _refused(entry) and maps(entry, "conditions")]
+        said = [text_at(c, "message") for e in bad for c in maps(e, "conditions") if c.get("status") == "False"]
+        if not bad or not good or not any(words and words in text for text in complaint.texts for words in said):
+            continue
+        left = all(_left(resource.live, entry, whose) for entry in bad)
+        foreign = {text_at(e, "controllerName") for e in bad}.isdisjoint(text_at(e, "controllerName") for e in good)
+        if not left and not (foreign and all(_refused(e) in _NOT_HIS for e in bad)):
+            continue
+        of, accepts = text_at(bad[0], "controllerName"), text_at(good[0], "controllerName")
+        name = "/".join(filter(None, (text_at(bad[0], whose, "name"), text_at(bad[0], whose, "sectionName"))))
+        message = (
+            f"{id_} counts as ill by what its status still says of {name}, which it no longer names."
+            if left
+            else f"{id_} is accepted by {excerpt(accepts, 80)}; Argo CD also counts {excerpt(of, 80)}, which finds nothing of its own in it."
+        )
+        facts = {
+            "object": str(id_),
+            "kind": f"{id_.kind.lower()}.{id_.group}",
+            "name": id_.name,
+            "namespace": id_.namespace,
+            "left": left,
+            "key": f"resource.customizations.health.{id_.group}_{id_.kind}",
+            "part": part,
+            "accepts": accepts,
+        }
+        yield Explained(
+            "contradicts",
+            app.ref,
+            id_,
+            message,
+            evidence=(f"{len(entries)} entries stand in /status/{part}, {len(bad)} of them bad",),
+            fixes=advice(__package__, "contradicts/entry", facts, id_),
+            likely=True,
+        )
+        return
+
+
+def _refused(entry: Object) -> str:
+    """The reason of its condition that is False; empty where none is."""
+    return next((text_at(c, "reason") or "False" for c in maps(entry, "conditions") if c.get("status") == "False"), "")
+
+
+def _left(live: Object, entry: Object, whose: str) -> bool:
+    """An entry of an earlier generation, whose parent the object no longer names."""
+    generation = dig(live, "metadata", "generation")
+    seen = [c.get("observedGeneration") for c in maps(entry, "conditions")]
+    earlier = isinstance(generation, int) and all(isinstance(g, int) and g < generation for g in seen)
+    named = [(text_at(ref, "name"), text_at(ref, "sectionName")) for ref in maps(live, "spec", f"{whose}s")]
+    return earlier and (text_at(entry, whose, "name"), text_at(entry, whose, "sectionName")) not in named
