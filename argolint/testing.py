@@ -194,6 +194,7 @@ class FixtureTransport:
         }
         clusters = self._server.get("clusters") or [{"server": IN_CLUSTER, "name": "in-cluster"}]
         self._clusters = {str(c["server"]): c for c in clusters}
+        self._answered: dict[int, dict[str, Any]] = {}
 
     def now(self) -> datetime:
         return parse_time(str(self._data.get("taken_at") or "").replace(" ", "T")) or DEFAULT_NOW
@@ -311,6 +312,12 @@ class FixtureTransport:
         return {"metadata": metadata, "spec": spec, "status": status}
 
     def _managed(self, app: Mapping[str, Json], r: Mapping[str, Json]) -> dict[str, Json]:
+        """An object as managed-resources answers it, compared once: the list and the tree tell of it too."""
+        if id(r) not in self._answered:
+            self._answered[id(r)] = self._compared(app, r)
+        return self._answered[id(r)]
+
+    def _compared(self, app: Mapping[str, Json], r: Mapping[str, Json]) -> dict[str, Json]:
         desired, live = r.get("desired"), r.get("live")
         group, _, _ = str(_any(r)["apiVersion"]).rpartition("/")
         metadata = _any(r)["metadata"]

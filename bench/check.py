@@ -12,6 +12,7 @@ windows, stores and charts).
             spend, against the processor seconds of one process
     http    growth of the peak from APPS to 3 x APPS over a loopback server, for each application
     ten     ten times as many applications: check against decode, and the peak of memory
+    one     `check` and `why` of one application of them, start included, against decoding the list of all of them once
     memory  growth of the peak of the generated fleet from APPS to 5 x APPS, of it the list answer and the facts kept: the fleet
             as the list tells it, and the results
     start   `argolint --help` against `python -c pass`
@@ -52,6 +53,15 @@ for line in (root / "requests.jsonl").read_text().splitlines():
         for key in ("targetState", "liveState", "normalizedLiveState", "predictedLiveState"):
             if key in item:
                 orjson.loads(item[key])
+"""
+ONE = "edge-firmware-0001"
+"""An application of the recorded company that has findings."""
+DECODE_LIST = """
+import gc, sys, orjson
+from pathlib import Path
+from isal import igzip
+gc.disable()
+orjson.loads(igzip.decompress((Path(sys.argv[1]) / "bodies" / "0.json.gz").read_bytes()))
 """
 KEPT = """
 import sys, tracemalloc
@@ -136,6 +146,7 @@ def of_a_company(work: Path, apps: int) -> None:
     over_http(work, small, number)
     number = recorded.write(large, 10 * apps)
     against_decoding_the_list(large, number)
+    of_one(large)
     decoded = run([sys.executable, "-c", DECODE, str(large)])[0]
     checked, peak, _ = run([*CHECK, str(large)])
     print(f"ten      {number} applications: {checked:.1f} s, {checked / decoded:.2f} x decode, {peak:.0f} MB")
@@ -178,6 +189,19 @@ def against_decoding(snapshot: Path) -> None:
 def against_decoding_the_list(snapshot: Path, apps: int) -> None:
     ratio = statistics.median(run([sys.executable, "-c", LIST, str(snapshot)])[2] for _ in range(RUNS))
     print(f"list     {ratio:.1f} x decoding the list of {apps} applications  (goal 2)")
+
+
+def of_one(snapshot: Path) -> None:
+    commands = {
+        "list": [sys.executable, "-c", DECODE_LIST, str(snapshot)],
+        "check": [*CHECK, str(snapshot), ONE],
+        "why": [sys.executable, "-m", "argolint", "why", ONE, "--snapshot", str(snapshot)],
+    }
+    took = in_turn({name: lambda c=command: run(c)[0] for name, command in commands.items()})  # type: ignore[misc]
+    print(
+        f"one      check {took['check'] / took['list']:.1f} x, why {took['why'] / took['list']:.1f} x decoding the list,"
+        f" which takes {took['list']:.2f} s"
+    )
 
 
 def costs(snapshot: Path) -> None:

@@ -62,8 +62,8 @@ class Crds:
 
 def external_secrets(directory: str) -> Iterator[str]:
     releases = dict(_releases(directory))
-    known = {name: yaml.safe_load((ROOT / "rules/secrets" / name).read_text()) for name in _FILES}
-    rows = known["operator_versions.yaml"]
+    known = {name: yaml.safe_load((ROOT / name).read_text()) for name in _FILES}
+    rows = known["argolint/relations/operator_versions.yaml"]
     for row in rows["served"]:
         held = [tag for tag, crds in releases.items() if row["kind"] in crds.served]
         yield from _range(f"served {row['kind']}", row, held, releases, "until")
@@ -76,27 +76,30 @@ def external_secrets(directory: str) -> Iterator[str]:
             == row.get("default", found.get(row["path"], None))
         ]
         yield from _range(what, row, held, releases, "until")
-    for path, row in known["store_fields.yaml"]["fields"].items():
+    for path, row in known["rules/secrets/store_fields.yaml"]["fields"].items():
         held = [tag for tag, crds in releases.items() if f"provider.{path}" in crds.fields.get("SecretStore", {})]
         yield from _range(f"store field {path}", row, held, releases, "until")
         frozen = f"provider.{path}" in releases["v0.16.2"].fields.get("SecretStore v1alpha1", {})
         frozen |= f"provider.{path}" in releases["v0.15.1"].fields.get("SecretStore v1alpha1", {})
         if frozen != bool(row.get("v1alpha1")):
             yield f"store field {path}: recorded {'as' if row.get('v1alpha1') else 'not as'} a field of v1alpha1"
-    for row in known["api_defaults.yaml"]:
+    for row in known["rules/secrets/api_defaults.yaml"]:
         held = [
             tag
             for tag, crds in releases.items()
             if any((around, row["field"], str(row["value"])) in crds.defaults for around in row["in"])
         ]
         yield from _range(f"default {row['field']} = {row['value']!r} in {row['in']}", row, held, releases, "gone")
-    for row in known["version_bugs.yaml"]:
+    for row in known["rules/secrets/version_bugs.yaml"]:
         for key in ("from", "until", "fix"):
             if row.get(key) and row[key] not in releases:
                 yield f"bug {row['id']}: {key} {row[key]} is no release"
 
 
-_FILES = ("operator_versions.yaml", "store_fields.yaml", "api_defaults.yaml", "version_bugs.yaml")
+_FILES = (
+    "argolint/relations/operator_versions.yaml",
+    *(f"rules/secrets/{name}.yaml" for name in ("store_fields", "api_defaults", "version_bugs")),
+)
 _ABSENT = object()
 
 

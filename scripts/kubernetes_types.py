@@ -1,7 +1,7 @@
-"""Writes argolint/proof/kubernetes_types.yaml: the fields of Kubernetes' own types, from the models of its Python client.
+"""Writes argolint/values/kubernetes_types.yaml: the fields of Kubernetes' own types, from the models of its Python client.
 
 pip download kubernetes==33.1.0 --no-deps -d DIR && unzip -d DIR DIR/*.whl
-python scripts/kubernetes_types.py DIR/kubernetes/client/models 1.33 > argolint/proof/kubernetes_types.yaml
+python scripts/kubernetes_types.py DIR/kubernetes/client/models 1.33 > argolint/values/kubernetes_types.yaml
 """
 
 from __future__ import annotations

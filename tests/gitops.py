@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,7 @@ class GitServer(FixtureTransport):
         more: Mapping[str, Manifest] | None = None,
         cluster: Mapping[str, Any] | None = None,
         url: str = "",
+        sets: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self._clone = clone
         names = sorted(p for p in git(clone, "ls-tree", "-d", "--name-only", "main").split() if not p.startswith("."))
@@ -100,7 +101,7 @@ class GitServer(FixtureTransport):
                 }
             )
         clusters = [{"server": "https://kubernetes.default.svc", "name": "in-cluster", "info": cluster or {}}]
-        server = {"clusters": clusters, **({"settings": {"url": url}} if url else {})}
+        server = {"clusters": clusters, "applicationsets": list(sets), **({"settings": {"url": url}} if url else {})}
         super().__init__({"apps": apps, "server": server})
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:

@@ -173,8 +173,9 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     needed = _needed("argolint_rules.sync", "sync-failed/")
     said = {
         "sync-failed/no-namespace": {"missing_namespace"},
-        "sync-failed/left-over": {"field", "selected"},
+        "sync-failed/left-over": {"field", "selected", "by_kubectl"},
         "sync-failed/quote-at": {"at", "patch"},
+        "sync-failed/unquote-at": {"at", "patch"},
         "sync-failed/own-webhook": {"workload", "wave", "picked"},
     }
     for entry in (e for e in catalogue().entries if e.rule == "sync-failed" and e.advice != e.cause):
@@ -208,9 +209,9 @@ def test_a_health_check_to_add_reads_the_condition_that_failed() -> None:
 
 def test_fields_that_are_refused_have_advice_by_every_sort() -> None:
     needed = _needed("argolint_rules.shared", "field/")
-    given = {"object", "pointer", "detail", "others", "operations", "labels"}
+    given = {"object", "pointer", "detail", "others", "operations", "labels", "text"}
     assert _missing(needed, given) == {}
-    assert set(needed) == {f"field/{topic}" for topic in (*fields._TOPICS.values(), "selector", "invalid")}
+    assert set(needed) == {f"field/{topic}" for topic in (*fields._TOPICS.values(), "selector", "invalid", "text")}
 
 
 def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:

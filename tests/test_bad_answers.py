@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from argolint.application.entry import Entry
 from argolint.engine import pipeline as lint
 from argolint.engine.pipeline import Part
 from argolint.engine.plan import Chosen, Plan
@@ -129,9 +130,21 @@ def test_a_message_without_end_is_read_to_where_nobody_reads_on(tmp_path: Path) 
     failed = {"conditions": [{"type": "ComparisonError", "message": "no such chart " * 300_000}]}
     spoiled = Spoiled(tmp_path, {LIST: listed({"metadata": {"name": "long"}, "status": failed})})
     *_, long = argocd.applications(spoiled)
-    assert isinstance(long, dict)
-    (condition,) = long["status"]["conditions"]
+    assert isinstance(long, Entry)
+    (condition,) = long.raw["status"]["conditions"]
     assert condition["message"] == f"{'no such chart ' * 4681}…"
+
+
+@pytest.mark.parametrize("end", [TREE, STATES])
+def test_an_answer_of_nothing_but_tiny_objects_is_refused_and_the_others_looked_at(tmp_path: Path, end: str) -> None:
+    body = b'{"items":[%s],"nodes":[%s]}' % (
+        b",".join([b'{"kind":"A","name":"b"}'] * 20_000),
+        b",".join([b"{}"] * 20_000),
+    )
+    part = looked_at(tmp_path, {end: body})
+    (failure,) = of_web(part, end.rpartition("/")[2])
+    assert f"{end} with 100,002 values in 0.5 MB, which is not how Argo CD answers" in failure.error
+    assert [r.ref.name for r in part.results] == ["web", "worker"]
 
 
 def test_one_application_that_is_no_utf8_is_told_and_the_others_looked_at(tmp_path: Path) -> None:

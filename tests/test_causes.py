@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 import pytest
 
-from argolint import AppRef, Finding, Follows, Location, ResourceId, Severity, Symptom
+from argolint import AppRef, Edit, Finding, Fix, Follows, Location, ResourceId, Severity, Symptom
 from argolint.engine import pipeline
 from argolint.engine.causes import with_causes
 from argolint.model import SEVERITIES
@@ -53,6 +53,19 @@ def caused(*findings: Finding) -> list[str]:
     rules = {fingerprint(f): f.rule for f in findings}
     titles = {mark: title for (_, mark), title in causes.title.items()}
     return [rules.get(f.caused_by) or titles.get(f.caused_by, "") for f in told]
+
+
+@pytest.mark.parametrize("verified", [True, None])
+def test_what_another_finding_mends_is_mended_by_its_verified_fixes(verified: bool | None) -> None:
+    def way(title: str, verdict: bool | None) -> tuple[Fix, ...]:
+        return (Fix(title, "manifest", "", Edit("text", title), verified=verdict),)
+
+    origin = replace(finding("shared", "a"), fixes=way("its own", verified))
+    assert origin.at.resource is not None
+    follows = Follows.finding("shared", origin.at.resource, mended=True)
+    loop = replace(finding("loop", "b", follows), fixes=way("a general word", None))
+    told, _ = with_causes([origin, loop])
+    assert told[1].fixes[0].title == ("its own" if verified else "a general word")
 
 
 def made(outcome: Outcome) -> report.Report:

@@ -34,7 +34,7 @@ def _applications(phase: str) -> list[dict[str, Any]]:
     from argolint.snapshots.reader import SnapshotTransport
 
     listed = applications(SnapshotTransport([recording(phase)]))
-    return [dict(app) for app in listed if not isinstance(app, Unreadable)]
+    return [dict(app.raw) for app in listed if not isinstance(app, Unreadable)]
 
 
 def test_every_application_that_argo_cd_shows_as_bad_has_a_finding(checked: tuple[str, dict[str, Any], Path]) -> None:

@@ -129,7 +129,7 @@ def test_what_is_not_verified_is_written_only_when_it_is_asked_for(tmp_path: Pat
     assert ran.code == 1
     assert git(root, "diff", "--stat").endswith("1 file changed, 2 insertions(+)\n")
     assert ran.out.endswith(
-        "Not verified, so not written (--unverified adds them: all, or by rule or fingerprint): 1\n"
+        "Not verified, or with a step first, so not written (--unverified adds them: all, or by rule or fingerprint): 1\n"
         "  live-edit  argocd/web Deployment shop/web /spec/replicas: Try this\n"
         "      not tried: unknown here\n"
         "      caveat: it costs\n"

@@ -224,21 +224,35 @@ def applied(state: dict[str, Any]) -> dict[str, Any]:
     return {**state, "metadata": {**state["metadata"], "annotations": annotations}}
 
 
-def test_a_merge_by_name_that_deletes_more_than_the_edit_takes_two_syncs() -> None:
-    """Called verified once: the sync after it took the variable from the pods altogether."""
-    env = [{"name": "LIMIT", "value": "5"}, {"name": "LOG", "value": "info"}, {"name": "LIMIT", "value": "20"}]
-    state = web({}, {"env": env})
+ENV = [{"name": "LIMIT", "value": "5"}, {"name": "LOG", "value": "info"}, {"name": "LIMIT", "value": "20"}]
+
+
+def named_twice(last: dict[str, Any]) -> report.ReportedFix:
+    """The fix for a variable that stands twice, where this was applied last."""
     secret_ = secret("+" * 8)
     beside = {"desired": secret_, "live": secret_}
-    app = {"name": "web", "resources": [{"desired": state, "live": applied(state)}, beside]}
-    (fix,) = fixes("duplicate-env", app)
-    assert (fix.verified, fix.effects) == (None, ("restarts", "needs-sync"))
+    state = web({}, {"env": ENV})
+    live = {**state, "metadata": {**state["metadata"], "annotations": applied(last)["metadata"]["annotations"]}}
+    (fix,) = fixes("duplicate-env", {"name": "web", "resources": [{"desired": state, "live": live}, beside]})
+    return fix
+
+
+def test_a_merge_by_name_that_deletes_more_than_the_edit_takes_two_syncs() -> None:
+    """Called verified once: the sync after it took the variable from the pods altogether."""
+    fix = named_twice(web({}, {"env": [*ENV, {"name": "OLD", "value": "1"}]}))
+    assert (fix.verified, fix.effects, fix.before) == (None, ("restarts", "needs-sync"), ())
     assert fix.unverified == (
         "it takes two syncs: after the first one /spec/template/spec/containers/0/env/1 of Deployment n/web differs"
     )
     assert fix.caveat == (
         "the first sync also takes /spec/template/spec/containers/0/env/1 away: sync again at once (`argocd app sync argocd/web`)"
     )
+
+
+def test_one_sync_is_enough_where_what_was_applied_last_forgets_the_item_first() -> None:
+    fix = named_twice(web({}, {"env": ENV}))
+    assert (fix.verified, fix.caveat) == (True, "")
+    assert "jq 'del(.spec.template.spec.containers[0].env[0])'" in fix.before[0]
 
 
 def by(manager: str, *pointers: str) -> dict[str, Any]:

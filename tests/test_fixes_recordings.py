@@ -215,7 +215,8 @@ def all_written(app: App, findings: list[Finding], fleet: Fleet) -> tuple[App, l
     raw, done = Written(deepcopy(dict(app.raw))), list[tuple[Finding, Fix]]()
     manifests: dict[ResourceKey, Written] = {}
     for finding in findings:
-        fixes = (f for f in finding.fixes if f.verified and f.edit.kind == "json-patch" and f.target != "live")
+        written = (f for f in finding.fixes if f.verified and not f.before)
+        fixes = (f for f in written if f.edit.kind == "json-patch" and f.target != "live")
         fix = next(fixes, None)
         target = fix and (fix.resource or finding.at.resource)
         resource = app.resource(target.key) if target else None

@@ -46,7 +46,7 @@ def test_the_demo_has_something_to_forecast(tmp_path: Path) -> None:
     lines = ran.out.splitlines()
     assert lines[0] == "Upgrade: Argo CD v3.5.1 → 3.6"
     assert "Only looks different" in lines
-    assert lines[-1] == "63 applications: 5 only look different"
+    assert lines[-1] == "63 applications: 5 places only look different"
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,7 @@ def test_the_demo_has_something_to_forecast(tmp_path: Path) -> None:
         (("--kubernetes", "1.36", "--cluster", "moon"), "'moon' is no cluster of this Argo CD"),
         (("--argocd", "3.6", "--snapshot", "x"), "--demo and --snapshot both say what to read"),
         (("--helm", "2.17"), "no release 2.17 of Helm is known here"),
+        (("--external-secrets", "3.0"), "no release 3.0 of External Secrets is known here (--external-secrets)"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_said(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
@@ -70,7 +71,7 @@ def test_bad_input_is_refused_before_anything_is_said(arguments: tuple[str, ...]
 def test_an_operator_whose_release_is_not_seen_ends_with_3(tmp_path: Path) -> None:
     ran = run_here("forecast", "upgrade", "--external-secrets", "2.9", "--demo", cwd=tmp_path)
     assert ran.code == 3
-    assert "which release runs is not known; by the API versions that are served it is v0.5.0 or later" in " ".join(
+    assert "which release runs is not known; by the API versions that are served it is v0.10.3 or later" in " ".join(
         ran.out.split()
     )
     assert "External Secrets 0.16 next" in ran.out
@@ -106,7 +107,7 @@ def test_the_worst_comes_first_and_the_last_line_counts() -> None:
     report = made(data, argocd="3.6")
     text = render(report, "text", Style(width=200))
     assert text.splitlines()[2] == "Is deleted"
-    assert text.splitlines()[-1].startswith("1 application: 1 is deleted")
+    assert text.splitlines()[-1].startswith("1 application: 1 place is deleted")
     assert render(report, "text", Style(quiet=True)).count("\n") == 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from argolint.forecast.moves.plan import Plan, Where
 from argolint.testing import FixtureTransport
 from tests.conftest import recording
 from tests.here import run_here
+from tests.moving_world import FINALIZER, Key, World, serving
 from tests.test_forecast_deletion import app, fleet, tracked
 
 Data = dict[str, Any]
@@ -318,3 +320,81 @@ def test_a_destination_that_the_project_denies_is_refused() -> None:
     clusters = [{"server": "https://kubernetes.default.svc"}, {"server": "https://edge.example.com", "name": "edge"}]
     data = {**fleet(web()), "server": {"clusters": clusters, "projects": [denied]}}
     assert "project-forbids" in refusals(moved(data, "web", "to-cluster", "edge"))
+
+
+def world(**others: list[Key]) -> World:
+    """The application `web` with two objects, as `web()` has it, and others that are synced by hand."""
+    names = {"web": [("configmap", "a"), ("service", "b")], **others}
+    live = {key: name for name, keys in names.items() for key in keys}
+    apps = {}
+    for name in names:
+        automated = AUTOMATED["syncPolicy"] if name == "web" else {}
+        source = {"repoURL": "https://git.example.com/a.git", "path": name}
+        metadata = {"name": name, "namespace": "argocd", "finalizers": [FINALIZER]}
+        apps[name] = {"metadata": metadata, "spec": {"source": source, "syncPolicy": json.loads(json.dumps(automated))}}
+    return World(apps, {name: list(keys) for name, keys in names.items()}, live)
+
+
+def committed(made: World, step: str) -> None:
+    """What a step asks of Git."""
+    if step.startswith("Commit the manifests"):
+        made.git["shop"] += made.git["web"]
+    if step.startswith("Remove"):
+        made.listed.clear()
+
+
+PRESERVED = {
+    "spec": {"syncPolicy": {"preserveResourcesOnDeletion": True}, "template": {"metadata": {"name": "{{name}}"}}}
+}
+TO_SHOP = app("shop", tracked("shop", "ConfigMap", "x"))
+UNDER_A_SET = {
+    **web(),
+    "metadata": {**web()["metadata"], "ownerReferences": [{"kind": "ApplicationSet", "name": "fleet"}]},
+}
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="the checks of a plan are run by jq")
+@pytest.mark.parametrize(
+    ("where", "data"),
+    [
+        ("rename", fleet(web())),
+        ("to", fleet(web(), TO_SHOP)),
+        ("rename", fleet(UNDER_A_SET, applicationsets=[{**PRESERVED, "metadata": {"name": "fleet", "namespace": "argocd"}}])),
+        ("rename", fleet({**web(), "metadata": {}}, app("root", child()))),
+    ],
+    ids=["alone", "into another", "of a set", "of a parent"],
+)  # fmt: skip
+def test_the_steps_move_every_object_and_a_check_fails_until_its_step_is_done(
+    where: Where, data: Data, tmp_path: Path
+) -> None:
+    names = [made["name"] for made in data["apps"]]
+    there = world(**{name: [("configmap", "x")] for name in names if name != "web"})
+    if "root" in names or "ownerReferences" in data["apps"][0]["metadata"]:
+        there.listed["web"] = json.loads(json.dumps(there.apps["web"]))
+    with serving(there, tmp_path) as run:
+        for step in moved(data, "web", where, "shop").steps:
+            tells = not step.what.startswith(("Delete", "Make", "Turn")) and not _read_by_a_person(step.check)
+            assert not (tells and run(step.check)), f"{step.what} is done already, says its check"
+            committed(there, step.what)
+            assert run(step.command), step
+            assert _read_by_a_person(step.check) or run(step.check), step
+            assert there.lost == []
+    assert "web" not in there.apps
+    assert {there.live[key] for key in there.git["web"]} == {"shop"}
+
+
+def _read_by_a_person(check: str) -> bool:
+    return "# " in check
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="the checks of a plan are run by jq")
+def test_a_step_that_is_left_out_is_noticed_before_an_object_is_lost(tmp_path: Path) -> None:
+    there = world()
+    steps = moved(fleet(web()), "web", "rename", "shop").steps
+    with serving(there, tmp_path) as run:
+        for step in steps[1:4]:  # the automated sync goes on
+            assert run(step.command)
+        assert not run(steps[3].check), "self-heal took the objects back"
+        assert there.lost == []
+        assert run("argocd app delete argocd/web --yes --cascade=false")
+        assert there.lost == []

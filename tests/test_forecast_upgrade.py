@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Plan
@@ -19,6 +20,7 @@ from argolint.forecast.upgrade import Upgrade
 from argolint.forecast.wanted import every_row, upgrades
 from argolint.model import Failure, Finding
 from argolint.plugins import upgrade_tables
+from argolint.snapshots.reader import SnapshotTransport
 from argolint.testing import FixtureTransport
 from tests.conftest import recording
 from tests.forecast_truth import forecast_of, score
@@ -64,6 +66,15 @@ def app(name: str, *objects: Data, live: bool = True, **more: Any) -> Data:
     return {"name": name, "resources": resources, **more}
 
 
+def storage_class(provisioner: str) -> Data:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast"},
+        "provisioner": provisioner,
+    }
+
+
 def store(provider: str) -> Data:
     return {
         "apiVersion": "external-secrets.io/v1",
@@ -73,13 +84,25 @@ def store(provider: str) -> Data:
     }
 
 
-def templated(engine: str) -> Data:
+def templated(engine: str, text: str = "{{ .a }}") -> Data:
     return {
         "apiVersion": "external-secrets.io/v1beta1",
         "kind": "ExternalSecret",
         "metadata": {"name": "db", "namespace": "shop"},
-        "spec": {"target": {"template": {"engineVersion": engine, "data": {"a": "{{ .a }}"}}}},
+        "spec": {"target": {"template": {"engineVersion": engine, "data": {"a": text}}}},
     }
+
+
+def pushing(metadata: Data) -> Data:
+    """An application that pushes a Secret with metadata for the provider."""
+    match = {"secretKey": "a", "remoteRef": {"remoteKey": "k"}}
+    pushed = {
+        "apiVersion": "external-secrets.io/v1alpha1",
+        "kind": "PushSecret",
+        "metadata": {"name": "db", "namespace": "shop"},
+        "spec": {"data": [{"match": match, "metadata": metadata}]},
+    }
+    return app("web", pushed)
 
 
 def external_secret(**reference: Any) -> Data:
@@ -682,6 +705,18 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
         {"external_secrets": "2.4"},
         "ExternalSecret shop/db of argocd/web turns OutOfSync at /spec/data/0/remoteRef: the CRD writes the default nullBytePolicy there, which a structured merge shows.",
     ),
+    "push-metadata": (
+        fleet(pushing({"labels": {"team": "till"}})),
+        fleet(pushing({"apiVersion": "kubernetes.external-secrets.io/v1alpha1", "kind": "PushSecretMetadata"})),
+        {"external_secrets": "0.16"},
+        "PushSecret shop/db has metadata at /spec/data/0/metadata in an old form, which Google's provider refuses since 0.12, AWS's Parameter Store since 0.13 and Secrets Manager since 0.16.",
+    ),
+    "get-secret-key": (
+        fleet(app("web", templated("v2", '{{ getSecretKey "a" "b" "c" }}'))),
+        fleet(app("web", templated("v2"))),
+        {"external_secrets": "1.2"},
+        "ExternalSecret shop/db calls getSecretKey in a template, a function that is gone, so it no longer syncs.",
+    ),
     "alibaba-removed": (
         fleet(
             app(
@@ -743,6 +778,12 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
         ),
         {"kubernetes": "1.25"},
         "PodDisruptionBudget shop/web of argocd/web is written for policy/v1beta1, which Kubernetes 1.25 no longer serves, so no sync succeeds.",
+    ),
+    "migrated-classes": (
+        fleet(app("web", storage_class("kubernetes.io/gce-pd")), clusters=[cluster("v1.22.0")]),
+        fleet(app("web", storage_class("pd.csi.storage.gke.io")), clusters=[cluster("v1.22.0")]),
+        {"kubernetes": "1.23"},
+        "StorageClass fast of argocd/web makes volumes by kubernetes.io/gce-pd, which the CSI driver of that product serves from then on.",
     ),
     "ingress-nginx-ended": (
         fleet(
@@ -1061,3 +1102,41 @@ def test_nothing_is_forecast_twice() -> None:
     found = forecast(concerned, **wanted)
     assert len({(f.cause, str(f.at)) for f in found.findings}) == len(found.findings)
     assert replace(found, findings=()).rows == found.rows
+
+
+def test_every_upgrade_note_of_argo_cd_is_a_row_or_says_why_it_is_none() -> None:
+    """The list has each heading; what the rows read in those files is in it."""
+    notes = yaml.safe_load((Path(__file__).parent / "upgrade_notes.yaml").read_text())
+    named = {row for of in notes.values() for rows in of.values() if isinstance(rows, list) for row in rows}
+    rows = {row.id: row for row in every_row() if row.product == "argocd"}
+    assert named <= rows.keys()
+    read = {id_ for id_, row in rows.items() if "docs/operator-manual/upgrading/" in row.source}
+    assert read - named == set()
+    assert all(isinstance(rows, list) or len(rows) > 15 for of in notes.values() for rows in of.values())
+
+
+@pytest.mark.parametrize("company", ["harbourline-2.14", "harbourline", "harbourline-3.6"])
+def test_forecasts_of_clusters_say_what_the_recorded_lists_say_and_nothing_else(company: str) -> None:
+    """What is written for v1beta1 is all that External Secrets 2.9 breaks there; what runs on Kubernetes 1.36 breaks by no step up to it."""
+    t = SnapshotTransport([recording(f"{company}/3-after-commits")])
+    known, _ = load_fleet(t)
+    found = upgrades(t, known, (), {"external-secrets": "2.9"}, Plan((), workers=1))[1]
+    said = {
+        (f.at.app.name, r.kind, r.name)
+        for f in found.findings
+        for r in (f.at.resource, *(related.resource for related in f.related))
+        if r is not None
+    }
+    written = {
+        (app.name, row.kind, row.name)
+        for app in known.apps
+        for row in app.rows
+        if (row.group, getattr(row, "version", "")) == ("external-secrets.io", "v1beta1")
+        if "v1beta1" in known.served_versions(app.cluster, row.group, row.kind)
+    }
+    assert written
+    assert said == written
+    assert {f.cause for f in found.findings} == {"removed-api-external-secrets.io-v1beta1"}
+    older = {s: {**raw, "info": {**raw["info"], "serverVersion": "1.30"}} for s, raw in known.clusters.items()}
+    stepped = upgrades(t, replace(known, clusters=older), (), {"kubernetes": "1.36"}, Plan((), workers=1))[1]
+    assert stepped.findings == ()

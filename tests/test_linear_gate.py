@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from argolint.application.application_sets import Controller
 from argolint.application.fleet import Fleet
 from argolint.gate.candidates import Candidate, by_files
 from argolint.gate.declared import declared
-from argolint.gate.generated import coming, generated
+from argolint.gate.generated import Tree, Trees, of_sets
 from argolint.gate.projects import _unjudged
 from argolint.model import Object
 from argolint.relations.names import mentions
-from argolint.sources.git import Git
+from argolint.sources.git import Entry, Git
 
 from .gitops import REPO, git
 from .test_gate_reads import KUSTOMIZE, app, holds
@@ -113,15 +114,17 @@ def _set(**git_generator: Any) -> Fleet:
 
 
 def test_generators_and_projects_cost_what_they_are_long() -> None:
+    def tree(files: Sequence[str]) -> Tree:
+        return Tree(Git(Path()), REPO, "main", dict.fromkeys(files, Entry("100644", "")))
+
+    def sets(given: Object, files: Sequence[str]) -> None:
+        of_sets(_set(**given), (), (), Trees(tree(files), tree([*files, "envs/new/a"]), ["envs/new/a"]), Controller)
+
     def files(n: int) -> None:
-        list(
-            generated(
-                _set(files=[{"path": f"e{i}/*.json"} for i in range(n)]), [f"e{i}/a.yaml" for i in range(n)], REPO
-            )
-        )
+        sets({"files": [{"path": f"e{i}/*.json"} for i in range(n)]}, [f"e{i}/a.yaml" for i in range(n)])
 
     def folders(n: int) -> None:
-        list(coming(_set(directories=[{"path": "envs/*"}]), [f"other/e{i}" for i in range(n)], REPO))
+        sets({"directories": [{"path": "envs/*"}]}, [f"envs/e{i}/a" for i in range(n)])
 
     def project(n: int) -> None:
         kinds = [{"group": "a", "kind": f"K{i}"} for i in range(n)]

@@ -15,7 +15,6 @@ from argolint_rules.secrets import _external_secret as external_secret
 from argolint_rules.secrets import _stores as stores
 from argolint_rules.secrets import _sync_error_texts as sync_error
 from argolint_rules.secrets._kes import convert
-from argolint_rules.secrets._operator_version import OperatorVersion, operator_version, parse, text
 from argolint_rules.secrets._provider import facts as provider_facts
 from argolint_rules.shared.messages import catalogue
 
@@ -27,6 +26,7 @@ from argolint.engine.join import join
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
+from argolint.relations.operator_version import OperatorVersion, operator_version, parse, text
 from argolint.values.knowledge import load
 
 ENTRIES = [entry for entry in catalogue().entries if entry.rule == "external-secret-sync-error"]
@@ -196,7 +196,7 @@ def test_a_version_is_compared_only_when_the_evidence_decides() -> None:
 
 
 def test_every_known_version_is_a_version() -> None:
-    bounds = [*load("argolint_rules.secrets", "operator_versions.yaml")["served"]]
+    bounds = [*load("argolint.relations", "operator_versions.yaml")["served"]]
     bounds += [
         *load("argolint_rules.secrets", "version_bugs.yaml"),
         *load("argolint_rules.secrets", "api_defaults.yaml"),
@@ -230,7 +230,7 @@ def test_every_provider_says_all_that_advice_asks_for() -> None:
     table = load("argolint_rules.secrets", "provider_advice.yaml")
     needed = {"title", "signs", "renew", "grant", "compare", "property", "reach"}
     assert {
-        name: left for name, entry in table.items() if (left := needed ^ (set(entry) - {"write", "throttle"}))
+        name: left for name, entry in table.items() if (left := needed ^ (set(entry) - {"find", "write", "throttle"}))
     } == {}
     assert [name for name, entry in table.items() if "" not in entry["renew"]] == []
 

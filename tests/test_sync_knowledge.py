@@ -575,7 +575,7 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
         (
             TARGET
             + "`helm dependency build` failed exit status 1: Error: no repository definition for https://charts.example.com/. Please add the missing repos via 'helm repo add'",
-            "helm-dependency",
+            "helm-dependency-unknown",
         ),
         (
             TEMPLATE + "chart requires kubeVersion: >=1.30.0-0 which is incompatible with Kubernetes v1.28.3",

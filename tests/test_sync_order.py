@@ -231,7 +231,7 @@ def test_a_namespace_of_a_later_wave_is_made_with_the_first_object_in_it() -> No
     assert placed(found)["north"] == ("Sync", 3)
 
 
-@upstream("sync_tasks_test/TestSyncTasksSort_CRDAndCR", "e2e/TestHelmCrdHook")
+@upstream("sync_tasks_test/TestSyncTasksSort_CRDAndCR", "e2e/TestHelmCrdHook", "e2e/TestHelm3CRD")
 def test_a_definition_of_a_later_wave_is_made_with_the_first_object_of_its_kind() -> None:
     found = tasks(
         new(
@@ -243,6 +243,12 @@ def test_a_definition_of_a_later_wave_is_made_with_the_first_object_of_its_kind(
     )
     assert names(found) == ["x", "kilns.pottery.example.com", "a", "wheels.pottery.example.com"]
     assert placed(found)["kilns.pottery.example.com"] == ("Sync", -2)
+
+
+@upstream("sync_context_test/TestSyncNotPermittedNamespace")
+def test_one_object_that_the_project_denies_keeps_all_others_from_being_applied() -> None:
+    found = play(new(obj("ConfigMap", "x", -3), obj("Pod", "hook", 0, "PreSync"), obj("Kiln", "a")), ends(a="denied"))
+    assert (found.phase, found.done, names(found.failed), len(found.left)) == ("Failed", (), ["a"], 3)
 
 
 @upstream("sync_context_test/TestObjectsGetANamespace")
@@ -292,6 +298,7 @@ def test_a_selective_sync_tells_namespaces_apart() -> None:
     "sync_context_test/TestNamespaceAutoCreationForNonExistingNs",
     "e2e/TestSyncWithCreateNamespace",
     "e2e/TestNamespaceAutoCreation",
+    "e2e/TestNamespaceCreationWithSSA",
 )
 def test_the_destination_is_made_before_all_else_unless_a_manifest_brings_it() -> None:
     options = Options(namespace="pottery", create_namespace=True)
@@ -651,6 +658,10 @@ def test_every_test_of_order_is_covered_or_its_absence_is_explained() -> None:
     listed = yaml.safe_load((Path(__file__).parent / "sync_order_upstream.yaml").read_text(encoding="utf-8"))
     everything = {f"{file}/{name}" for file, found in listed["tests"].items() for name in found.split()}
     absent = [name for entry in listed["without"] for name in entry["tests"].split()]
+    for entry in listed["elsewhere"]:
+        file, _, case = entry["case"].partition(", ")
+        assert f"def {case}(" in (Path(__file__).parent / file).read_text(encoding="utf-8")
+        absent += entry["tests"].split()
     assert len(absent) == len(set(absent))
     assert not COVERED & set(absent)
     assert COVERED | set(absent) == everything

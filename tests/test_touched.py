@@ -18,7 +18,7 @@ from argolint.gate.candidates import Candidate, by_files, candidates, usual_base
 from argolint.gate.change import Change
 from argolint.gate.declared import declared
 from argolint.gate.delta import Delta, Edited
-from argolint.gate.generated import coming, generated, unseen
+from argolint.gate.generated import unseen
 from argolint.gate.own_settings import own_settings
 from argolint.gate.sides import without_ended_warnings
 from argolint.gate.touched import Touched
@@ -414,18 +414,6 @@ def test_two_manifests_of_one_application_do_not_pass(clone: Path, order: int) -
     ]
 
 
-def test_a_copy_of_what_was_there_hides_no_edit(clone: Path) -> None:
-    was, edit = NEW_APP.replace("new", "web"), NEW_APP.replace("name: new", "name: web, labels: {a: b}")
-    git(clone, "switch", "main", "--quiet")
-    commit(clone, {"web.yaml": was})
-    git(clone, "switch", "--create", "copied", "--quiet")
-    commit(clone, {"copy.yaml": was, "web.yaml": edit})
-    made = edits_of(written(Change(REPO, "copied", "main", Git(clone)), "main"), fleet(WEB))
-    ((_, after),) = made.edited.values()
-    assert after["metadata"]["labels"] == {"a": "b"}
-    assert len(made.failures) == 1
-
-
 def test_a_change_with_too_many_manifests_is_not_passed(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "_MAX_CHARACTERS", 2 * len(NEW_APP))
     commit(clone, {f"apps/{n}.yaml": NEW_APP.replace("new", f"new{n}") for n in range(4)})
@@ -482,7 +470,7 @@ def test_a_shared_warning_ends_only_when_one_of_its_two_parties_lets_the_object_
     message = "ConfigMap/settings is part of applications argocd/web and web-api"
     condition = {"type": "SharedResourceWarning", "message": message}
     web, api, we = app("web"), app("web-api"), app("we")
-    web = replace(web, raw={**web.raw, "status": {"conditions": [condition]}})
+    web = web.with_raw({**web.raw, "status": {"conditions": [condition]}})
 
     def left(leaver: App, kind: str = "ConfigMap") -> int:
         after = without_ended_warnings(web, fleet(web, api, we), {(kind, "settings"): leaver.ref})
@@ -492,64 +480,16 @@ def test_a_shared_warning_ends_only_when_one_of_its_two_parties_lets_the_object_
     assert (left(we), left(api, "Secret")) == (1, 1), "a name that is part of another's is no party"
 
 
-@pytest.mark.parametrize(
-    ("generator", "counts"),
-    [
-        ({"git": {"files": [{"path": "envs/**/config.json"}]}}, True),
-        ({"git": {"files": [{"path": "envs/*/config.json"}]}}, True),
-        (
-            {"matrix": {"generators": [{"clusters": {}}, {"git": {"files": [{"path": "/envs/{prod,dev}/*.json"}]}}]}},
-            True,
-        ),
-        ({"git": {"files": [{"path": "other/*/config.json"}]}}, False),
-        ({"git": {"files": [{"path": "envs/**/config.json", "exclude": True}]}}, False),
-        ({"git": {"files": [{"path": "!{envs,old}/*.json"}]}}, False),
-        ({"git": {"directories": [{"path": "envs/*"}]}}, False),
-    ],
-)
-def test_files_that_an_application_set_makes_applications_of_are_named(generator: Any, counts: bool) -> None:
-    for git_generator in (
-        generator.get("git"),
-        *(g.get("git") for g in generator.get("matrix", {}).get("generators", ())),
-    ):
-        if git_generator:
-            git_generator["repoURL"] = REPO
-    made = {"metadata": {"name": "envs", "namespace": "argocd"}, "spec": {"generators": [generator]}}
-    found = list(generated(replace(fleet(WEB), application_sets=(made,)), ["envs/prod/config.json"], REPO))
-    assert [f.error for f in found] == [
-        "ApplicationSet argocd/envs makes its Applications of envs/prod/config.json, "
-        "and what becomes of them is not known before the merge"
-    ][: int(counts)]
-
-
 def made_by(generator: Mapping[str, Any]) -> dict[str, Any]:
     return {"metadata": {"name": "envs", "namespace": "argocd"}, "spec": {"generators": [generator]}}
 
 
-@pytest.mark.parametrize("url", ["{{ .url }}", "https://git/team/apps", "ssh://git@ssh.git.example.com/team/apps"])
-def test_a_generator_s_address_counts_however_it_is_spelt(url: str) -> None:
-    one = made_by(
-        {"matrix": {"generators": [{"list": {}}, {"git": {"repoURL": url, "files": [{"path": "**/c.json"}]}}]}}
-    )
-    assert list(generated(replace(fleet(WEB), application_sets=(one,)), ["envs/prod/c.json"], REPO))
-
-
-def test_new_folders_of_a_generator_are_named() -> None:
-    paths = [{"path": "envs/*"}, {"path": "envs/old", "exclude": True}]
-    one = replace(fleet(WEB), application_sets=(made_by({"git": {"repoURL": REPO, "directories": paths}}),))
-    assert list(coming(one, ["envs/new"], REPO)) == [
-        "ApplicationSet argocd/envs: makes a new Application of envs/new, not rendered yet"
-    ]
-    assert list(coming(one, ["docs"], REPO)) == []
-
-
 def test_application_sets_that_are_not_shown_are_said_with_their_applications() -> None:
-    owned = replace(
-        WEB,
-        raw={
+    owned = WEB.with_raw(
+        {
             **WEB.raw,
             "metadata": {**WEB.raw["metadata"], "ownerReferences": [{"kind": "ApplicationSet", "name": "envs"}]},
-        },
+        }
     )
     (line,) = unseen(fleet(owned), [owned, WEB])
     assert line.startswith("argocd/web: made by an ApplicationSet that the account does not see")

@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, cast
 
+from argolint.application.entry import Entry
 from argolint.application.operation import Condition, Event, Operation
 from argolint.application.resource import (
     Health,
@@ -37,11 +38,10 @@ BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
 
 @dataclass(frozen=True)
 class App:
-    """One Application as rules see it. `raw` is the Application object of the server's list without `status.resources` (see
-    `resources`) and `metadata.managedFields`, `control_plane` the namespace of Argo CD itself as the server tells it."""
+    """One Application as rules see it. `control_plane` is the namespace of Argo CD itself as the server tells it."""
 
     ref: AppRef
-    raw: Object
+    entry: Entry
     cluster: str
     observed_at: datetime
     resources: Sequence[Resource] = ()
@@ -61,9 +61,23 @@ class App:
             self._derived[key] = function(self, *arguments)
         return cast("T", self._derived[key])
 
+    @property
+    def raw(self) -> Object:
+        """The Application object of the server's list without `status.resources` (see `resources`) and `metadata.managedFields`."""
+        return self.entry.raw
+
+    @property
+    def brief(self) -> Object:
+        """The same, perhaps without `status.operationState` and `status.history`: for who goes through a whole fleet."""
+        return self.entry.brief
+
+    def with_raw(self, raw: Object, **changes: Any) -> App:
+        """This application, had it this Application object."""
+        return replace(self, entry=Entry(raw), **changes)
+
     @cached_property
     def spec(self) -> Object:
-        return mapping(self.raw, "spec")
+        return mapping(self.brief, "spec")
 
     @cached_property
     def status(self) -> Object:
@@ -84,7 +98,7 @@ class App:
 
     @property
     def sync_status(self) -> str:
-        return text_at(self.status, "sync", "status")
+        return text_at(self.brief, "status", "sync", "status")
 
     @cached_property
     def revisions(self) -> tuple[str, ...]:
@@ -94,13 +108,13 @@ class App:
 
     @property
     def health(self) -> Health:
-        return health_of(self.status)
+        return health_of(mapping(self.brief, "status"))
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
         return tuple(
             Condition(text_at(c, "type"), text_at(c, "message"), parse_time(c.get("lastTransitionTime")))
-            for c in maps(self.status, "conditions")
+            for c in maps(self.brief, "status", "conditions")
         )
 
     @cached_property
@@ -116,7 +130,7 @@ class App:
     @property
     def deleting(self) -> bool:
         """A deletion was asked for; Argo CD no longer refreshes the application's status."""
-        return bool(dig(self.raw, "metadata", "deletionTimestamp"))
+        return bool(dig(self.brief, "metadata", "deletionTimestamp"))
 
     @cached_property
     def operation(self) -> Operation | None:
@@ -161,12 +175,12 @@ class App:
 
     @property
     def compare_options(self) -> frozenset[str]:
-        return frozenset(comma_list(annotations_of(self.raw).get(COMPARE_OPTIONS)))
+        return frozenset(comma_list(annotations_of(self.brief).get(COMPARE_OPTIONS)))
 
     @property
     def instance(self) -> str:
         """The name in tracking data: `name` in the control plane, `<namespace>_<name>` elsewhere."""
-        control_plane = text_at(self.status, "controllerNamespace") or self.control_plane
+        control_plane = text_at(self.brief, "status", "controllerNamespace") or self.control_plane
         return self.ref.name if self.ref.namespace == control_plane else f"{self.ref.namespace}_{self.ref.name}"
 
     def of_kind(self, kind: str, group: str | None = None) -> Iterator[Resource]:
@@ -307,16 +321,14 @@ def sources_of(spec: Object) -> tuple[Object, ...]:
     return maps(spec, "sources") or ((one,) if one else ())
 
 
-def app_from_list(raw: Object, *, server: str, cluster: str, control_plane: str, observed_at: datetime) -> App:
-    """An Application of the list answer; `cluster` is the canonical URL of its destination.
-
-    Who wrote which of its fields (`managedFields`) is left out: no rule asks, and it is nearly half of what a fleet holds.
-    """
-    namespace = text_at(raw, "metadata", "namespace") or control_plane
-    ref = AppRef(namespace, text_at(raw, "metadata", "name"), text_at(raw, "spec", "project") or "default", server)
-    rows = tuple(listed_row(r) for r in maps(raw, "status", "resources"))
-    status = {k: v for k, v in mapping(raw, "status").items() if k != "resources"}
-    metadata = {k: v for k, v in mapping(raw, "metadata").items() if k != "managedFields"}
+def app_from_list(
+    listed: Entry | Object, *, server: str, cluster: str, control_plane: str, observed_at: datetime
+) -> App:
+    """An Application of the list answer; `cluster` is the canonical URL of its destination."""
+    entry = listed if isinstance(listed, Entry) else Entry(listed)
+    brief = entry.brief
+    namespace = text_at(brief, "metadata", "namespace") or control_plane
+    ref = AppRef(namespace, text_at(brief, "metadata", "name"), text_at(brief, "spec", "project") or "default", server)
+    rows = tuple(listed_row(r) for r in maps(brief, "status", "resources"))
     resources = Listed(rows, cluster)
-    kept = {**raw, "metadata": metadata, "status": status}
-    return App(ref, kept, cluster, observed_at, resources, control_plane=control_plane)
+    return App(ref, entry.trimmed(), cluster, observed_at, resources, control_plane=control_plane)

@@ -213,7 +213,7 @@ class Fleet:
     @cached_property
     def control_plane(self) -> str:
         """The namespace of Argo CD itself."""
-        return control_plane_of(self.settings, (app.raw for app in self.apps))
+        return control_plane_of(self.settings, (app.brief for app in self.apps))
 
     @property
     def tracking_method(self) -> str:
@@ -257,18 +257,9 @@ class Fleet:
         """What the cluster serves: `v1`, `apps/v1`, `apps/v1/Deployment`; empty when the account may not see it."""
         return self._api_versions.get(cluster, frozenset())
 
-    @cached_property
-    def _served(self) -> Mapping[tuple[str, str, str], tuple[str, ...]]:
-        found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-        for cluster, versions in self._api_versions.items():
-            for api in sorted(versions):
-                *group, version, kind = ("", *api.split("/"))  # `v1/ConfigMap`, `apps/v1/Deployment`
-                found[cluster, "".join(group), kind].append(version)
-        return {of: tuple(versions) for of, versions in found.items()}
-
     def served_versions(self, cluster: str, group: str, kind: str) -> tuple[str, ...]:
         """Versions in which the cluster serves this kind, sorted; empty when the account may not see it or none is served."""
-        return self._served.get((cluster, group, kind), ())
+        return self.derive(_served, cluster).get((group, kind), ())
 
     def kubernetes_version(self, cluster: str) -> str:
         return text_at(self.clusters.get(cluster), "info", "serverVersion")
@@ -276,6 +267,15 @@ class Fleet:
     def peers(self, app: App) -> Iterator[App]:
         """The other applications of the same cluster."""
         return (other for other in self.apps if other.cluster == app.cluster and other.ref != app.ref)
+
+
+def _served(fleet: Fleet, cluster: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """By group and kind: the versions in which a cluster serves it."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for api in sorted(fleet.api_versions(cluster)):
+        *group, version, kind = ("", *api.split("/"))  # `v1/ConfigMap`, `apps/v1/Deployment`
+        found["".join(group), kind].append(version)
+    return {of: tuple(versions) for of, versions in found.items()}
 
 
 def impersonates_reads(settings: Object, version: str) -> bool:

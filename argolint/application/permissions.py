@@ -50,7 +50,7 @@ def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Ite
 def is_widened(name: str, project: Object, fleet: Fleet) -> bool:
     """True when an application runs that the project's own words forbid: global projects (argocd-cm) add to them unseen."""
     return any(
-        not any(c.get("type") == "InvalidSpecError" for c in maps(app.status, "conditions"))
+        not any(c.get("type") == "InvalidSpecError" for c in maps(app.brief, "status", "conditions"))
         and (any(_forbidden(project, app.spec)) or not permits_destination(project, app.spec, fleet))
         for app in fleet.derive(_by_project).get(name, ())
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from argolint.application.app import App
 from argolint.application.operation import Condition
@@ -42,7 +42,7 @@ def without_warnings(app: App, is_over: Callable[[SharedWarning], bool]) -> App:
         return condition.get("type") == "SharedResourceWarning" and condition.get("message") in ended
 
     raw = without_conditions(app.raw, unwanted)
-    return app if raw is app.raw else replace(app, raw=raw)
+    return app if raw is app.raw else app.with_raw(raw)
 
 
 def shared_warnings(app: App) -> Iterator[SharedWarning]:

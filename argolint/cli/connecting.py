@@ -10,6 +10,7 @@ from argolint.cli import servers
 from argolint.cli.given import Given
 from argolint.cli.prepare import pacing
 from argolint.engine.servers import Read, Source, load
+from argolint.host.memory import expect_answers
 from argolint.model import Failure
 from argolint.redaction import without_secrets
 from argolint.reports.document import Server
@@ -47,6 +48,7 @@ def read_lists(given: Given) -> tuple[tuple[Read, ...], tuple[Failure, ...], tup
     Raises ArgolintError when none can be read.
     """
     sources, remarks = sources_of(given)
+    expect_answers()
     read, failures, more = load(sources)
     return read, (*failures, *(f for one in read for f in one.failures)), (*remarks, *more)
 

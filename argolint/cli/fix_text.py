@@ -24,7 +24,7 @@ _TITLES: Mapping[Group, str] = {
     "placed": "Placed",
     "by_hand": "By hand",
     "commands": "Commands to run",
-    "unverified": "Not verified, so not written (--unverified adds them: all, or by rule or fingerprint)",
+    "unverified": "Not verified, or with a step first, so not written (--unverified adds them: all, or by rule or fingerprint)",
     "left": "Left as it is",
 }
 SCHEMA_VERSION = "1.0"
@@ -88,7 +88,8 @@ def doubts(fix: ReportedFix) -> Iterator[str]:
     """What is known of a fix before it is tried."""
     if fix.verified:
         how = "two renders with it no longer differ" if fix.proof == "rendered-twice" else "replayed in memory"
-        yield f"verified: {how}, the finding is gone"
+        first = " after its first step" if fix.before else ""
+        yield f"verified: {how}{first}, the finding is gone"
     elif untried := why_untried(fix):
         yield f"not tried: {plain(untried)}"
     if fix.effects:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar, get_args
@@ -198,14 +199,19 @@ def move_command(app: str, demo: bool, **given: Any) -> int:
     if len(asked) != 1:
         raise UsageError("name one place to move to", f"one of {', '.join(f'--{way}' for way in ways)}")
     ((way, target),) = asked
+    if way == "rename" and not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", target):
+        raise UsageError(
+            f"--rename {target!r} is no name", "small letters, digits, `-` and `.`, as Kubernetes has them"
+        )
     return _forecast(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
 
 
 def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Made:
+    from argolint.engine.load import controller
     from argolint.forecast import removal
 
     app, failures = removal.one(read.transport, read.fleet, name, run.plan)
-    plan = move.plan(app, read.fleet, way, target)
+    plan = move.plan(app, read.fleet, way, target, controller(read.transport, read.fleet))
     forecast = Forecast(
         "move",
         about=(plan.about,),

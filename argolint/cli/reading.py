@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Mapping, Sequence
 
 import click
@@ -41,7 +40,7 @@ def collect(
     """
     servers, remarks = sources or sources_of(given)
     clock = Clock()
-    _leave_garbage()
+    expect_answers()
     ways = ways or {}
     looks = {s.name: ways[s.name][1] if s.name in ways else look_of(given, s) for s in servers if s.transport}
     servers = with_fleets(given, servers)
@@ -68,13 +67,6 @@ def collect(
     spent = summed(ledger.costs, *(one.spent for one in read))
     part = msgspec.structs.replace(part, stats=stats, spent=spent, whole=run.suppressions.whole, asked=run.asked)
     return part, read
-
-
-def _leave_garbage() -> None:
-    """Decoded JSON is dropped application by application: looking for garbage costs a third of the time."""
-    if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
-        gc.freeze()
-    expect_answers()
 
 
 def _require_named(selection: Selection, fleets: Sequence[Fleet], unread: Sequence[str] = ()) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         apply,
         caused,
         compared_by,
+        differing,
         has_sync_option,
         hidden,
         last_applied,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 # Names are imported when they are asked for, as in argolint itself.
 _HOME = {
-    "compare": "LAST_APPLIED TRACKING_ID Comparison Rules Strategy apply caused compared_by has_sync_option hidden last_applied rules_of strategy_of syncs_server_side",
+    "compare": "LAST_APPLIED TRACKING_ID Comparison Rules Strategy apply caused compared_by differing has_sync_option hidden last_applied rules_of strategy_of syncs_server_side",
     "diff": "change differences reordered",
     "ignore": "IgnoreRule application_rules matches matches_object removed server_rules",
     "managed_fields": "managers writer writers",
@@ -67,6 +68,7 @@ __all__ = [
     "change",
     "compared_by",
     "differences",
+    "differing",
     "duration",
     "has_sync_option",
     "hidden",

@@ -212,9 +212,14 @@ def caused(
     return _only(compare(live, desired, rules, strategy).pointers, without)
 
 
+def differing(live: Object, desired: Object, rules: Rules, strategy: Strategy = Strategy.THREE_WAY) -> tuple[str, ...]:
+    """What differs by one strategy of comparing; sorted pointers."""
+    return compare(live, desired, rules, strategy).pointers
+
+
 def compared_by(live: Object, desired: Object, rules: Rules, strategy: Strategy) -> tuple[str, ...]:
     """The differences that one strategy of comparing shows and the default one does not; sorted pointers."""
-    return _only(compare(live, desired, rules, strategy).pointers, compare(live, desired, rules).pointers)
+    return _only(differing(live, desired, rules, strategy), differing(live, desired, rules))
 
 
 def _only(shown: Iterable[str], otherwise: Sequence[str]) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ _TARGET = ("group", "kind", "name", "namespace")
 
 def application_place(app: App) -> str:
     """Where an edit of the Application is made: in it, or in the template of the ApplicationSet that generates it."""
-    maker = next((o.get("name") for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"), None)
+    maker = next((o.get("name") for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"), None)
     return f"Application {app.ref}" if maker is None else f"template of ApplicationSet {app.ref.namespace}/{maker}"
 
 

@@ -19,8 +19,8 @@ from argolint.comparison.ignore import IgnoreRule, application_rules, locate
 from argolint.comparison.scheme import GROUPS
 from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
 from argolint.model import MISSING, Change, Edit, Fix, Json, Object
-from argolint.values import get, index_of, join_pointer, mapping, split_pointer
-from argolint.values.kubernetes import ITEM_NAMES
+from argolint.values import annotations_of, comma_list, get, index_of, join_pointer, mapping, split_pointer
+from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
 
 FOR_MANY = re.compile(
     r"argocd|kubectl|helm|terraform|pulumi|ansible|unknown|go-http-client|python|node-fetch|openapi-generator"
@@ -36,7 +36,7 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str]) -> F
     `pointers` are those of `resource.changes`. The edit is a json-patch on the Application; the engine verifies it.
     """
     joined = _joined(resource, pointers)
-    fields = _fields(resource, joined)
+    fields = _fields(app, resource, joined)
     target = {"group": resource.group, "kind": resource.kind, "name": resource.name, "namespace": resource.namespace}
     entry = {**{key: value for key, value in target.items() if value}, **fields}
     operations = [*ignore_entries(app, entry), *_respect_operations(app, resource, pointers)]
@@ -96,9 +96,13 @@ def _caveat(app: App, resource: Resource, fields: Mapping[str, list[str]], opera
     return blind + once + closed + wide
 
 
-def _fields(resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]:
-    """The entry's fields: one trusted manager if just these fields are its own, else pointers, and jq inside lists."""
-    manager = _sole_manager(resource.live or {}, pointers)
+def _fields(app: App, resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]:
+    """The entry's fields: one trusted manager if just these fields are its own, else pointers, and jq inside lists.
+
+    A server-side diff takes trusted managers' fields out before the API server puts them back (argoproj/argo-cd#20178).
+    """
+    by_server = "ServerSideDiff=true" in comma_list(annotations_of(app.raw).get(COMPARE_OPTIONS))
+    manager = None if by_server else _sole_manager(resource.live or {}, pointers)
     if manager is not None and _hides_exactly(resource, manager, pointers):
         return {"managedFieldsManagers": [manager]}
     changes = {change.pointer: change for change in reversed(resource.changes)}

@@ -24,6 +24,7 @@ def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Cause
     marks = [identity(finding) for finding in findings]
     known = _Known(findings, marks)
     parents: dict[int, int] = {}
+    mended: dict[int, int] = {}
     shared: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for index in followers:
         for origin in findings[index].follows:
@@ -33,6 +34,7 @@ def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Cause
             parent = known.worst(origin, index)
             if parent is not None:
                 parents[index] = parent
+                mended |= {index: parent} if origin.mended else {}
                 break
     _cut_rings(parents, findings)
     causes = {index: marks[parent] for index, parent in parents.items()}
@@ -43,6 +45,8 @@ def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Cause
             titles[mark] = group[0][1]
             causes |= {index: mark for index, _ in group}
     explained = (replace(f, caused_by=causes[i][1]) if i in causes else f for i, f in enumerate(findings))
+    ends = {i: fixes for i, at in mended.items() if (fixes := findings[at].fixes) and fixes[0].verified}
+    explained = (replace(f, fixes=ends.get(i, f.fixes)) for i, f in enumerate(explained))
     return tuple(explained), Causes({marks[i]: cause for i, cause in causes.items()}, titles)
 
 

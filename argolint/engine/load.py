@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from argolint.application.app import App, app_from_list
+from argolint.application.application_sets import Controller, controller_of, settings_want
 from argolint.application.fleet import Fleet, cluster_of, control_plane_of, impersonates_reads
 from argolint.application.resource import Resource
 from argolint.engine.guard import crash, guarded_failures
@@ -59,13 +60,13 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     apps = sorted(
         (
             app_from_list(
-                raw,
+                entry,
                 server=server,
-                cluster=cluster_of(mapping(raw, "spec"), by_name),
+                cluster=cluster_of(mapping(entry.brief, "spec"), by_name),
                 control_plane=control_plane,
                 observed_at=observed_at,
             )
-            for raw in application_list.applications(t, projects, failures, remarks)
+            for entry in application_list.applications(t, projects, failures, remarks)
         ),
         key=lambda app: app.ref,
     )
@@ -106,7 +107,7 @@ def _hidden_lists(apps: Sequence[App], listed: Mapping[str, Sized]) -> Iterator[
     Every application has a project and a cluster. One that an ApplicationSet owns had that too, which may be deleted since: its
     list counts as hidden where projects are.
     """
-    made = any(owner.get("kind") == "ApplicationSet" for app in apps for owner in owner_references(app.raw))
+    made = any(owner.get("kind") == "ApplicationSet" for app in apps for owner in owner_references(app.brief))
     certain = {"projects": apps, "clusters": apps, "applicationsets": made and not listed["projects"]}
     return (stage for stage, found in listed.items() if certain[stage] and not found)
 
@@ -281,6 +282,18 @@ def _fetch(t: Transport, app: App, fleet: Fleet, want: Want, plan: Plan) -> Any:
             return argocd.sync_windows(t, app.ref)
         case "revision":
             return argocd.revision_metadata(t, app.ref, want.revision, want.source)
+
+
+def controller(t: Transport, fleet: Fleet) -> Controller:
+    """What the ApplicationSet controller may do, where an application manages its settings and they can be read."""
+    want = settings_want(fleet) if fleet.application_sets else None
+    try:
+        found = _peer(t, fleet, want) if want is not None else None
+    except AuthError:
+        raise
+    except ArgolintError:
+        found = None
+    return controller_of(found.live if found is not None else None)
 
 
 def _peer(t: Transport, fleet: Fleet, want: Want) -> Resource | None:

@@ -147,7 +147,7 @@ def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
 
 def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     """Read what one application needs, then inspect it. Only AuthError escapes."""
-    app = replace(app, resources=tuple(app.resources))  # the rules look at each of them many times
+    app = replace(app, entry=app.entry.apart(), resources=tuple(app.resources))  # rules look at each of them many times
     with charged("decide"):
         states = plan.deep or needs_states(app, fleet, plan.rules)
     app, failures = load(t, app, fleet, plan, states=states)

@@ -280,7 +280,7 @@ def _same(read: Sequence[Read]) -> Iterator[str]:
         (first.setdefault(uid, one.source.name), one.source.name)
         for one in read
         for app in one.fleet.apps
-        if (uid := dig(app.raw, "metadata", "uid"))
+        if (uid := dig(app.brief, "metadata", "uid"))
     }
     for one_name, other in sorted(pair for pair in pairs if pair[0] != pair[1]):
         yield f"{one_name} and {other} show the same Applications, so they are one Argo CD under two names: name it once."

@@ -46,12 +46,12 @@ def split(choices: Sequence[Choice], unverified: Sequence[str]) -> tuple[list[Ch
 
 
 def _is_allowed(choice: Choice, unverified: Sequence[str]) -> bool:
-    """A fix that needs a step first does harm without it: who names that very finding is taken to have done it."""
+    """A fix that needs a step first does harm without it, verified or not: who names that very finding is taken to have done it."""
     finding, fix = choice.finding, choice.fix
     if is_named(choice, unverified):
         return True
-    named = not fix.before and any(word in ("all", finding.rule) for word in unverified)
-    return fix.verified is True or fix.safe or named
+    named = any(word in ("all", finding.rule) for word in unverified)
+    return not fix.before and (fix.verified is True or fix.safe or named)
 
 
 def is_named(choice: Choice, words: Iterable[str]) -> bool:

@@ -34,12 +34,12 @@ def written(text: str, product: Product) -> Version:
     found = parse_version(text) if _WRITTEN.fullmatch(text.strip()) else None
     if found is None:
         raise UsageError(
-            f"--{product.id} {text!r} is no version", f"write it as {product.newest} or {product.newest}.1"
+            f"{text!r} is no version of {product.name}", f"write it as {product.newest} or {product.newest}.1"
         )
     line = f"{found[0]}.{found[1]}"
     if line not in product.lines:
         raise UsageError(
-            f"--{product.id} {text}: no release {line} of {product.name} is known here",
+            f"no release {line} of {product.name} is known here (--{product.id})",
             f"known are {product.lines[0]} to {product.newest}; a newer argolint may know more",
         )
     return found if len(found) > 2 else (*found, LATEST)
@@ -80,7 +80,7 @@ def step(product: Product, today: str, wanted: str) -> Step:
     line_reached = of[:2] == to[:2] and to[2] == LATEST
     if of >= to or line_reached:
         raise UsageError(
-            f"--{product.id} {wanted} is no upgrade: {product.name} {today} runs today",
+            f"{wanted} is no upgrade: {product.name} {today} runs today",
             f"name a later version, up to {product.newest}; of a step back nothing is known here",
         )
     return Step(product, of, to)

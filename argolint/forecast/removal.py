@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from argolint.application import application_sets
 from argolint.application.app import App
+from argolint.application.application_sets import preserves, set_id
 from argolint.application.fleet import Fleet
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.forecast import consequences, deletion
-from argolint.forecast.conditions.fleetwide import of_set, set_id
 from argolint.forecast.fate import EFFECT, FAMILY, Effect, Fate
 from argolint.forecast.moves.plan import Plan as Moving
 from argolint.host.folder import FileError
@@ -23,7 +24,7 @@ from argolint.reports.document import ForecastCause, ForecastStep
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
 from argolint.sources.files import own_path, read_text
-from argolint.values import dig, enumerated, text_at
+from argolint.values import enumerated, text_at
 from argolint.values.kubernetes import api_of
 from argolint.values.manifests import ManifestError, documents, objects
 
@@ -137,7 +138,7 @@ def fate(
         failures.extend(missing)
         return _with_hooks(t, found) if plan.manifests and way == "delete" else found
 
-    wanted = [*meant.apps, *(fleet.by_ref[ref] for raw in meant.sets for ref in of_set(fleet, raw))]
+    wanted = [*meant.apps, *(fleet.by_ref[ref] for raw in meant.sets for ref in _made(fleet, raw))]
     if way == "prune":
         looking = [a for a in wanted if not a.deleting and _leaves(a)] if not meant.objects else []
         held = [read(app) for app in {app.ref: app for app in (*looking, *meant.holders)}.values()]
@@ -173,12 +174,16 @@ def _leaves(app: App) -> bool:
     return any(row.requires_pruning for row in app.rows)
 
 
+def _made(fleet: Fleet, raw: Object) -> list[AppRef]:
+    return [app.ref for app in application_sets.made(fleet, raw)]
+
+
 def _of_sets(fleet: Fleet, meant: Meant) -> Iterator[Finding]:
     for raw in meant.sets:
-        made = of_set(fleet, raw)
+        made = _made(fleet, raw)
         own = set_id(fleet, raw)
         speaker = made[0] if made else AppRef(own.namespace, own.name, "default", fleet.server)
-        keeps = dig(raw, "spec", "syncPolicy", "preserveResourcesOnDeletion") is True
+        keeps = preserves(raw)
         count = f"{len(made)} Applications" if len(made) != 1 else "1 Application"
         then = "and what they deployed stays (preserveResourcesOnDeletion)" if keeps else "each as below"
         yield Finding(

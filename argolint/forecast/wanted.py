@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint.application.fleet import Fleet
+from argolint.engine.load import controller
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
 from argolint.forecast import charts, report, today, upgrade
@@ -52,7 +53,7 @@ def upgrades(
     pinned = charts.pinned(fleet)
     ways = charts.steps(pinned, charted, chart_changes()) if charted else {}
     every = {**steps, **ways}
-    world = World(fleet, every, stages, clusters)
+    world = World(fleet, every, stages, controller(t, fleet), clusters)
     failures = [*_uncertain(fleet, runs[OPERATOR], clusters)] if OPERATOR in wanted else []
     found = upgrade.upgrade(t, fleet, failures, upgrade.between(every_row(), every), world, plan)
     forecast = Forecast(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from argolint.application.app import App
+from argolint.application.application_sets import Controller
 from argolint.application.fleet import Fleet
 from argolint.forecast.releases import Step, Version, has
 from argolint.forecast.today import operator
@@ -39,6 +40,8 @@ class World:
     fleet: Fleet
     steps: Mapping[str, Step]
     unread: frozenset[str] = frozenset()
+    sets: Controller = field(default_factory=Controller)
+    """What the ApplicationSet controller may do."""
     clusters: frozenset[str] = frozenset()
     """The clusters that --cluster names; empty for all."""
 

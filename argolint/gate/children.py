@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from argolint.application.app import App, app_from_list
 from argolint.application.fleet import Fleet
 from argolint.edits.pruning import cascades, outlives
-from argolint.engine.load import load
+from argolint.engine.load import controller, load
 from argolint.engine.plan import Plan
-from argolint.gate.change import Change
-from argolint.gate.declared import is_application
+from argolint.gate.change import Change, Pair
+from argolint.gate.declared import is_application, is_set
 from argolint.gate.delta import Delta, delta
+from argolint.gate.generated import OfSets, Trees, of_sets
 from argolint.gate.head import head_app, respecified
 from argolint.gate.refused import refused_app
 from argolint.gate.touched import Touched
-from argolint.gate.written import Edits, ref_of, without_blanks
-from argolint.model import MISSING, Json, Object
+from argolint.gate.written import Edits, merged, ref_of, without_blanks
+from argolint.model import Object
 from argolint.server.transport import Transport
 from argolint.sources.rendered import Rendered, rendered, tracked
 from argolint.values import dig, mapping
@@ -30,8 +31,12 @@ def with_children(
     plan: Plan,
     edits: Edits,
     change: Change,
-) -> tuple[Touched, ...]:
-    """Also the applications whose manifests a parent renders otherwise at head, or that a changed file holds."""
+    read: Trees | None = None,
+) -> tuple[tuple[Touched, ...], OfSets]:
+    """Also the applications whose manifests a parent renders otherwise at head, that a changed file holds, or that sets make of either.
+
+    `read` is what Git generators read.
+    """
     edited = dict(edits.edited)
     new = list(edits.new)
     coming = change.projects | {
@@ -55,12 +60,26 @@ def with_children(
         for manifest in filter(is_application, made.removed.values()):
             if ref := known.get(ref_of(manifest, fleet)):
                 by_ref[ref] = _removed_child(fleet.by_ref[ref], fleet, t, plan)
+    sets = of_sets(fleet, edits.sets, tuple(_sets(judged)), read, lambda: controller(t, fleet))
+    edited.update({ref: pair for ref, pair in sets.edited.items() if ref not in edited})
+    new += sets.new
     for ref, (before, after) in edited.items():
         by_ref[ref] = _child(by_ref.get(ref), fleet.by_ref[ref], before, after, fleet, t, plan, coming)
     for manifest in new:
         child = _new_child(manifest, fleet, change, coming)
         by_ref[child.ref] = child
-    return tuple(by_ref[ref] for ref in sorted(by_ref))
+    for ref, of in sets.gone.items():
+        by_ref[ref] = replace(_removed_child(fleet.by_ref[ref], fleet, t, plan), by=of)
+    return tuple(by_ref[ref] for ref in sorted(by_ref)), sets
+
+
+def _sets(judged: Sequence[Touched]) -> Iterator[Pair]:
+    """The ApplicationSets that parents render otherwise at head."""
+    for parent in judged:
+        change = parent.delta
+        yield from (Pair(e.base, e.head) for e in change.changed.values() if is_set(e.head))
+        yield from (Pair(None, m) for m in change.added.values() if is_set(m))
+        yield from (Pair(m, None) for m in change.removed.values() if is_set(m))
 
 
 def _child(
@@ -83,8 +102,8 @@ def _child(
         return replace(found, notes=(*found.notes, remark), unjudged=remark)
     spec, metadata = mapping(after, "spec"), mapping(after, "metadata")
     if before is not None:
-        spec = _merged(listed.spec, mapping(before, "spec"), spec)
-        metadata = _merged(listed.raw.get("metadata") or {}, mapping(before, "metadata"), metadata)
+        spec = merged(listed.spec, mapping(before, "spec"), spec)
+        metadata = merged(listed.raw.get("metadata") or {}, mapping(before, "metadata"), metadata)
     notes, unjudged = found.notes, ""
     if any(without_blanks(spec.get(n)) != without_blanks(listed.spec.get(n)) for n in _RENDERED_FROM):
         unjudged = "Its source or destination changes: what it will render is not known before the merge."
@@ -94,17 +113,6 @@ def _child(
 
 
 _RENDERED_FROM = ("source", "sources", "sourceHydrator", "destination")
-
-
-def _merged(live: Json, before: Json, after: Json) -> Json:
-    """Live with what `after` changes of `before`; lists are taken whole."""
-    if before == after:
-        return live
-    if not (isinstance(live, Mapping) and isinstance(before, Mapping) and isinstance(after, Mapping)):
-        return after
-    names = dict.fromkeys((*live, *after))
-    made = {n: _merged(live.get(n, MISSING), before.get(n, MISSING), after.get(n, MISSING)) for n in names}
-    return {name: value for name, value in made.items() if value is not MISSING}
 
 
 def _new_child(manifest: Object, fleet: Fleet, change: Change, coming: frozenset[str]) -> Touched:
@@ -139,5 +147,5 @@ def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touch
     deleted = (r for r in app.resources if not r.hook and not outlives(app, r.live or {}, fleet))
     gone = Delta(removed={r.key: r.desired for r in deleted if r.desired is not None})
     pruning = {**app.spec, "syncPolicy": {"automated": {"prune": True}}}
-    after = head_app(replace(app, raw={**app.raw, "spec": pruning}), gone, Rendered({}), fleet)
+    after = head_app(app.with_raw({**app.raw, "spec": pruning}), gone, Rendered({}), fleet)
     return Touched("removed", app, after, gone, ("Its objects are deleted with it.",))

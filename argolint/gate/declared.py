@@ -37,6 +37,10 @@ def is_other(manifest: Object) -> bool:
     return _is_of_argo(manifest) and manifest.get("kind") in OTHER_KINDS
 
 
+def is_set(manifest: Object) -> bool:
+    return _is_of_argo(manifest) and manifest.get("kind") == "ApplicationSet"
+
+
 def _is_of_argo(manifest: Object) -> bool:
     return str(manifest.get("apiVersion") or "").startswith("argoproj.io/")
 

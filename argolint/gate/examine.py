@@ -93,7 +93,7 @@ def _peer(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> _Pe
     states = needs_states(app, fleet, plan.rules) or needs_states(app, ahead, plan.rules)
     loaded, failures = load(t, app, fleet, plan, states=states)
     gathered = [*failures]
-    later = gather(t, replace(loaded, raw=ahead.by_ref[app.ref].raw), ahead, plan, gathered)
+    later = gather(t, loaded.with_raw(ahead.by_ref[app.ref].raw), ahead, plan, gathered)
     results = inspect(loaded, fleet, plan.rules), inspect(later, ahead, plan.rules)
     return _Peer(*results, tuple(gathered), (loaded, later))
 

@@ -1,55 +1,313 @@
-"""Applications that come or change without a manifest of theirs: an ApplicationSet's Git generator reads files and folders."""
+"""Applications that come, change or go without a manifest of theirs: what a change makes of ApplicationSets.
+
+Both sides of a set are evaluated, where what its generators read is at hand: its manifest, the files and folders of the checkout, and the
+clusters that Argo CD lists. What it gives before the change is held against the Applications that it owns: where these differ, nothing is
+said of it, since it is not understood.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any
 
 from argolint.application.app import App
+from argolint.application.application_sets import Controller, generators, made, set_namespace
 from argolint.application.fleet import Fleet
-from argolint.gate.candidates import may_be_repository
+from argolint.gate.candidates import DEFAULT_REVISIONS, may_be_repository
+from argolint.gate.change import Pair
 from argolint.gate.reads import before_pattern, covered
-from argolint.model import Failure, Object
-from argolint.values import enumerated, items, mapping, maps, plain, text_at
+from argolint.gate.touched import LetGo
+from argolint.gate.written import is_live_set, ref_of, with_edits
+from argolint.model import AppRef, Failure, Object
+from argolint.sources.generators import Generated, LocalClusterError, generated
+from argolint.sources.git import Entry, Git
+from argolint.sources.links import folders
+from argolint.sources.set_texts import NotEvaluatedError
+from argolint.values import annotations_of, comma_list, enumerated, items, mapping, maps, plain, text_at
+from argolint.values.kubernetes import SYNC_OPTIONS
 
-_NESTED = ("matrix", "merge")
-_MAX_DEPTH = 4
-"""Generators in one another: Argo CD allows two."""
+
+@dataclass(frozen=True)
+class Tree:
+    """A commit of the repository, or what a merge makes of it."""
+
+    git: Git
+    repo: str
+    base: str
+    entries: Mapping[str, Entry]
+
+    def reads(self, url: str, revision: str) -> bool:
+        name = revision.removeprefix("refs/heads/")
+        return may_be_repository(self.repo, url) and (name in DEFAULT_REVISIONS or name == self.base)
+
+    @cached_property
+    def files(self) -> Sequence[str]:
+        return sorted(path for path, entry in self.entries.items() if entry.mode.startswith("100"))
+
+    @cached_property
+    def others(self) -> Sequence[str]:
+        return sorted(path for path, entry in self.entries.items() if not entry.mode.startswith("100"))
+
+    @cached_property
+    def folders(self) -> frozenset[str]:
+        return folders(self.entries)
+
+    def texts(self, paths: Sequence[str]) -> Sequence[str | None]:
+        return list(self.git.texts([self.entries[path] for path in paths]))
 
 
-def generated(fleet: Fleet, changed: Sequence[str], repo: str) -> Iterator[Failure]:
-    """A failure for each ApplicationSet that makes its Applications of changed files (applicationset/generators/git.go).
+@dataclass(frozen=True)
+class Trees:
+    """What generators read before and after a merge, and the files that differ."""
 
-    A folder that goes is left out: with it goes an Application whose own path the change removes.
+    before: Tree
+    after: Tree
+    changed: Sequence[str]
+
+    @cached_property
+    def moved(self) -> Sequence[str]:
+        """Folders that come or go."""
+        return sorted(self.before.folders ^ self.after.folders)
+
+
+def trees(git: Git, repo: str, base: str, head: str) -> Trees:
+    """The base as it is now, and with the change on top."""
+    changes = git.changes(base, head)
+    before = git.tree(git.bases(base)[-1])
+    after = {**before, **{c.path: c.after for c in changes if c.after is not None}}
+    for change in changes:
+        if change.after is None:
+            after.pop(change.path, None)
+    return Trees(Tree(git, repo, base, before), Tree(git, repo, base, after), sorted(c.path for c in changes))
+
+
+@dataclass
+class OfSets:
+    """What a change makes of the Applications of sets: manifests before and after, new ones, and those that a set lets go."""
+
+    edited: dict[AppRef, tuple[Object, Object]] = field(default_factory=dict)
+    new: list[Object] = field(default_factory=list)
+    gone: dict[AppRef, LetGo] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def of_sets(
+    fleet: Fleet,
+    written: Sequence[Pair],
+    rendered: Sequence[Pair],
+    read: Trees | None,
+    controller: Callable[[], Controller],
+) -> OfSets:
+    """What becomes of the Applications of every set that the change edits, or whose Git generators read what it changes.
+
+    `written` are sets of files, `rendered` those that applications render otherwise. `controller` is asked where a set lets Applications go.
     """
-    ordered = sorted(changed)
-    for made in fleet.application_sets:
-        read = sorted(
-            {file for git in _of_git(mapping(made, "spec"), _MAX_DEPTH) for file in _read(git, ordered, repo)}
-        )
-        if read:
-            why = f"{_named(made)} makes its Applications of {plain(read[0])}, and what becomes of them is not known before the merge"
-            yield Failure("not judged", why, "--allow-incomplete passes it here")
+    found = OfSets()
+    edited = {ref_of(p.manifest, fleet): p for p in (*written, *rendered)}
+    pruned = {ref_of(p.manifest, fleet) for p in rendered if p.after is None}
+    for raw in fleet.application_sets:
+        pair = edited.pop(ref_of(raw, fleet), None)
+        if ref_of(raw, fleet) in pruned:
+            _deleted(found, fleet, raw, controller)
+        elif pair is not None and pair.after is None:
+            found.failures.append(_unknown(raw, "its manifest is gone from its file, and who deletes it is not known"))
+        elif pair is not None and not is_live_set(pair, raw):
+            _judge(found, fleet, raw, with_edits(raw, pair), read, controller)
+        elif read is not None and _reads_change(mapping(raw, "spec"), read):
+            _judge(found, fleet, raw, raw, read, controller)
+    for pair in edited.values():
+        if pair.after is not None:
+            _brought(found, fleet, pair.after, read)
+    found.notes.sort()
+    return found
 
 
-def coming(fleet: Fleet, new: Sequence[str], repo: str) -> Iterator[str]:
-    """What to know of each ApplicationSet that makes an Application of a new folder."""
-    for made in fleet.application_sets:
-        found = next(
-            (
-                folder
-                for git in _of_git(mapping(made, "spec"), _MAX_DEPTH)
-                if _is_of(repo, git)
-                for path in map(_path, items(git, "directories"))
-                for folder in (new if path else ())
-                if (folder.count("/") == path.count("/") or "**" in path)
-                and (fnmatchcase(folder, path) or set(path) & set("{["))
-            ),
-            "",
+def _judge(
+    found: OfSets, fleet: Fleet, raw: Object, after: Object, read: Trees | None, controller: Callable[[], Controller]
+) -> None:
+    own = {app.name: app for app in made(fleet, raw)}
+    try:
+        was, will, whole = _as_live(fleet, raw, after, read, set(own))
+        deletes = set(was) - set(will) and controller().deletes(after)
+        keeps = not whole or set(own) <= set(was) or not controller().deletes(raw)
+        if not (keeps and _understood(set(was), set(own), whole=whole)):
+            raise NotEvaluatedError(_other_names(set(was), set(own), whole=whole))
+    except NotEvaluatedError as error:
+        found.failures.append(_unknown(raw, str(error)))
+        return
+    leaving = sorted(name for name in was if name not in will and name in own)
+    if deletes:
+        let_go = LetGo(_named(raw), surely=controller().policy is not None)
+        found.gone.update({own[name].ref: let_go for name in leaving})
+    elif leaving:
+        refs = enumerated([str(own[name].ref) for name in leaving], limit=5)
+        found.notes.append(
+            f"{_named(raw)} no longer gives {refs}, and deletes nothing (policy {controller().of(after)})"
         )
-        if found:
-            yield f"{_named(made)}: makes a new Application of {plain(found)}, not rendered yet"
+    for name, later in will.items():
+        before, app = was.get(name), own.get(name)
+        if before is None:
+            _new(found, fleet, raw, later)
+        elif app is not None and not _same(before, later, patched=_patch(raw) != _patch(after)):
+            _changed(found, raw, after, app, before, later, controller)
+
+
+def _same(before: Generated, later: Generated, *, patched: bool) -> bool:
+    if before.manifest is not None and later.manifest is not None:
+        return bool(before.manifest == later.manifest)
+    return before.of == later.of and not patched
+
+
+def _patch(raw: Object) -> object:
+    return mapping(raw, "spec").get("templatePatch")
+
+
+def _changed(
+    found: OfSets,
+    raw: Object,
+    after: Object,
+    app: App,
+    before: Generated,
+    later: Generated,
+    controller: Callable[[], Controller],
+) -> None:
+    if not controller().updates(after):
+        found.notes.append(f"{app.ref}: {_named(raw)} leaves it as it is (policy {controller().of(after)})")
+    elif before.manifest is None or later.manifest is None:
+        why = f"{later.why or before.why}, so what it makes of {plain(app.name)} is not known"
+        found.failures.append(_unknown(raw, why))
+    else:
+        found.edited[app.ref] = (before.manifest, later.manifest)
+
+
+_Both = tuple[Mapping[str, Generated], Mapping[str, Generated], bool]
+
+
+def _as_live(fleet: Fleet, raw: Object, after: Object, read: Trees | None, own: set[str]) -> _Both:
+    """What a set gives before and after; what no API tells is taken so that it gives just what runs."""
+    try:
+        return _both(fleet, raw, after, read, None)
+    except LocalClusterError:
+        either = [_both(fleet, raw, after, read, local_secret) for local_secret in (True, False)]
+        fitting = [found for found in either if set(found[0]) == own]
+        if len(fitting) != 1:
+            raise
+        return fitting[0]
+
+
+def _both(fleet: Fleet, raw: Object, after: Object, read: Trees | None, local_secret: bool | None) -> _Both:
+    """What a set gives before and after; where one of its generators is not evaluated and stays as it is, without that one."""
+    namespace = set_namespace(fleet, raw)
+    two = mapping(raw, "spec"), mapping(after, "spec")
+
+    def each(one: Object, other: Object) -> tuple[Mapping[str, Generated], Mapping[str, Generated]]:
+        before, after = (read.before, read.after) if read is not None else (None, None)
+        return (
+            generated(one, namespace, fleet, before, local_secret=local_secret),
+            generated(other, namespace, fleet, after, local_secret=local_secret),
+        )
+
+    try:
+        return *each(*two), True
+    except LocalClusterError:
+        raise
+    except NotEvaluatedError:
+        kept = [
+            [g for g in items(spec, "generators") if g not in items(other, "generators") or _reads_repo(g, read)]
+            for spec, other in (two, two[::-1])
+        ]
+        if _rest(raw) != _rest(after) or any(
+            len(k) == len(items(s, "generators")) for k, s in zip(kept, two, strict=True)
+        ):
+            raise
+        one, other = ({**spec, "generators": own} for spec, own in zip(two, kept, strict=True))
+        return *each(one, other), False
+
+
+def _reads_repo(generator: Any, read: Trees | None) -> bool:
+    return read is not None and any(_is_of(read.before.repo, git) for git in _of_git({"generators": [generator]}))
+
+
+def _rest(raw: Object) -> Object:
+    return {key: value for key, value in mapping(raw, "spec").items() if key != "generators"}
+
+
+def _understood(given: set[str], own: set[str], *, whole: bool) -> bool:
+    """Whether what the generators are taken to give is what runs; a set may keep Applications that it no longer gives."""
+    return (whole and own <= given) or (given <= own and bool(given or not own or not whole))
+
+
+def _other_names(given: set[str], own: set[str], *, whole: bool) -> str:
+    lacking = own - given if whole else set()
+    one = min(lacking or given - own)
+    which = "owns" if lacking else "should have made"
+    return f"its generators, as they are understood here, do not account for {plain(one)}, which it {which}"
+
+
+def _deleted(found: OfSets, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
+    """Kubernetes deletes what a set owns with it, whatever its policy; a set with a finalizer may take its references off first.
+
+    docs/operator-manual/applicationset/Controlling-Resource-Modification.md.
+    """
+    if "Prune=false" in comma_list(annotations_of(raw).get(SYNC_OPTIONS)):
+        found.notes.append(f"{_named(raw)} leaves the manifests and stays (Prune=false)")
+        return
+    holds = _FINALIZER in items(raw, "metadata", "finalizers")
+    surely = not holds or (controller().policy is not None and controller().deletes(raw))
+    for app in made(fleet, raw):
+        found.gone[app.ref] = LetGo(_named(raw), removed=True, surely=surely)
+
+
+_FINALIZER = "resources-finalizer.argocd.argoproj.io"
+
+
+def _brought(found: OfSets, fleet: Fleet, raw: Object, read: Trees | None) -> None:
+    """A set that is not there yet."""
+    try:
+        for one in generated(
+            mapping(raw, "spec"), set_namespace(fleet, raw), fleet, read.after if read is not None else None
+        ).values():
+            _new(found, fleet, raw, one)
+    except NotEvaluatedError as error:
+        found.failures.append(_unknown(raw, str(error)))
+
+
+def _new(found: OfSets, fleet: Fleet, raw: Object, one: Generated) -> None:
+    namespace = set_namespace(fleet, raw)
+    there = fleet.app(one.name, namespace)
+    if there is not None:
+        found.failures.append(_unknown(raw, f"it gives {plain(one.name)}, which runs and which it does not own"))
+    elif one.manifest is None:
+        found.notes.append(f"{namespace}/{plain(one.name)}: {_named(raw)} makes it new, not rendered yet")
+    else:
+        found.new.append(one.manifest)
+
+
+def _unknown(raw: Object, why: str) -> Failure:
+    error = f"{_named(raw)}: the Applications that it generates are not known before the merge: {why}"
+    return Failure("not judged", error, "--allow-incomplete passes it here")
+
+
+def _reads_change(spec: Object, read: Trees) -> bool:
+    for git in _of_git(spec):
+        if not _is_of(read.before.repo, git):
+            continue
+        if any(True for _ in _read(git, read.changed)):
+            return True
+        wanted = [path for path in map(_path, items(git, "directories")) if path]
+        for folder in read.moved:
+            if any(_may_fit(path, folder) for path in wanted):
+                return True
+    return False
+
+
+def _may_fit(path: str, folder: str) -> bool:
+    level = folder.count("/") == path.count("/") or "**" in path
+    return level and (fnmatchcase(folder, path) or bool(set(path) & set("{[")))
 
 
 def unseen(fleet: Fleet, apps: Iterable[App]) -> Iterator[str]:
@@ -61,7 +319,7 @@ def unseen(fleet: Fleet, apps: Iterable[App]) -> Iterator[str]:
     refs = [
         str(app.ref)
         for app in apps
-        for owner in maps(app.raw, "metadata", "ownerReferences")
+        for owner in maps(app.brief, "metadata", "ownerReferences")
         if owner.get("kind") == "ApplicationSet" and (app.ref.namespace, text_at(owner, "name")) not in known
     ]
     if refs:
@@ -78,17 +336,11 @@ def _is_of(repo: str, git: Object) -> bool:
     return may_be_repository(repo, url) or bool(repo and "{{" in url)
 
 
-def _of_git(node: Object, depth: int) -> Iterator[Object]:
-    for generator in maps(node, "generators"):
-        if mapping(generator, "git"):
-            yield mapping(generator, "git")
-        for kind in _NESTED if depth else ():
-            yield from _of_git(mapping(generator, kind), depth - 1)
+def _of_git(spec: Object) -> Iterator[Object]:
+    return (git for _, generator, _ in generators(spec) if (git := mapping(generator, "git")))
 
 
-def _read(git: Object, changed: Sequence[str], repo: str) -> Iterator[str]:
-    if not _is_of(repo, git):
-        return
+def _read(git: Object, changed: Sequence[str]) -> Iterator[str]:
     for one in items(git, "files"):
         path = _path(one)
         if path.startswith("!") or not path:

@@ -52,7 +52,7 @@ def rendered_app(app: App, head: Rendered, fleet: Fleet) -> App:
         known = by_key.get(key)
         resources.append(_readded(known, obj, app, fleet) if known else added(key, obj))
     raw = without_conditions(app.raw, lambda condition: condition.get("type") in BLINDING)
-    return _concluded(replace(app, raw=raw), tuple(resources), head)
+    return _concluded(app.with_raw(raw), tuple(resources), head)
 
 
 def failed_app(app: App, error: str) -> App:
@@ -71,7 +71,7 @@ def failed_app(app: App, error: str) -> App:
         )
         for r in app.resources
     )
-    return replace(app, raw={**app.raw, "status": status}, resources=resources)
+    return app.with_raw({**app.raw, "status": status}, resources=resources)
 
 
 def respecified(app: App, spec: Object, metadata: Object, fleet: Fleet) -> App:
@@ -84,7 +84,7 @@ def respecified(app: App, spec: Object, metadata: Object, fleet: Fleet) -> App:
     for part in ("annotations", "labels"):
         own[part] = metadata.get(part) or {}
     raw = {**app.raw, "spec": spec, "metadata": own}
-    after = replace(app, raw=raw)
+    after = app.with_raw(raw)
     if not app.read or not app.desired_known:
         return after
     return replace(after, resources=tuple(_recompared(r, app, after, fleet) for r in app.resources))
@@ -250,4 +250,4 @@ def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App
     out = any(r.status == "OutOfSync" and not _cured(r, app) for r in resources)
     status["sync"] = {**mapping(status, "sync"), "status": "OutOfSync" if out else "Synced"}
     evidence = {**app.evidence, Want("manifests"): (*head.dropped, *head.objects.values(), *head.hooks.values())}
-    return replace(app, raw={**raw, "status": status}, resources=resources, evidence=evidence, read=True)
+    return app.with_raw({**raw, "status": status}, resources=resources, evidence=evidence, read=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from argolint.application.app import App, sources_of
 from argolint.application.fleet import Fleet
@@ -72,7 +71,7 @@ def refused_app(app: App, before: Object | None, fleet: Fleet, coming: frozenset
     if old and not new:
         raw = without_conditions(raw, lambda condition: condition.get("type") == "InvalidSpecError")
     fresh = [message for message in new if message not in old]
-    return with_refusals(app if raw is app.raw else replace(app, raw=raw), fresh)
+    return with_refusals(app if raw is app.raw else app.with_raw(raw), fresh)
 
 
 def with_refusals(app: App, messages: Sequence[str]) -> App:
@@ -83,4 +82,4 @@ def with_refusals(app: App, messages: Sequence[str]) -> App:
     made = [{"type": "InvalidSpecError", "message": message, "lastTransitionTime": stamp} for message in messages]
     status = {**mapping(app.raw, "status"), "conditions": [*items(app.raw, "status", "conditions"), *made]}
     status["sync"] = {**mapping(status, "sync"), "status": "Unknown"}
-    return replace(app, raw={**app.raw, "status": status})
+    return app.with_raw({**app.raw, "status": status})

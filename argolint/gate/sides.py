@@ -17,7 +17,7 @@ from argolint.errors import UsageError
 from argolint.gate import candidates as touched
 from argolint.gate.change import Change, Written
 from argolint.gate.children import with_children
-from argolint.gate.generated import coming, generated, unseen
+from argolint.gate.generated import trees, unseen
 from argolint.gate.own_settings import own_settings
 from argolint.gate.projects import with_projects
 from argolint.gate.reads import of_all
@@ -28,7 +28,6 @@ from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
 from argolint.sources.git import Git
-from argolint.sources.links import folders
 from argolint.values import enumerated, plain
 
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
@@ -90,13 +89,12 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
     unlisted = [f"{_listed(a.ref for a in others)}: follows another revision than {base_name}"] if others else []
     unlisted += unseen(fleet, (c.app for c in found))
     files: dict[AppRef, tuple[str, ...]] = {}
+    read = None
     if change.git is not None:
         try:
             reads = _reads(found, change, base_name, change.git)
             files = {c.app.ref: reads[c.app.ref].files for c in found}
-            paths = [c.path for c in change.git.changes(base_name, change.head)]
-            failures = (*failures, *generated(fleet, paths, change.repo))
-            unlisted += coming(fleet, _new_folders(change.git, base_name, change.head), change.repo)
+            read = trees(change.git, change.repo, base_name, change.head)
             failures = (*failures, *(_fetching(c.app, reads[c.app.ref]) for c in found if reads[c.app.ref].fetched))
         except UsageError:
             if not change.everything:
@@ -115,7 +113,8 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
         )
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
-    judged = with_children(judged, fleet, t, plan, edits, change)
+    judged, sets = with_children(judged, fleet, t, plan, edits, change, read)
+    failures = (*failures, *sets.failures)
     judged, more = with_projects(judged, edits.projects, fleet, t, plan)
     failures = (*failures, *more, *own_settings(judged, fleet))
     if change.by_files:
@@ -127,7 +126,7 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
         )
     judged = tuple(j for j in judged if not j.regenerated_only)
     ahead = _head_fleet(fleet, judged)
-    return Sides(t, fleet, ahead, judged, base_name, failures, (*unlisted, *edits.notes), files)
+    return Sides(t, fleet, ahead, judged, base_name, failures, (*unlisted, *edits.notes, *sets.notes), files)
 
 
 def _reads(found: Sequence[touched.Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, touched.Read]:
@@ -140,10 +139,6 @@ def _reads(found: Sequence[touched.Candidate], change: Change, base: str, git: G
     return {
         ref: replace(r, files=tuple(sorted({*r.files, *everywhere}))) if everywhere else r for ref, r in reads.items()
     }
-
-
-def _new_folders(git: Git, base: str, head: str) -> Sequence[str]:
-    return sorted(folders(git.tree(head)) - folders(git.tree(base)))
 
 
 def _fetching(app: App, read: touched.Read) -> Failure:

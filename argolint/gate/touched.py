@@ -21,10 +21,23 @@ from argolint.sources.rendered import rendered
 
 
 @dataclass(frozen=True)
+class LetGo:
+    """The ApplicationSet that deletes an Application: its generators no longer give it, or it is `removed` itself.
+
+    `surely`: the policy of its controller is known.
+    """
+
+    of: str
+    removed: bool = False
+    surely: bool = True
+
+
+@dataclass(frozen=True)
 class Touched:
     """One application that the change touches, before and after, and what differs: `regenerated_only`, only generated values.
 
-    `respecified`: its own spec changes. `unjudged` says what of it is not known before the merge, one sentence.
+    `respecified`: its own spec changes. `unjudged` says what of it is not known before the merge, one sentence. `by` is
+    the ApplicationSet that lets it go.
     """
 
     what: Literal["added", "removed", "changed", "failed"]
@@ -35,6 +48,7 @@ class Touched:
     regenerated_only: bool = False
     unjudged: str = ""
     respecified: bool = False
+    by: LetGo | None = None
 
     @property
     def ref(self) -> AppRef:

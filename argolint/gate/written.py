@@ -11,7 +11,7 @@ from argolint.application.fleet import Fleet
 from argolint.gate.change import Change, Pair, Written
 from argolint.gate.declared import declared, is_application, is_other, may_declare
 from argolint.gate.reads import LFS_POINTER, is_manifest, links_of, manifest_files
-from argolint.model import AppRef, Failure, Json, Object
+from argolint.model import MISSING, AppRef, Failure, Json, Object
 from argolint.sources.git import LINK, SUBMODULE, Entry, Git
 from argolint.values import dig, mapping, plain
 
@@ -25,6 +25,8 @@ class Edits:
     notes: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     projects: tuple[Pair, ...] = ()
+    sets: tuple[Pair, ...] = ()
+    """ApplicationSets of files that are named, and those that are live."""
 
 
 def written(change: Change, base: str) -> Written:
@@ -89,8 +91,9 @@ def edits_of(found: Written, fleet: Fleet) -> Edits:
             {known[k]: (before.get(k), m) for k, m in after.items() if k in known},
             tuple(m for k, m in after.items() if k not in known),
             tuple(of_other(p, fleet) for p in found.others if p not in sets),
-            (*failures, *unrendered(sets, fleet)),
+            failures,
             _projects(found),
+            tuple(sets),
         )
     notes = [f"{k[0]}/{k[1]}: {NEW}" for k in after.keys() - known.keys()]
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
@@ -98,8 +101,7 @@ def edits_of(found: Written, fleet: Fleet) -> Edits:
     sets = [p for p in found.others if p.manifest["kind"] == "ApplicationSet" and ref_of(p.manifest, fleet) in live]
     notes += [*found.notes, *(of_other(p, fleet) for p in found.others if p not in sets)]
     edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
-    failures = (*failures, *unrendered(sets, fleet))
-    return Edits(edited, notes=tuple(sorted(notes)), failures=failures, projects=_projects(found))
+    return Edits(edited, (), tuple(sorted(notes)), failures, _projects(found), tuple(sets))
 
 
 def _projects(found: Written) -> tuple[Pair, ...]:
@@ -193,6 +195,30 @@ def unrendered(sets: Iterable[Pair], fleet: Fleet) -> Iterator[Failure]:
         if without_blanks(after.get("spec")) != without_blanks(live.get(key)):
             who = plain(f"ApplicationSet {key[0]}/{key[1]}")
             yield Failure("not judged", f"{who}: {_UNJUDGED['ApplicationSet']}", "--allow-incomplete passes it here")
+
+
+def is_live_set(pair: Pair, live: Object) -> bool:
+    """True when the live set is what the manifest says already."""
+    assert pair.after is not None
+    return bool(without_blanks(pair.after.get("spec")) == without_blanks(live.get("spec")))
+
+
+def with_edits(live: Object, pair: Pair) -> Object:
+    """The live object with what a change makes of its spec."""
+    assert pair.after is not None
+    before = pair.before.get("spec") if pair.before is not None else None
+    return {**live, "spec": merged(live.get("spec"), before, pair.after.get("spec"))}
+
+
+def merged(live: Json, before: Json, after: Json) -> Json:
+    """Live with what `after` changes of `before`; lists are taken whole."""
+    if before == after:
+        return live
+    if not (isinstance(live, Mapping) and isinstance(before, Mapping) and isinstance(after, Mapping)):
+        return after
+    names = dict.fromkeys((*live, *after))
+    made = {n: merged(live.get(n, MISSING), before.get(n, MISSING), after.get(n, MISSING)) for n in names}
+    return {name: value for name, value in made.items() if value is not MISSING}
 
 
 def is_live(manifest: Object, app: App) -> bool:

@@ -189,6 +189,8 @@ class Follows:
     app       the worst finding of this other application
     key       a cause without a finding of its own, such as a missing operator: all findings of one key follow from it, and
               `title` names it in one sentence, the same for all of them
+
+    `mended` says that what ends that finding ends this one as well: its fixes take the place of the finding's own where the first is verified.
     """
 
     symptom: Symptom | None = None
@@ -197,10 +199,11 @@ class Follows:
     app: AppRef | None = None
     key: str = ""
     title: str = ""
+    mended: bool = False
 
     @classmethod
-    def finding(cls, rule: str, resource: ResourceId) -> Follows:
-        return cls(resource=resource.key, rule=rule)
+    def finding(cls, rule: str, resource: ResourceId, *, mended: bool = False) -> Follows:
+        return cls(resource=resource.key, rule=rule, mended=mended)
 
     @classmethod
     def common(cls, title: str, *key: str) -> Follows:
@@ -285,9 +288,10 @@ class Fix:
     `resource` is the manifest that a json-patch of target `manifest` edits, when it is not the finding's own.
     `trials` are the parts that applications have in a fix of several: it is verified when each of them has played its own.
     `proof` says how a verified fix was proven; `effects` what else it does, which the engine adds to. `before` are commands
-    that come before the edit reaches the cluster: the proof counts on them. `needs` are versions that the fix asks for in addition to what its
+    that come before the edit reaches the cluster: the proof counts on them, and `fix --write` writes none that has one. `needs` are versions that the fix asks for in addition to what its
     edit says by itself; the engine drops it where the fleet contradicts one. `plays` is what a command does to the live object of the
     finding (of `resource`, where it is `GONE`), as a json-patch: that is replayed in the place of the command, which no one runs.
+    `GONE` of a fix of target `manifest` is that the whole manifest leaves Git.
     """
 
     title: str

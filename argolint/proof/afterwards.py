@@ -16,10 +16,9 @@ from argolint.application.fleet import Fleet
 from argolint.application.resource import Health, Resource
 from argolint.application.rule import Afterwards, Rule
 from argolint.model import Finding, Fix, Json, Object, ResourceKey, Symptom
-from argolint.proof import schema
 from argolint.proof.outcomes import CannotReplay, Contradicted
 from argolint.sequence.order import place_of
-from argolint.values import mapping, maps, text_at
+from argolint.values import mapping, maps, schema, text_at
 
 Then = Callable[[Fix, App], Afterwards | None]
 """The rule's own answer, for a fix and the application after it."""
@@ -53,7 +52,7 @@ def concluded(fix: Fix, finding: Finding, before: App, after: App, then: Then) -
     ends_operation = any(symptom.kind == "operation" for symptom in finding.explains)
     if ends_operation:
         _require_success(fix, finding, before, left, frozenset(found.live))
-    return replace(left, raw={**left.raw, "status": _status(finding, left, ends_operation=ends_operation)})
+    return left.with_raw({**left.raw, "status": _status(finding, left, ends_operation=ends_operation)})
 
 
 def without_object(app: App, key: ResourceKey) -> App:

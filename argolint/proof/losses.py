@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from argolint.application.app import App
 from argolint.application.applied import by_argocd
@@ -36,6 +37,15 @@ def given_up(fix: Fix) -> tuple[str, ...]:
     paths = (str(o.get("path", "")) for o in fix.edit.content if o.get("op") == "remove")
     own = [path for path in paths if not any(below(path, root) for root in _OF_THE_SERVER)]
     return tuple(path for path in own if index_of(split_pointer(path)[-1]) is None)
+
+
+def items_given_up(fix: Fix) -> tuple[str, ...]:
+    """The items of lists that the edit removes, as the manifest numbers them before it."""
+    paths = [str(o.get("path", "")) for o in fix.edit.content if o.get("op") == "remove"]
+    found = [path for path in paths if index_of(split_pointer(path)[-1]) is not None]
+    ends = [(path.rpartition("/")[0], int(path.rpartition("/")[2])) for path in found]
+    backwards = all(later < index for (place, index), (other, later) in pairwise(ends) if place == other)
+    return tuple(found) if backwards and len(paths) == len(fix.edit.content) else ()
 
 
 def lost(fix: Fix, before: Object, after: Object, live: Object, synced: Object) -> Iterator[str]:
@@ -163,7 +173,7 @@ def _there(one: Json, other: Json, pointer: str) -> str | None:
         step = token
         index = index_of(token)
         if isinstance(one, list) and isinstance(other, list) and index is not None and index < len(one):
-            at = _partner(one[index], other, index)
+            at = index if one == other else _partner(one[index], other, index)
             if at is None:
                 return None
             step = str(at)

@@ -56,8 +56,12 @@ def _after_upgrade(fix: Fix, need: Need, have: str) -> Fix:
 
 
 def ordered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
-    """What works now comes first."""
-    return tuple(sorted(fixes, key=lambda fix: fix.title.startswith("After an upgrade of ")))
+    """What works now comes first; the first one is no alternative to anything."""
+    first, *others = sorted(fixes, key=lambda fix: fix.title.startswith("After an upgrade of ")) or (None,)
+    if first is None:
+        return ()
+    alone = first.title.removeprefix("Or ")
+    return (replace(first, title=f"{alone[:1].upper()}{alone[1:]}"), *others)
 
 
 def not_served(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> str:

@@ -47,7 +47,17 @@ from argolint.proof.syncs import (
     one_sync,
     terms_of,
 )
-from argolint.values import annotations_of, at_and_above, below, get, index_of, items, mapping, split_pointer
+from argolint.values import (
+    annotations_of,
+    at_and_above,
+    below,
+    get,
+    index_of,
+    items,
+    mapping,
+    owner_references,
+    split_pointer,
+)
 from argolint.values.decoding import json_value
 from argolint.values.kubernetes import is_secret_data
 
@@ -111,12 +121,13 @@ def replay(
     raw = _edited(edit, fix, app, today) if fix.target == "application" else app.raw
     touched: dict[ResourceKey, Moment] = {}
     random = _random(app)
+    elsewhere = _elsewhere(fix, app) if looks.then is not None else None
     failed_sync = fix.target != "live" and any(symptom.kind == "operation" for symptom in finding.explains)
     deleted = fix.resource if deletes(fix) else None
     objects: Sequence[Resource] = ()
     if fix.target == "application":
         objects = _touched(edit, app, raw, fleet, today)
-    elif deleted is None:
+    elif deleted is None and elsewhere is None:
         objects = (_edits(fix, finding, app, looks.then),)
     for resource in objects:
         key = resource.key
@@ -139,6 +150,8 @@ def replay(
     if fix.target == "application":
         _require_render_alike(finding, app, touched, random)
     after = application_after(app, raw, touched)
+    if elsewhere is not None:
+        after = after.with_evidence({elsewhere: _synced_elsewhere(fix, elsewhere, app, fleet, found)})
     if deleted is not None:
         after = without_object(after, deleted.key)
     if looks.then is not None:
@@ -148,6 +161,33 @@ def replay(
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
     twice = bool(random) or (bool(app.evidence.get(Want("render"))) and _claims_masked(finding, app))
     return Proven("rendered-twice" if twice else "replayed")
+
+
+def leaves_git(fix: Fix, finding: Finding, app: App, looks: Looks) -> Proven:
+    """The manifest goes from Git, and the object stays: what has an owner reference is none that Argo CD would prune.
+
+    Source: gitops-engine pkg/cache/cluster.go (GetManagedLiveObjs). Raises CannotReplay.
+    """
+    target = fix.resource or finding.at.resource
+    resource = app.resource(target.key) if target else None
+    if resource is None or not app.desired_known or resource.desired is None or resource.live is None:
+        raise CannotReplay("the states of the object are not known")
+    if not owner_references(resource.live):
+        raise CannotReplay(
+            f"{resource.id} has no owner on the cluster: what is no longer in Git is pruned, or left behind"
+        )
+    if any(symptom.kind != "change" or symptom.resource != resource.key for symptom in finding.explains):
+        raise CannotReplay(SHOWN_BY_SYNC)
+    if app.operation is not None and app.operation.failed:
+        raise SyncFails
+    left = tuple(other for other in app.resources if other.key != resource.key)
+    if not any(other.claimed for other in left):
+        raise CannotReplay(f"it is the only object of {app.ref}, and automated sync refuses to leave none")
+    after = application_after(replace(app, resources=left), app.raw, {})
+    _require_silence(finding, after, looks.check)
+    for other in _news(after, {}, looks.others) if looks.others else ():
+        raise CannotReplay(f"{other.rule} would speak then: {other.message}")
+    return Proven("replayed")
 
 
 def _play(
@@ -355,6 +395,37 @@ def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None
 def deletes(fix: Fix) -> bool:
     """Whether what it plays is that the live object `fix.resource` is deleted."""
     return fix.target == "live" and fix.resource is not None and fix.edit.content == GONE.content
+
+
+def _elsewhere(fix: Fix, app: App) -> Want | None:
+    """The object that a fix of a manifest edits where another application manages it, as the evidence holds it."""
+    key = fix.resource.key if fix.resource and fix.target == "manifest" else None
+    if key is None or app.resource(key) is not None:
+        return None
+    peers = (want for want in app.evidence if want.kind == "peer" and want.resource and want.resource.key == key)
+    return next((want for want in peers if isinstance(app.evidence[want], Resource)), None)
+
+
+def _synced_elsewhere(fix: Fix, want: Want, app: App, fleet: Fleet, found: set[Effect]) -> Resource:
+    """That object when its own application has synced the edit. Raises CannotReplay."""
+    resource: Resource = app.evidence[want]
+    other = fleet.by_ref.get(want.app) if want.app else None
+    if other is None or resource.live is None or resource.desired is None:
+        raise CannotReplay("the states of the object are not known")
+    if other.operation is not None and other.operation.failed:
+        raise CannotReplay(f"the last sync of {other.ref}, which brings the edit, failed")
+    found.update(() if other.automated else ("needs-sync",))
+    today = compared(resource, resource.live, resource.desired, other, fleet)
+    if today is None:
+        raise CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
+    desired = patched(fix, resource.desired)
+    if _identity(desired) != _identity(resource.desired):
+        raise CannotReplay("the edit makes another object of it")
+    terms = terms_of(other.raw, desired, today.server_side, fleet)
+    last = moment_of(one_sync(resource.live, desired, terms), desired, terms)
+    for pointer in last.comparison.pointers:
+        raise CannotReplay(f"{pointer} of {resource.id} would differ after a sync of {other.ref}")
+    return structs.replace(resource, desired_state=desired, live_state=last.live, modified=False, pending=())
 
 
 def _edits(fix: Fix, finding: Finding, app: App, then: Then | None) -> Resource:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from msgspec import structs
 
@@ -137,4 +137,4 @@ def application_after(app: App, raw: Object, touched: Mapping[ResourceKey, Momen
     still = app.sync_status != "OutOfSync" or any(resource.status == "OutOfSync" for resource in resources)
     sync = {**mapping(app.status, "sync"), "status": app.sync_status if still else "Synced"}
     raw = {**raw, "status": {**app.status, "sync": sync}}
-    return replace(app, raw=raw, resources=tuple(resources))
+    return app.with_raw(raw, resources=tuple(resources))

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
-from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
+from argolint.model import GONE, Effect, Fact, Finding, Fix, Object, ResourceKey
 from argolint.proof import admitted, effects, handover, losses, needs
 from argolint.proof.afterwards import Then
 from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.proof.renders import Render, render_again
-from argolint.proof.replay import NOT_REPLAYED, Check, Looks, patched, replay
+from argolint.proof.replay import NOT_REPLAYED, Check, Looks, leaves_git, patched, replay
 from argolint.proof.syncs import Today
 from argolint.values import joined, owner_references, sh
 
@@ -57,12 +57,14 @@ def verify(
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
             proven = render_again(fix, finding, app, render)
+        elif fix.target == "manifest" and fix.plays == GONE:
+            proven = leaves_git(fix, finding, app, looks)
         elif admitted.concerns(fix, finding):
             proven = admitted.admitted(finding, app, patched(fix, app.raw), fleet)
         else:
             try:
                 proven = replay(fix, finding, app, fleet, looks, known, {}, found)
-            except Loses as lost:
+            except (Loses, TakesTwoSyncs) as lost:
                 fix, kept = _with_step(fix, lost, app, fleet)
                 found.clear()
                 proven = replay(fix, finding, app, fleet, looks, known, kept, found)
@@ -83,19 +85,12 @@ def verify(
         return _with(replace(fix, verified=None, unverified=why), found)
     except Contradicted as fault:
         return replace(fix, verified=False, unverified=str(fault))
-    if fix.before:  # who takes the edit alone, a program or `fix --write`, does the harm that the step prevents
-        return _with(replace(fix, verified=None, unverified=_AFTER_ITS_STEP), {*found, *proven.effects})
     return _with(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
-
-
-_AFTER_ITS_STEP = (
-    "it was replayed and works after its first step, which is a command; without that step the next sync does harm"
-)
 
 
 def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
     """The fix's own, and what follows from who makes the Application that it edits."""
-    sets = [str(o.get("name")) for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"]
+    sets = [str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"]
     by_command = any(_SETS in command for command in (*fix.before, str(fix.edit.content)))
     in_spec = fix.target == "application" and fix.edit.kind in ("json-patch", "yaml")
     if not (by_command or in_spec):
@@ -185,13 +180,16 @@ def unreplayed(fix: Fix) -> Fix:
     return _with(replace(fix, verified=None, unverified=why), effects.declared_by(fix))
 
 
-def _with_step(fix: Fix, lost: Loses, app: App, fleet: Fleet) -> tuple[Fix, Mapping[ResourceKey, Object]]:
+def _with_step(
+    fix: Fix, lost: Loses | TakesTwoSyncs, app: App, fleet: Fleet
+) -> tuple[Fix, Mapping[ResourceKey, Object]]:
     """The fix with the step that keeps what the next sync would take away, and the live object after that step.
 
     Raises CannotReplay when there is no such step.
     """
     live, before = lost.resource.live or {}, lost.resource.desired or {}
-    found = losses.unapplied(live, before, lost.pointers)
+    pointers = lost.pointers if isinstance(lost, Loses) else losses.items_given_up(fix)
+    found = losses.unapplied(live, before, pointers) if pointers else None
     if found is None:
         raise lost
     kept, places = found

@@ -9,7 +9,7 @@ from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
 from argolint.edits.advice import Shell, advice
-from argolint.model import Follows, ResourceId, Want
+from argolint.model import Follows, Object, ResourceId, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, Known, mentioned, peer
@@ -258,6 +258,59 @@ def ill(complaint: Complaint) -> Iterator[Explained]:
             likely=True,
         )
         return
+
+
+_LEANS = re.compile(r"(?:Ref|Reference|[Cc]luster)$")
+_NOT_WELL = ("Degraded", "Missing", "Progressing")
+
+
+def leaning(complaint: Complaint) -> Iterator[Explained]:
+    """A custom resource belongs to another of its application, by a label or a reference, which is not well itself, and its sentence begins a name with that one's."""
+    app, id_ = complaint.app, complaint.id
+    if id_ is None or complaint.manifest is None or "." not in id_.group:
+        return
+    words = frozenset(
+        word for text in complaint.texts for word in re.findall(r"[a-z0-9][a-z0-9.-]{1,252}", text[:8000])
+    )
+    for name, kind in _leans(complaint.manifest):
+        other = next(
+            (
+                r
+                for r in app.resources
+                if r.name == name
+                and (r.kind == kind if kind else r.group == id_.group)
+                and r.namespace in ("", id_.namespace)
+            ),
+            None,
+        )
+        if other is None or other.id == id_ or other.health.status not in _NOT_WELL:
+            continue
+        if not any(word == name or word.startswith(f"{name}-") for word in words):
+            continue
+        facts = {
+            "workload": str(other.id),
+            "object": str(id_),
+            "wave": str(Known(app, other).place.wave + 1),
+            "command": Shell(kubectl_name(other.id)),
+        }
+        yield Explained(
+            "owner-ill",
+            app.ref,
+            other.id,
+            f"{id_} depends on {other.id}, which is {other.health.status}.",
+            evidence=(f"{other.id}: {other.health.status} {other.health.message}".rstrip(),),
+            fixes=advice(__package__, "owner-ill/waits", facts, id_),
+            likely=True,
+        )
+        return
+
+
+def _leans(manifest: Object) -> Iterator[tuple[str, str]]:
+    """(name, kind or nothing) of what the manifest says that it belongs to."""
+    yield from ((value, "") for key, value in labels_of(manifest).items() if key.endswith("/cluster"))
+    for key, value in mapping(manifest, "spec").items():
+        if _LEANS.search(key) and isinstance(value, dict) and text_at(value, "name"):
+            yield text_at(value, "name"), text_at(value, "kind")
 
 
 def _below(complaint: Complaint, known: Known) -> bool:

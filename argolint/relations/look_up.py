@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from argolint.application.app import App
@@ -131,16 +132,22 @@ def peer(app: App, other: App, id_: ResourceId) -> Resource | None:
 
 def kind_words(app: App) -> frozenset[str]:
     """The words that are kinds: built-in ones and those of the application's objects."""
-    built_in = (*_BUILT_IN.split(), *(kind for _, kind in CLUSTER_SCOPED))
-    return frozenset(kind_word(kind) for kind in (*built_in, *(row.kind for row in app.rows)))
+    return _built_in_words() | {kind_word(kind) for kind in {row.kind for row in app.rows}}
+
+
+@cache
+def _built_in_words() -> frozenset[str]:
+    return frozenset(map(kind_word, (*_BUILT_IN.split(), *(kind for _, kind in CLUSTER_SCOPED))))
 
 
 def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Mention, Known]]:
     """The objects that the sentences name, each with how it is named; of the application itself before those of others."""
+    names = dict.fromkeys(m for text in complaint.texts for m in mentions(text))
+    if not names:
+        return
     own = complaint.app.derive(by_name)
     kinds = complaint.app.derive(kind_words)
     seen: set[tuple[str, ResourceId]] = set()
-    names = dict.fromkeys(m for text in complaint.texts for m in mentions(text))
     for where in (own, None) if fleet else (own,):
         for mention in names:
             candidates = where.get(mention.name, ()) if where is not None else _beyond(complaint, mention, kinds)

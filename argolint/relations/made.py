@@ -166,7 +166,7 @@ def _explained(complaint: Complaint, known: Known, *, installs: bool = False) ->
         "made-by",
         known.app.ref,
         known.id,
-        f"The operator that {known.id} installs brings kind {id_.kind} only after the sync, which fails before at {id_}."
+        f"The sync fails at {id_}: kind {id_.kind} comes with an operator, which {known.id} installs only after it is applied."
         if installs
         else f"A controller makes kind {id_.kind} from {known.id}{owner} only after that is applied, so the sync of {id_} fails.",
         evidence=tuple(evidence),

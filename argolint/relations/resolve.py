@@ -11,16 +11,26 @@ from argolint.relations.child import contradicts, full_volume, said_by_child, th
 from argolint.relations.denied import level, unspecified
 from argolint.relations.explained import Explained
 from argolint.relations.foreign import foreign
-from argolint.relations.ill import ill, rewritten, taken_away, unanswered, wanted_of_peers
+from argolint.relations.ill import ill, leaning, rewritten, taken_away, unanswered, wanted_of_peers
 from argolint.relations.later import later
 from argolint.relations.look_up import Complaint
 from argolint.relations.made import made
-from argolint.relations.spec import chart_of_git, refused_value, unknown_field
+from argolint.relations.source import chart_in_address, chart_of_git, deep_on_hub, registered_apart, unexpanded
+from argolint.relations.spec import container_of_target, placeholder, refused_value, unknown_field
+from argolint.relations.taken import gone_service, taken
 
 Finder = Callable[[Complaint], Iterator[Explained]]
 _FINDERS: tuple[Finder, ...] = (
+    unexpanded,
+    placeholder,
     later,
     chart_of_git,
+    chart_in_address,
+    deep_on_hub,
+    registered_apart,
+    container_of_target,
+    taken,
+    gone_service,
     refused_value,
     unknown_field,
     taken_away,
@@ -31,6 +41,7 @@ _FINDERS: tuple[Finder, ...] = (
     foreign,
     unanswered,
     ill,
+    leaning,
     contradicts,
     there,
     full_volume,

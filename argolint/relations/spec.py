@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from argolint.application.app import App
-from argolint.edits import application_place
+from argolint.edits import set_field
 from argolint.edits.advice import advice
+from argolint.messages import telling
 from argolint.model import Json, Object
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.values import get, join_pointer, leaves, parse_version, same_repository, split_pointer, text_at
+from argolint.values import (
+    dig,
+    get,
+    join_pointer,
+    leaves,
+    mapping,
+    parse_version,
+    split_pointer,
+    text_at,
+)
+from argolint.values.kubernetes import containers, pod_spec
 
 _CHOICES = re.compile(
     r"\b(?:supported|valid|allowed|available|accepted|possible|known|permitted)(?:\s+[\w-]+){0,3}?(?:\s+(?:are|is|include)\s*:?|\s*[:=])\s*(?P<a>[^\n;]{1,1500})"
@@ -41,6 +51,53 @@ def choices(text: str) -> tuple[str, ...]:
         if 1 < len(words) <= _MOST and all(w and " " not in w for w in words):
             return tuple(words)
     return ()
+
+
+_PLACEHOLDER = re.compile(r"\$\([\w.-]{1,80}\)|\$\{[\w.:-]{1,80}\}|\{\{[^{}\n]{1,200}\}\}|<no value>")
+_FILLED_LATER = frozenset(
+    {"argoproj.io", "tekton.dev", "kyverno.io", "apiextensions.crossplane.io", "cluster.x-k8s.io"}
+)
+"""API groups whose controllers fill in such words themselves; so do those that have templates."""
+_TEMPLATED = frozenset(
+    {"template", "templates", "steps", "tasks", "params", "patches", "env", "args", "command", "data"}
+)
+_NAMES = frozenset({"host", "hostname", "commonName", "secretName", "namespace", "clusterName"})
+_LISTS = frozenset({"hosts", "hostnames", "dnsNames"})
+
+
+def placeholder(complaint: Complaint) -> Iterator[Explained]:
+    """A name in the object's own spec is still `$(…)`, `${…}` or `{{…}}`: no object and no host has such a name."""
+    id_, manifest = complaint.id, complaint.manifest
+    if id_ is None or manifest is None or id_.group in _FILLED_LATER:
+        return
+    for pointer, value in leaves(manifest.get("spec"), "/spec"):
+        tokens = split_pointer(pointer)
+        found = _PLACEHOLDER.search(value) if isinstance(value, str) else None
+        if found is None or not _TEMPLATED.isdisjoint(tokens) or not _is_name(tokens):
+            continue
+        facts = {
+            "object": str(id_),
+            "at": pointer,
+            "kustomize": found[0].startswith("$("),
+            "shell": found[0].startswith("${"),
+            "braces": found[0].startswith(("{", "<")),
+        }
+        yield Explained(
+            "spec-says",
+            complaint.app.ref,
+            id_,
+            f"{id_} holds {excerpt(found[0], 80)} at {pointer}, where nothing has put a value.",
+            evidence=(f"{pointer} is {excerpt(value, 200)}",),
+            fixes=advice(__package__, "spec-says/placeholder", facts, id_),
+            pointer=pointer,
+        )
+        return
+
+
+def _is_name(tokens: Sequence[str]) -> bool:
+    """A field that names another object or a host."""
+    last, above = tokens[-1], tokens[-2]
+    return last in _NAMES or last.endswith("ClassName") or (last == "name" and above.endswith("Ref")) or above in _LISTS
 
 
 def refused_value(complaint: Complaint) -> Iterator[Explained]:
@@ -99,6 +156,7 @@ def unknown_field(complaint: Complaint) -> Iterator[Explained]:
         "object": str(id_),
         "at": at,
         "name": name,
+        "several": len(places) > 1,
         "kind": f"{id_.kind.lower()}.{id_.group}".rstrip("."),
         "steps": _explain_path(places[0]),
     }
@@ -106,7 +164,9 @@ def unknown_field(complaint: Complaint) -> Iterator[Explained]:
         "spec-says",
         app.ref,
         id_,
-        f"{id_} sets {at}, but its API knows no field {name} there, so it is refused.",
+        f"{id_} sets {at}; its API does not know one of these, so it is refused."
+        if len(places) > 1
+        else f"{id_} sets {at}, but its API knows no field {name} there, so it is refused.",
         evidence=tuple(f"the message: {excerpt(text, 400)}" for text in complaint.texts[:1]),
         fixes=advice(__package__, "spec-says/unknown-field", facts, id_),
         pointer=places[0],
@@ -160,53 +220,49 @@ def _nearest(value: str, offered: tuple[str, ...]) -> str:
     return next((word for word in offered if word.lower() == value.lower()), offered[0])
 
 
-_RENDER = (
-    "Failed to load target state",
-    "failed to generate manifest",
-    "Manifest generation error",
-    "helm pull",
-    "helm dependency",
+_CONTAINER = re.compile(r"\bcontainers? [\"'`]?([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)\b")
+_LACKS = re.compile(
+    r"\b(?:(?P<what>cpu|memory|ephemeral-storage) (?P<side>request|limit)|(?P<side2>request|limit) for (?P<what2>cpu|memory|ephemeral-storage))\b"
 )
+_TARGETS = (("spec", "scaleTargetRef"), ("spec", "targetRef"), ("spec", "workloadRef"))
 
 
-def chart_of_git(complaint: Complaint) -> Iterator[Explained]:
-    """A source that names a chart of a Git repository: `chart` is for Helm and OCI repositories, a folder of Git is `path`.
-
-    reposerver/repository/repository.go: with `chart` the repo-server runs `helm pull --repo URL`.
-    """
-    app = complaint.app
-    if complaint.id is not None or not any(words in text for text in complaint.texts for words in _RENDER):
+def container_of_target(complaint: Complaint) -> Iterator[Explained]:
+    """A sentence about a container of the workload that the object refers to: that one is to be changed, not the object."""
+    app, id_ = complaint.app, complaint.id
+    if id_ is None or complaint.manifest is None or pod_spec(complaint.manifest)[1]:
         return
-    for index, source in enumerate(app.sources):
-        url, chart = text_at(source, "repoURL"), text_at(source, "chart")
-        if chart and not url.startswith("oci://") and _is_git(complaint, app, url):
-            at = "/spec/source" if "source" in app.spec and not app.spec.get("sources") else f"/spec/sources/{index}"
-            facts = {
-                "place": application_place(app),
-                "chart": chart,
-                "url": excerpt(url, 200),
-                "patch": [
-                    {"op": "remove", "path": f"{at}/chart"},
-                    {"op": "add", "path": f"{at}/path", "value": f"<folder of {chart}>"},
-                ],
-                "at": at,
-            }
-            yield Explained(
-                "spec-says",
-                app.ref,
-                None,
-                f"Application {app.ref} asks for chart {chart} in a Git repository, where Argo CD looks for a Helm repository and finds none.",
-                evidence=(f"{at}/repoURL is {excerpt(url, 200)}, a Git repository; {at}/chart is {chart}",),
-                fixes=advice(__package__, "spec-says/chart-of-git", facts, None),
-                pointer=f"{at}/chart",
-            )
-            return
-
-
-def _is_git(complaint: Complaint, app: App, url: str) -> bool:
-    """The address ends in .git, is registered as Git, or serves other sources by `path`."""
-    if url.endswith(".git") or url.startswith(("git@", "ssh://")):
-        return True
-    registered = [text_at(r, "type") for r in complaint.fleet.repositories if same_repository(text_at(r, "repo"), url)]
-    others = (s for s in app.sources if s.get("path") and not s.get("chart"))
-    return "git" in registered or any(same_repository(text_at(s, "repoURL"), url) for s in others)
+    names = {name for text in complaint.texts for name in _CONTAINER.findall(text[:8000])}
+    ref = next((mapping(complaint.manifest, *at) for at in _TARGETS if dig(complaint.manifest, *at)), {})
+    group, kind = (text_at(ref, "apiVersion") or "apps/v1").rpartition("/")[0], text_at(ref, "kind") or "Deployment"
+    target = app.find(group, kind, id_.namespace, text_at(ref, "name")) if names and ref else None
+    if target is None or target.desired is None:
+        return
+    manifest = target.desired
+    for pointer, container in containers(manifest):
+        name = text_at(container, "name")
+        if name not in names:
+            continue
+        lacks = next((found for text in complaint.texts if (found := _LACKS.search(text[:8000]))), None)
+        what, side = (lacks["what"] or lacks["what2"], lacks["side"] or lacks["side2"]) if lacks else ("", "")
+        at = f"{pointer}/resources/{side}s/{what}" if lacks else ""
+        absent = bool(at) and get(manifest, at, None) is None
+        if at and not absent:
+            continue  # Git has what the message misses
+        usual = {"cpu": "100m", "memory": "128Mi"}.get(what, "100Mi")
+        facts = {
+            "workload": str(target.id),
+            "container": name,
+            "what": f"{what} {side}" if lacks else "",
+            "patch": list(set_field(manifest, at, usual)) if absent else [],
+        }
+        said = f"sets no {facts['what']}" if absent else f"is not as it must be ({telling(complaint.texts[0], 8)})"
+        yield Explained(
+            "spec-says",
+            app.ref,
+            target.id,
+            f"{id_} is refused, since container {name} of its {target.id} {said}.",
+            evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
+            fixes=advice(__package__, "spec-says/container-of-target", facts, target.id),
+        )
+        return

@@ -11,8 +11,9 @@ from argolint.sequence.tasks import PLAIN, Item, Options, Task, steps, tasks
 from argolint.values import annotations_of, comma_list, dig
 from argolint.values.kubernetes import SYNC_OPTIONS
 
-End = Literal["none", "healthy", "progressing", "suspended", "degraded", "refused", "unknown-kind"]
-"""How an object turns out: Argo CD has no health check for it; what its health comes to; the API server takes it not; it knows no such kind.
+End = Literal["none", "healthy", "progressing", "suspended", "degraded", "refused", "unknown-kind", "denied"]
+"""How an object turns out: Argo CD has no health check for it; what its health comes to; the API server takes it not; it knows no such kind; the
+project does not permit it.
 
 Of a prune `progressing` says that the object does not go.
 """
@@ -81,14 +82,17 @@ def _is_own_namespace(task: Task, options: Options) -> bool:
 def _invalid(
     items: Sequence[Item], ordered: Sequence[Task], ends: Callable[[Task], End], options: Options
 ) -> tuple[Task, ...]:
-    """Objects of kinds that the cluster does not know: one is enough, and nothing is applied. CRDs of the very sync are expected."""
+    """Objects of kinds that the cluster does not know, or that the project does not permit: one is enough, and nothing is applied.
+
+    CRDs of the very sync are expected.
+    """
     defined = {(dig(i.target, "spec", "group"), dig(i.target, "spec", "names", "kind")) for i in items if i.target}
 
     def expected(task: Task) -> bool:
         own = comma_list(annotations_of(task.item.target).get(SYNC_OPTIONS))
         return options.skip_missing_kinds or _SKIP in own or (task.group, task.kind) in defined
 
-    return tuple(t for t in ordered if ends(t) == "unknown-kind" and not expected(t))
+    return tuple(t for t in ordered if ends(t) == "denied" or (ends(t) == "unknown-kind" and not expected(t)))
 
 
 def _passed_over(task: Task, options: Options) -> bool:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from argolint.application.entry import Entry, entry_of
 from argolint.application.operation import Event
 from argolint.application.resource import ManagedResource, Tree
 from argolint.errors import ApiError, ArgolintError, AuthError, ConnectError, NotRecorded
@@ -78,10 +79,10 @@ class Unreadable:
     ref: AppRef | None = None
 
 
-def applications(t: Transport, query: Query = ()) -> Iterator[Object | Unreadable]:
+def applications(t: Transport, query: Query = ()) -> Iterator[Entry | Unreadable]:
     """Application objects, sorted by name; there is no paging. Over the server's message limit: ApiError 429.
 
-    The request is made at once, each object is decoded when it is its turn: a large fleet never stands in memory whole.
+    The request is made at once, each entry is looked at when it is its turn: a large fleet never stands in memory whole.
 
     `query`: name, projects (repeated), selector, repo, appNamespace, fields (comma list; conditions cannot be had through it).
     """
@@ -244,8 +245,10 @@ def _entries(body: bytes) -> Sequence[bytes | msgspec.Raw]:
         raise
 
 
-def _listed(raw: bytes) -> Object | Unreadable:
+def _listed(raw: bytes) -> Entry | Unreadable:
     """One entry of the application list."""
+    if len(raw) <= LONGEST_MESSAGE and (entry := entry_of(raw)) is not None:
+        return entry
     try:
         found = object_value(raw)
     except msgspec.MsgspecError as error:
@@ -256,7 +259,7 @@ def _listed(raw: bytes) -> Object | Unreadable:
             return Unreadable(str(error))
     if not isinstance(found, dict):
         return Unreadable(f"it is {kind_of(found)} and no object")
-    return without_long_messages(found) if len(raw) > LONGEST_MESSAGE else found
+    return Entry(without_long_messages(found) if len(raw) > LONGEST_MESSAGE else found)
 
 
 def _manifest(text: str, t: Transport, path: str) -> Object | None:
@@ -312,7 +315,29 @@ def _get(t: Transport, path: str, query: Query = ()) -> Answer:
     answer = t.get(path, query)
     if answer.status >= 400:
         raise refusal(t, path, answer)
+    _require_real(answer.body, t, path)
     return answer
+
+
+def _require_real(body: bytes, t: Transport, path: str) -> None:
+    """ConnectError for an answer of nothing but tiny values: decoded, each takes a hundred times what it takes in the answer."""
+    if len(body) < _FEW * _BYTES_A_VALUE:
+        return
+    brackets = body.count(b"{") + body.count(b"[")
+    values = brackets + body.count(b",")
+    least = _BYTES_A_BRACKET.get(path.rpartition("/")[2], _LEAST_BYTES_A_BRACKET)
+    if values > _FEW and (len(body) < least * brackets or len(body) < _BYTES_A_VALUE * values):
+        raise ConnectError(
+            f"{t.server} answered {path} with {values:,} values in {len(body) / 1e6:.1f} MB, which is not how Argo CD answers",
+            _NOT_ARGOCD,
+        )
+
+
+_FEW = 50_000
+_BYTES_A_VALUE = 8
+_LEAST_BYTES_A_BRACKET = 24
+_BYTES_A_BRACKET = {"resource-tree": 60, "events": 40, "applications": 30}
+"""Averages of an answer. The densest recorded ones have 13 bytes a value, and 35 a bracket; 67 in trees, 48 in events, 44 in lists."""
 
 
 def _object(t: Transport, path: str, query: Query = (), decode: Callable[[bytes], Json] = json_value) -> Object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from argolint.application.entry import Entry
 from argolint.errors import ApiError, ArgolintError, AuthError
 from argolint.model import AppRef, Failure, Object
 from argolint.server import api as argocd
@@ -17,7 +18,7 @@ _ALTERED = "a proxy may be altering responses, or the server is damaged"
 
 def applications(
     t: Transport, projects: Sequence[Object], failures: list[Failure], remarks: list[str]
-) -> Iterator[Object]:
+) -> Iterator[Entry]:
     """Every Application that has a name, once. What is left out is added to `failures` when the last one was given.
 
     Raises ArgolintError when there is no list at all.
@@ -35,7 +36,7 @@ def applications(
                     Failure("applications", f"its entry of the list cannot be read: {entry.error}", _ALTERED, ref)
                 )
             continue
-        identity = (text_at(entry, "metadata", "namespace"), text_at(entry, "metadata", "name"))
+        identity = (text_at(entry.brief, "metadata", "namespace"), text_at(entry.brief, "metadata", "name"))
         if not identity[1]:
             nameless += 1
         elif identity in seen:
@@ -57,7 +58,7 @@ def _count(entries: int) -> str:
 
 def _entries(
     t: Transport, projects: Sequence[Object], failures: list[Failure], remarks: list[str]
-) -> Iterable[Object | Unreadable]:
+) -> Iterable[Entry | Unreadable]:
     """The whole list; project by project when it is over the server's message limit (429)."""
     try:
         return argocd.applications(t)
@@ -79,7 +80,7 @@ def _entries(
     return _by_project(t, projects, failures)
 
 
-def _by_project(t: Transport, projects: Sequence[Object], failures: list[Failure]) -> Iterator[Object | Unreadable]:
+def _by_project(t: Transport, projects: Sequence[Object], failures: list[Failure]) -> Iterator[Entry | Unreadable]:
     for name in sorted(text_at(p, "metadata", "name") for p in projects):
         try:
             yield from argocd.applications(t, [("projects", name)])

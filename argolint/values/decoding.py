@@ -70,6 +70,11 @@ def require_shallow(value: Json) -> None:
         raise TooDeepError
 
 
+def is_shallow(text: bytes) -> bool:
+    """A cheap look, without decoding: True for what `json_value` reads wherever it stands in an object."""
+    return not _may_be_deeper(text, MAX_DEPTH - 8)
+
+
 def object_value(text: Text) -> Json:
     """The same for an object of a cluster. Raises msgspec.MsgspecError, also when none could be so large."""
     if len(text) > MAX_OBJECT:
@@ -77,13 +82,13 @@ def object_value(text: Text) -> Json:
     return json_value(text)
 
 
-def _may_be_deeper(text: Text) -> bool:
+def _may_be_deeper(text: Text, levels: int = MAX_DEPTH) -> bool:
     """A cheap look: each level but the innermost begins with a bracket that holds something."""
     if isinstance(text, bytes):
         brackets = text.count(b"{") + text.count(b"[")
-        return brackets > MAX_DEPTH and brackets - text.count(b"{}") - text.count(b"[]") >= MAX_DEPTH
+        return brackets > levels and brackets - text.count(b"{}") - text.count(b"[]") >= levels
     brackets = text.count("{") + text.count("[")
-    return brackets > MAX_DEPTH and brackets - text.count("{}") - text.count("[]") >= MAX_DEPTH
+    return brackets > levels and brackets - text.count("{}") - text.count("[]") >= levels
 
 
 def converted(value: Any, kind: type[T]) -> T:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, Symptom
+from argolint.application.applied import by_argocd
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
-from argolint.values import at_and_above, below, enumerated, get, join_pointer, split_pointer
+from argolint.values import at_and_above, below, enumerated, get, index_of, join_pointer, split_pointer
 
 from ._grammar import in_another_order
 
 
 def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
-    """Each object that has changes of the wanted sort, with them."""
+    """Each object that has changes of the wanted sort, with them; what is said of live is true of the live object."""
     for resource in app.changed:
-        found = tuple(change for change in resource.changes if wanted(resource, change))
+        found = tuple(c for c in resource.changes if not phantom(resource, c) and wanted(resource, c))
         if found:
             yield resource, found
 
@@ -81,7 +82,7 @@ SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink
 
 def of_server(change: Change) -> bool:
     """True for metadata that only the API server writes."""
-    return any(below(change.pointer, join_pointer("metadata", name)) for name in SERVER_SET)
+    return any(below(change.pointer, join_pointer("metadata", name)) for name in (*SERVER_SET, "creationTimestamp"))
 
 
 def value(change: Change, side: Json) -> str:
@@ -101,7 +102,9 @@ def described(change: Change, resource: Resource) -> str:
     if left_out(resource, change):
         live = "left out of the comparison on the live side, which holds it"
     elif change.live is MISSING and isinstance(get(resource.live, change.pointer.rpartition("/")[0]), list):
-        live = "no such item live"
+        live, by = "no such item live", ""
+    elif phantom(resource, change):
+        live, by = f"{value(change, change.live)} reckoned as live, which the live object does not have", ""
     desired = value(change, change.desired)
     if change.desired is MISSING and (written := get(resource.desired, change.pointer)) in ([], {}, ""):
         desired = show(written, change.pointer)  # the comparison leaves an empty value out
@@ -131,6 +134,31 @@ def listing(changes: Sequence[Change], noun: str = "field") -> str:
     """The pointers of some changes for a sentence: one or two of them, else the first and how many there are: `/spec/a and 4 more
     fields`. The evidence names all."""
     return enumerated(pointers(changes), noun, limit=2 if len(changes) == 2 else 1)
+
+
+def phantom(resource: Resource, change: Change) -> bool:
+    """True for a field of a map that Argo CD compares as live and that the live object does not have, though managedFields say
+    that Argo CD applied it: its server-side diff reckons with it."""
+    if change.live in (MISSING, None, {}, [], "") or change.masked or below(change.pointer, "/metadata"):
+        return False
+    if not by_argocd(change.writer) or shifted_list(resource, change.pointer):
+        return False
+    above, _, _ = change.pointer.rpartition("/")
+    held = get(resource.live, above)
+    return isinstance(held, Mapping) and get(resource.live, change.pointer) is MISSING
+
+
+def shifted_list(resource: Resource, pointer: str) -> str:
+    """The first list on the way from whose compared side an ignored item is left out, so that an index means another item of the
+    live list; empty for none."""
+    tokens = split_pointer(pointer)
+    for depth, token in enumerate(tokens):
+        place = join_pointer(*tokens[:depth])
+        held, compared = get(resource.live, place, None), get(resource.normalized, place, None)
+        lists = isinstance(held, list) and isinstance(compared, list)
+        if lists and index_of(token) is not None and len(held) != len(compared):
+            return place
+    return ""
 
 
 def left_out(resource: Resource, change: Change) -> bool:

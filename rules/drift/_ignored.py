@@ -43,7 +43,7 @@ def server_entries(app: App, fleet: Fleet) -> tuple[IgnoreRule, ...]:
 
 def entries(app: App) -> Iterator[IgnoreRule]:
     """The Application's own entries, the first of them, whose `origin` is their pointer in the Application."""
-    return islice(application_rules(app.raw), _MOST_PATHS)
+    return islice(application_rules(app.brief), _MOST_PATHS)
 
 
 def paths(app: App, entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
@@ -66,6 +66,16 @@ def _paths(entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
         yield pointer, replace(bare, json_pointers=(pointer,))
     for path in entry.jq_paths:
         yield path, replace(bare, jq_paths=(path,))
+
+
+def expression(entry: IgnoreRule, path: str) -> str:
+    """Where a pointer, a jq path or a field manager of the entry is written in the Application."""
+    fields = (
+        ("jsonPointers", entry.json_pointers),
+        ("jqPathExpressions", entry.jq_paths),
+        ("managedFieldsManagers", entry.managers),
+    )
+    return next(f"{entry.origin}/{field}/{held.index(path)}" for field, held in fields if path in held)
 
 
 def selected(app: App, entry: IgnoreRule) -> tuple[Resource, ...]:

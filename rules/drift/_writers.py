@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from argolint import Resource, Writer
 from argolint.application.applied import by_argocd
 from argolint.comparison import managers
+from argolint.values import annotations_of
 from argolint.values.knowledge import load
 
 
@@ -58,3 +59,10 @@ def reconciles(resource: Resource, writer: Writer | None) -> bool:
         return found.sort == "controller"
     own = writer.manager.lower() in resource.group.split(".")[:-1]
     return own or any(w.manager == writer.manager and w.subresource == "status" for w in managers(resource.live or {}))
+
+
+def filler(resource: Resource) -> str:
+    """The webhook that the object's own annotations ask to fill in its content; empty for none."""
+    fillers = load(__package__, "writers.yaml")["fillers"]
+    names = annotations_of(resource.desired)
+    return next((str(f["tool"]) for f in fillers if any(name.startswith(f["prefix"]) for name in names)), "")

@@ -1,48 +1,195 @@
 """A difference that an option of the comparison makes
 
-What it finds: a field that differs only because of how Argo CD compares: with the sync option `ServerSideApply=true`, or the
-compare option `ServerSideDiff=true`, it works out what a server-side apply would leave. The comparison is played again without the
-option: the two sides are equal then.
+What it finds: a field that differs only because of how Argo CD compares. With the sync option `ServerSideApply=true` it works out what a
+server-side apply would leave; the comparison is played again without the option, and the two sides are equal then. With
+`ServerSideDiff=true` it may count a field as live that the live object does not have, since `managedFields` still name it, list a
+port a second time where Git leaves its protocol out, or take back what a commit says of a custom resource.
 
-Why it hurts: the object is OutOfSync although a client-side comparison finds nothing; a sync changes nothing that anyone asked for.
+Why it hurts: the object is OutOfSync although nothing differs, and a sync changes nothing that anyone asked for. Or it is Synced, and a
+commit is not live.
 
 How to fix: let the API server itself compare (`ServerSideDiff=true`), which knows defaults and types that Argo CD does not; or
-take the option away.
+take the option away where it is what goes wrong.
 
-Sources: gitops-engine pkg/diff/diff.go (Diff, structuredMergeDiff, serverSideDiff); docs/user-guide/diff-strategies.md.
+Sources: gitops-engine pkg/diff/diff.go (Diff, structuredMergeDiff, serverSideDiff, removeWebhookMutation); docs/user-guide/diff-strategies.md;
+argoproj/argo-cd#28861, #24786 and #28818.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from argolint import App, Finding, Fleet, Rank, Rule
-from argolint.comparison import Strategy, compared_by, rules_of, strategy_of
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Json, Location, Rank, Resource, Rule
+from argolint.application.applied import by_argocd, git_moved, settled
+from argolint.comparison import Strategy, builtin, change, compared_by, differing, rules_of, strategy_of, writer
+from argolint.edits import annotation_option, application_place
+from argolint.values import below, get, parse_version, sh
+from argolint.values.kubernetes import COMPARE_OPTIONS, kubectl_name
 
-from ._edits import server_side_diff
-from ._fields import finding, listing
+from ._edits import place, server_side_diff
+from ._fields import described, finding, listing, phantom
 
 _OPTION = "ServerSideApply=true"
 """It means structured merge before Argo CD 3.6. A comparison that the API server makes has no better one to offer."""
+
+
+def reads(app: App, fleet: Fleet, options: object) -> bool:
+    """Applications of a chart whose version has moved since the last sync, though they are shown as Synced."""
+    return app.sync_status == "Synced" and any(source.get("chart") for source in app.sources) and not settled(app)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object."""
     for resource in app.changed:
         live, desired = resource.live, resource.desired
-        strategy = strategy_of(app.raw, desired, fleet.version)
-        if live is None or desired is None or strategy is not Strategy.STRUCTURED:
+        if live is None or desired is None:
             continue
-        rules = rules_of(app.raw, fleet.settings, fleet.version)
-        made = frozenset(compared_by(live, desired, rules, strategy))
-        changes = tuple(change for change in resource.changes if change.pointer in made and not change.masked)
-        if changes:
-            yield finding(
-                app,
-                resource,
-                changes,
-                f"{resource.id} is OutOfSync over {listing(changes)} only because of {_OPTION}: without it both sides are equal.",
-                confidence="likely",
-                fixes=(server_side_diff(app),),
-            )
+        strategy = strategy_of(app.raw, desired, fleet.version)
+        if strategy is Strategy.STRUCTURED:
+            rules = rules_of(app.raw, fleet.settings, fleet.version)
+            made = frozenset(compared_by(live, desired, rules, strategy))
+            if changes := tuple(c for c in resource.changes if c.pointer in made and not c.masked):
+                yield _merged(app, resource, changes)
+        if changes := tuple(c for c in resource.changes if phantom(resource, c)):
+            yield _not_live(app, resource, changes)
+        if strategy is Strategy.SERVER_SIDE and (changes := tuple(c for c in resource.changes if _twice(resource, c))):
+            yield _listed_twice(app, resource, changes)
+    if app.sync_status == "Synced" and not settled(app):
+        yield from (found for r in app.resources if (found := _taken_back(app, fleet, r)) is not None)
 
 
-RULE = Rule(id="compared-by-option", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.WRITER - 5)
+def _merged(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{resource.id} is OutOfSync over {listing(changes)} only because of {_OPTION}: without it both sides are equal.",
+        confidence="likely",
+        fixes=(server_side_diff(app),),
+    )
+
+
+def _not_live(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    """The API server merges by managedFields, and those outlive a field that it strips itself."""
+    patch = '[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]'
+    reset = Fix(
+        "Reset the managedFields of the object, then sync",
+        "live",
+        str(resource.id),
+        Edit(
+            "command",
+            f"kubectl patch {kubectl_name(resource.id)} --type=json -p {sh(patch)}\nargocd app sync {sh(app.ref)}",
+        ),
+        "other writers own their fields again when they write them next",
+    )
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{resource.id} is OutOfSync over {listing(changes)}, which the live object does not have: Argo CD only reckons with it.",
+        confidence="proven",
+        evidence=("managedFields still say that Argo CD applied it",),
+        fixes=(reset, _without(app)),
+    )
+
+
+def _without(app: App) -> Fix | None:
+    """The comparison that Argo CD makes itself."""
+    operations = annotation_option(app.raw, COMPARE_OPTIONS, "ServerSideDiff=false")
+    if not operations:
+        return None
+    title = "Let Argo CD compare by itself: ServerSideDiff=false"
+    return Fix(title, "application", application_place(app), Edit("json-patch", operations))
+
+
+def _twice(resource: Resource, change: Change) -> bool:
+    """True for a port that would come in addition to the very same one, since only one of the two names its protocol."""
+    parent, _, index = change.pointer.rpartition("/")
+    if not (index.isdigit() and parent.endswith("/ports") and isinstance(change.desired, Mapping)):
+        return False
+    held = get(resource.live, parent)
+    return isinstance(held, list) and "protocol" not in change.desired and {**change.desired, "protocol": "TCP"} in held
+
+
+def _listed_twice(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    lists = dict.fromkeys(c.pointer.rpartition("/")[0] for c in changes)
+    operations: list[Json] = [
+        {"op": "add", "path": f"{pointer}/{index}/protocol", "value": "TCP"}
+        for pointer in lists
+        for index, port in enumerate(get(resource.desired, pointer, None) or ())
+        if isinstance(port, Mapping) and "protocol" not in port
+    ]
+    write = Fix("Write the protocol of each port", "manifest", place(app), Edit("json-patch", operations))
+    return finding(
+        app,
+        resource,
+        changes,
+        f"Argo CD's server-side diff lists ports of {resource.id} twice, with and without protocol, so it stays OutOfSync.",
+        confidence="likely",
+        evidence=("a fault of the pre-releases of Argo CD 3.2.0 (argo-cd 24786)",),
+        fixes=(write if operations else None, _without(app)),
+    )
+
+
+def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
+    """A custom resource that Argo CD finds equal though a commit waits: every comparison that argolint can make finds the difference.
+
+    Before 3.4.6 the server-side diff takes what no manager owns for a webhook's work, and what stands below it goes with it.
+    """
+    live, desired = resource.live, resource.desired
+    at_fault = _FIRST <= (parse_version(fleet.version) or _MENDED) < _MENDED
+    if not at_fault or live is None or desired is None or resource.hook or builtin(desired) or resource.changes:
+        return None
+    rules = rules_of(app.raw, fleet.settings, fleet.version)
+    found = differing(live, desired, rules, strategy_of(app.raw, desired, fleet.version))
+    made = (
+        change(p, get(desired, p), get(live, p), desired, live, writer(live, p)) for p in found if below(p, "/spec")
+    )
+    waiting = tuple(c for c in made if by_argocd(c.writer) and git_moved(app, resource, c))
+    if not waiting:
+        return None
+    first = waiting[0]
+    included = annotation_option(app.raw, COMPARE_OPTIONS, "IncludeMutationWebhook=true")
+    return Finding(
+        message=f"A commit to {listing(waiting)} of {resource.id} is not live, yet Argo CD shows it as Synced: its server-side diff takes it back.",
+        at=Location(app.ref, resource.id, first.pointer),
+        confidence="likely",
+        evidence=(
+            *(described(c, resource) for c in waiting[:10]),
+            "before 3.4.6, fields that the CRD does not describe count as a webhook's (argo-cd 28818)",
+        ),
+        fixes=(
+            Fix(
+                "Sync the application by hand",
+                "live",
+                str(app.ref),
+                Edit("command", f"argocd app sync {sh(app.ref)}"),
+                "the next commit needs one too",
+            ),
+            *(
+                (
+                    Fix(
+                        "Compare with webhooks: IncludeMutationWebhook=true",
+                        "application",
+                        application_place(app),
+                        Edit("json-patch", included),
+                    ),
+                )
+                if included
+                else ()
+            ),
+        ),
+    )
+
+
+_FIRST, _MENDED = (2, 10), (3, 4, 6)
+"""The releases whose server-side diff does so (removeWebhookMutation); 3.5.0 is mended too."""
+
+
+RULE = Rule(
+    id="compared-by-option",
+    family="drift",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    reads=reads,
+    rank=Rank.WRITER - 5,
+)

@@ -113,14 +113,16 @@ def _all_differ(entries: Sequence[Json], key: str) -> bool:
 
 def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused: tuple[Refusal, ...]) -> Finding:
     first = repeats[0]
-    more = f" (and {len(repeats) - 1} more)" if len(repeats) > 1 else ""
+    others = {(r.listed, r.name) for r in repeats} - {(first.listed, first.name)}
+    more = f" (and {len(others)} more)" if others else ""
+    times = sum((r.listed, r.name) == (first.listed, first.name) for r in repeats) + 1
     second = "both are equal" if first.same_value else "the second is used now"
     end = "the last sync failed on it" if refused else f"{second}, but an update may drop either"
     drifted = dict.fromkeys(
         r.listed for r in repeats if any(below(change.pointer, r.listed) for change in resource.changes)
     )
     return Finding(
-        message=f"{first.name}{more} is listed twice in {first.field} of {resource.id}; {end}.",
+        message=f"{first.name}{more} is listed {'twice' if times == 2 else f'{times} times'} in {first.field} of {resource.id}; {end}.",
         at=Location(app.ref, resource.id, first.later),
         evidence=(
             *(
@@ -140,7 +142,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
 def _title(first: Repeat, *, refused: bool) -> str:
     if refused and first.field == "ports":
         return f"Keep one entry of port {first.name}, and use its name or number everywhere"
-    return "Keep the last entry, which is used today"
+    return "Keep one entry of each" if refused else "Keep the last entry, which is used today"
 
 
 RULE = Rule(

@@ -18,7 +18,7 @@ Sources: argoproj/argo-cd#6520; docs/user-guide/sync-options.md ("Respect ignore
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Location, Related, Resource, ResourceKey, Rule
-from argolint.application.applied import by_argocd
+from argolint.application.applied import by_argocd, git_moved
 from argolint.comparison import IgnoreRule, apply, has_sync_option, removed, syncs_server_side, writers
 from argolint.edits import RESPECT
 from argolint.values import annotations_of, below, get
@@ -46,16 +46,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             for entry in ignored
             if selects(entry, resource)
             for change in hidden_changes(app, fleet, resource, entry)
-            if _lost(app, resource, change)
+            if _lost(app, resource, change) and not _shown(resource, change)
         )
         if changes:
             reported.add(resource.key)
             yield _finding(app, resource, changes)
     if RESPECT not in app.sync_options:
-        yield from (found for entry in entries(app) if (found := _in_vain(app, entry, reported)) is not None)
+        yield from (found for entry in entries(app) if (found := _in_vain(app, fleet, entry, reported)) is not None)
 
 
-def _in_vain(app: App, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding | None:
+def _in_vain(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding | None:
     """The remark for an entry whose field Git states too, where no object shows the loss yet; None when one does, or none is stated."""
     objects = selected(app, entry)
     if any(resource.key in reported for resource in objects):
@@ -65,7 +65,9 @@ def _in_vain(app: App, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding
         for resource in objects
         if resource.live is not None and resource.desired is not None
         for pointer in removed(resource.desired, entry)
-        if not below(pointer, "/status") and get(resource.live, pointer) is not MISSING
+        if not below(pointer, "/status")
+        and get(resource.live, pointer) is not MISSING
+        and not any(below(waits, pointer) for waits in _commits(app, fleet, resource, entry))
     ]
     if not stated:
         return None
@@ -73,18 +75,29 @@ def _in_vain(app: App, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding
     resource, pointer, who = next(known, (*stated[0], ""))
     others = dict.fromkeys(other.id for other, _ in stated if other.id != resource.id)
     more = f" and {len(others)} more" if others else ""
+    desired, live = get(resource.desired, pointer), get(resource.live, pointer)
+    if who:
+        then = f"every sync overwrites what {who} writes there"
+    elif desired != live:
+        then = "every sync writes Git's value over the live one, which is another"
+    else:
+        then = "every sync overwrites what others write there"
     return Finding(
-        message=f"{pointer} of {resource.id}{more} is ignored, yet every sync overwrites what {f'{who} writes' if who else 'others write'}"
-        f" there: {RESPECT} is missing.",
+        message=f"{pointer} of {resource.id}{more} is ignored, yet {then}: {RESPECT} is missing.",
         at=Location(app.ref, resource.id, pointer),
         severity=None if who else "info",
         evidence=(
             f"{entry.origin} of the Application",
-            "both sides are equal now, or a sync wrote the live one",
+            "no other writer of the live value is noted" if desired != live and not who else "both sides are equal now",
         ),
         related=tuple(Related(app.ref, other, "", "other") for other in list(others)[:10]),
         fixes=(respect(app),),
     )
+
+
+def _commits(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> Iterator[str]:
+    """Where the entry hides what Git says since the last sync: to keep the live value there would keep the commit out for good."""
+    return (c.pointer for c in hidden_changes(app, fleet, resource, entry) if git_moved(app, resource, c))
 
 
 def _writes_there(app: App, resource: Resource, pointer: str) -> str:
@@ -111,16 +124,24 @@ _FIRST = ("before-first-apply",)
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
-    when = "self-heal" if app.self_heal else "the next sync"
+    when = "self-heal" if app.self_heal and app.changed else "the next sync"
+    are = "is" if len(changes) == 1 else "are"
     in_git = [change.pointer for change in changes if get(resource.desired, change.pointer) is not MISSING]
     return Finding(
-        message=f"{listing(changes)} of {resource.id} is ignored, yet {when} overwrites what {by(first)} wrote: {RESPECT} is missing.",
+        message=f"{listing(changes)} of {resource.id} {are} ignored, yet {when} overwrites what {by(first)} wrote: {RESPECT} is missing.",
         at=Location(app.ref, resource.id, first.pointer),
         evidence=tuple(described(change, resource) for change in changes),
         fixes=(
             respect(app),
             *((remove(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
         ),
+    )
+
+
+def _shown(resource: Resource, change: Change) -> bool:
+    """True where Argo CD shows the difference all the same: then nothing ignores it."""
+    return any(
+        below(shown.pointer, change.pointer) or below(change.pointer, shown.pointer) for shown in resource.changes
     )
 
 

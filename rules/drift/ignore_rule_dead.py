@@ -23,10 +23,19 @@ from typing import Literal
 from argolint import MISSING, App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
 from argolint.edits import RESPECT, application_place, ignore_less, removals, set_field, sync_option
-from argolint.values import at_and_above, enumerated, get, index_of, join_pointer, owner_references, split_pointer
+from argolint.values import (
+    at_and_above,
+    enumerated,
+    get,
+    index_of,
+    join_pointer,
+    owner_references,
+    parse_version,
+    split_pointer,
+)
 from argolint.values.kubernetes import is_secret
 
-from ._ignored import entries, has_entries, paths, selected, taken_out
+from ._ignored import entries, expression, has_entries, paths, selected, taken_out
 
 Cause = Literal["group", "kind", "name", "pointer", "index", "jq", "manager", "repeated"]
 
@@ -60,7 +69,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         sibling, copied = _useful_elsewhere(app, fleet, entry)
         if not sibling:
-            yield _selects_nothing(app, entry, copied=copied)
+            yield _selects_nothing(app, entry, fleet.version, copied=copied)
 
 
 def _hides_nothing(app: App, entry: IgnoreRule, objects: Sequence[Resource]) -> Finding:
@@ -80,7 +89,7 @@ def _hides_nothing(app: App, entry: IgnoreRule, objects: Sequence[Resource]) -> 
 
 def _sets(app: App) -> frozenset[tuple[str, str]]:
     """The ApplicationSets that made the application."""
-    owners = (o.get("name") for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet")
+    owners = (o.get("name") for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet")
     return frozenset((app.ref.namespace, str(name)) for name in owners)
 
 
@@ -99,7 +108,7 @@ def _needing(fleet: Fleet, entry: IgnoreRule) -> Mapping[AppRef, frozenset[tuple
     return {app.ref: _sets(app) for app in having if selected(app, entry)}
 
 
-def _selects_nothing(app: App, entry: IgnoreRule, *, copied: bool) -> Finding:
+def _selects_nothing(app: App, entry: IgnoreRule, version: str, *, copied: bool) -> Finding:
     meant, fault = _meant(app, entry)
     target = meant[0] if meant else None
     alone = replace(entry, group=target.group, kind=target.kind, name="", namespace="") if target else entry
@@ -113,9 +122,17 @@ def _selects_nothing(app: App, entry: IgnoreRule, *, copied: bool) -> Finding:
             f"{entry.origin} of the Application",
             *((fault.detail,) if fault.detail else ()),
             *(f"meant, most likely: {r.id}" for r in meant[:5]),
+            *(_names_nothing_there(alone, target) if target and target.live_known and not places else ()),
         ),
-        fixes=(*_repaired(app, entry, fault, meant), _deleted(app, entry)),
+        fixes=(*_repaired(app, entry, fault, meant, version), _deleted(app, entry)),
     )
+
+
+def _names_nothing_there(alone: IgnoreRule, target: Resource) -> Iterator[str]:
+    """What else is wrong with an entry that selects nothing: its paths, once it selects the object."""
+    for path in (*alone.json_pointers, *alone.jq_paths):
+        fault = _path_fault(path, (target,), in_jq=path in alone.jq_paths)
+        yield f"{_called(path)} names nothing there either: {fault.why}"
 
 
 def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
@@ -159,7 +176,7 @@ def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
     return (), Fault("kind", f"there is no {entry.kind or 'object'} of group {entry.group!r}")
 
 
-def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resource]) -> Iterator[Fix]:
+def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resource], version: str) -> Iterator[Fix]:
     if fault.field:
         operations = [
             operation
@@ -172,6 +189,16 @@ def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resourc
         ]
         fields = " and ".join(field for field, _ in ((fault.field, ""), *fault.also))
         yield _repair(app, f"Repair {fields} of the entry", operations, entry, meant)
+        alone = replace(entry, group="*", kind="*", name="", namespace="")
+        takes = any(taken_out(alone, r) for r in meant)
+        if takes and (parse_version(version) or _MERGES_LISTS) < _MERGES_LISTS:
+            edit = Edit("json-patch", operations)
+            title = f"Repair {fields} of the entry, and nothing else"
+            yield Fix(title, "application", application_place(app), edit, "each sync still writes what Git says there")
+
+
+_MERGES_LISTS = (2, 11)
+"""The first release in which a sync that keeps ignored fields keeps single ones of a list; before, it keeps the whole live list."""
 
 
 def _repair(app: App, title: str, operations: list[Json], entry: IgnoreRule, objects: Sequence[Resource]) -> Fix:
@@ -277,24 +304,14 @@ def _place(entry: IgnoreRule, path: str) -> str:
 def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault, objects: Sequence[Resource]) -> tuple[Fix, ...]:
     if not isinstance(fault.value, str) or path not in entry.json_pointers:
         return (_taken_out(app, entry, path),) if fault.sure or fault.cause == "repeated" else ()
-    place = _expression(entry, path)
+    place = expression(entry, path)
     operation = {"op": "replace", "path": place, "value": fault.value}
     meant = replace(entry, json_pointers=(fault.value,), jq_paths=(), managers=())
     return (_repair(app, "Repair the pointer", [operation], meant, objects),)
 
 
-def _expression(entry: IgnoreRule, path: str) -> str:
-    """Where the expression stands in the Application."""
-    fields = (
-        ("jsonPointers", entry.json_pointers),
-        ("jqPathExpressions", entry.jq_paths),
-        ("managedFieldsManagers", entry.managers),
-    )
-    return next(f"{entry.origin}/{field}/{held.index(path)}" for field, held in fields if path in held)
-
-
 def _taken_out(app: App, entry: IgnoreRule, path: str) -> Fix:
-    operations = ignore_less(app, [_expression(entry, path)])
+    operations = ignore_less(app, [expression(entry, path)])
     whole = operations and operations[0]["path"] in entry.origin
     title = "Delete the entry, which holds no other expression" if whole else "Take the expression out of the entry"
     return Fix(title, "application", application_place(app), Edit("json-patch", operations), safe=True)
@@ -385,6 +402,10 @@ def _absent_key(node: Mapping[str, Json], tokens: Sequence[str], position: int, 
     if alike:
         right = join_pointer(*tokens[:position], alike[0], *tokens[position + 1 :])
         return Fault(cause, f"{here or 'the object'} has no {token!r}, but {alike[0]!r}", "jsonPointers", right)
+    if not position:
+        for right in (join_pointer(*tokens[1:]), join_pointer("spec", *tokens)):
+            if right and get(node, right) is not MISSING:
+                return Fault(cause, f"the object has no {token!r}, but {right}", "jsonPointers", right)
     return Fault(cause, f"{here or 'the object'} has no {token!r} now", sure=False)
 
 

@@ -63,7 +63,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, chan
         app,
         resource,
         changes,
-        f"An ignore rule itself makes {resource.id} differ at {listing(changes)}: it takes it out of {side} alone.",
+        f"{resource.id} differs at {listing(changes)} only because an ignore rule takes it out of {side} alone.",
         evidence=(
             f"{where}: {', '.join(repr(path) for path in guilty)}",
             "a condition of the path holds on one side and not on the other"

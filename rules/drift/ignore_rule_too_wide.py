@@ -3,7 +3,7 @@
 What it finds: one pointer or jq path of `ignoreDifferences` that at present hides differences of several origins: an
 autoscaler's and a person's, a webhook's and a commit that never reached the cluster. Only one of them can be what it was
 meant for. Also one that leaves out a whole `spec`, pod template or container, or trusts Argo CD's own field manager, whatever
-differs today.
+differs today; and one behind which a commit waits: the application is Synced, so no automated sync brings it.
 
 Why it hurts: the application is shown as Synced while someone's edit, or a change in Git, is not live.
 
@@ -18,13 +18,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Writer
-from argolint.application.applied import by_argocd
+from argolint.application.applied import by_argocd, git_moved, last_applied
 from argolint.comparison import IgnoreRule, managers
-from argolint.edits import application_place
-from argolint.values import at_and_above
+from argolint.edits import RESPECT, application_place
+from argolint.values import at_and_above, get, sh
 
 from ._fields import described
-from ._ignored import entries, has_entries, hidden_changes, paths, selected, taken_out
+from ._ignored import entries, expression, has_entries, hidden_changes, paths, selected, taken_out
 from ._writers import is_sort
 
 Hidden = tuple[Resource, Change]
@@ -49,6 +49,48 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             elif whole:
                 fact = f"hides the whole {whole[0][1]} of {whole[0][0].id}, so no commit to it shows"
                 yield _finding(app, entry, f"{path!r} of {app.name} {fact}", *whole[0], found)
+            elif waiting := [(r, c) for r, c in found if _commit(app, r, c)]:
+                yield _waits(app, entry, path, waiting)
+
+
+def _commit(app: App, resource: Resource, change: Change) -> bool:
+    """True for what Git says since the last apply. A sync that keeps ignored fields applies live values: what it said is not Git's."""
+    noticed = app.automated and app.changed
+    known = RESPECT not in app.sync_options and last_applied(resource) is not None
+    return known and not noticed and git_moved(app, resource, change)
+
+
+def _waits(app: App, entry: IgnoreRule, path: str, waiting: Sequence[Hidden]) -> Finding:
+    """A commit that the entry hides from automated syncs."""
+    resource, first = waiting[0]
+    more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+    consequence = "no automated sync starts for it" if app.automated else "nothing shows it"
+    out = Fix(
+        "Take the expression out of the entry",
+        "application",
+        application_place(app),
+        Edit("text", f"{expression(entry, path)} of Application {app.ref}: {path}"),
+        "the application is OutOfSync until the commit is synced",
+    )
+    by_hand = Fix(
+        "Sync the application by hand",
+        "live",
+        str(app.ref),
+        Edit("command", f"argocd app sync {sh(app.ref)}"),
+        "each later commit to an ignored field needs one too",
+    )
+    return Finding(
+        message=f"A commit to {first.pointer}{more} of {resource.id} is not live: an ignore rule of {app.name} hides it, so {consequence}.",
+        at=Location(app.ref, resource.id, first.pointer),
+        evidence=(f"{entry.origin} of the Application: {path}", *(f"{r.id} {described(c, r)}" for r, c in waiting)),
+        fixes=(by_hand, out) if _changed_on_arrival(waiting) else (out, by_hand),
+    )
+
+
+def _changed_on_arrival(waiting: Iterable[Hidden]) -> bool:
+    """What the last apply said is not what is stored: the entry hides that as well, and is needed for it."""
+    applied = ((last_applied(r), c) for r, c in waiting)
+    return any(a is not None and get(a, c.pointer) != c.live for a, c in applied)
 
 
 def _trusts_itself(app: App, entry: IgnoreRule) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from argolint.comparison import managers
 from argolint.values import get, sh
 from argolint.values.kubernetes import argocd_name
 
-from ._edits import remove, write_live
+from ._edits import place, remove, write_live
 from ._fields import finding, listing
 from ._grammar import hollow
 from ._writers import is_sort, known
@@ -44,25 +44,46 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     assert tool is not None
     assert first.writer is not None
     when = f" at {first.writer.time:%Y-%m-%d %H:%M} UTC" if first.writer.time else ""
+    failed = _failed(app, resource)
     undone = "self-heal or the next sync" if app.self_heal else "the next sync"
+    then = "; the last sync failed to undo it" if failed else f"; {undone} undoes it"
     return finding(
         app,
         resource,
         changes,
-        f"Someone changed {listing(changes)} of {resource.id} with {tool.tool}; {undone} undoes it.",
+        f"Someone changed {listing(changes)} of {resource.id} with {tool.tool}{then}.",
         evidence=(f"edited by field manager {first.writer.manager!r}{when}",),
         fixes=(
             _without_hollow(app, resource, changes),
             write_live(app, resource, changes, "Commit the live value, if it is right"),
-            Fix(
-                "Or sync the object to Git's value",
-                "live",
-                f"{resource.id}",
-                Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
-                "undoes the edit",
-            ),
+            _masked(app, resource, changes),
+            None if failed else _synced(app, resource),
         ),
     )
+
+
+def _failed(app: App, resource: Resource) -> bool:
+    """True when the last sync could not write the object."""
+    rows = app.operation.results_of(resource.id) if app.operation is not None else ()
+    return any(row.get("status") == "SyncFailed" for row in rows)
+
+
+def _synced(app: App, resource: Resource) -> Fix:
+    return Fix(
+        "Or sync the object to Git's value",
+        "live",
+        f"{resource.id}",
+        Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
+        "undoes the edit",
+    )
+
+
+def _masked(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
+    """What Argo CD masks no patch can say."""
+    if not any(change.masked for change in changes):
+        return None
+    keys = f"What the server masks: {listing(changes)}; `kubectl get` shows the live value."
+    return Fix("Put the live value where Git takes it from, if it is right", "manifest", place(app), Edit("text", keys))
 
 
 def _without_hollow(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:

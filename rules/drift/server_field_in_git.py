@@ -35,7 +35,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not (resource.modified or resource.missing):
             continue
         marked = resource.desired_known and resource.mentions(_ANY, "desired")
-        fields = tuple(join_pointer("metadata", name) for name in SERVER_SET if marked and _holds(resource, name))
+        own = tuple(join_pointer("metadata", name) for name in SERVER_SET if marked and _holds(resource, name))
+        made = tuple(c.pointer for c in resource.changes if c.pointer == _MADE and c.desired is not MISSING)
+        fields = (*own, *made)
         status = tuple(c for c in resource.changes if below(c.pointer, "/status"))
         places = (*fields, *(("/status",) if status else ()))
         written = tuple(c.pointer for c in resource.changes if c.desired is not MISSING and c.pointer in _written())
@@ -45,6 +47,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             )
 
 
+_MADE = "/metadata/creationTimestamp"
+"""Argo CD takes it out of both sides where it knows how; generators write it as null."""
 _WRITERS = "controllers and tools write"
 
 

@@ -19,14 +19,15 @@ from collections.abc import Iterator
 from functools import partial
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
-from argolint.application.applied import confirmed, not_yet_applied, rewritten_on_arrival
+from argolint.application.applied import by_argocd, confirmed, not_yet_applied, rewritten_on_arrival, settled
+from argolint.values import below
 
 from ._ca_bundles import by_the_patcher, injected
 from ._defaults import is_default
 from ._edits import in_live_order, write_live
 from ._fields import finding, listing, matching, of_server, pointers, tracks, who
 from ._grammar import in_another_order
-from ._writers import is_sort, known, reconciles
+from ._writers import filler, is_sort, known, reconciles
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -41,6 +42,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _finding(app, resource, changes, tool.tool, "proven")
     for resource, changes in matching(app, on_arrival):
         yield _finding(app, resource, changes, _how(resource, changes), "likely")
+    for resource, changes in matching(app, partial(_filled_in, app)):
+        yield _finding(app, resource, changes, filler(resource), "likely")
     for resource, changes in matching(app, partial(_by_controller, app, fleet)):
         for manager in dict.fromkeys(change.writer.manager for change in changes if change.writer):
             own = tuple(change for change in changes if change.writer and change.writer.manager == manager)
@@ -103,6 +106,12 @@ def _how(resource: Resource, changes: tuple[Change, ...]) -> str:
 
 def _stored(resource: Resource, changes: tuple[Change, ...]) -> bool:
     return all(is_default("unwritable", resource, change) for change in changes)
+
+
+def _filled_in(app: App, resource: Resource, change: Change) -> bool:
+    """True for masked content of an object that asks a webhook for it: no one else wrote it since the last sync."""
+    asked = change.masked and below(change.pointer, "/data") and bool(filler(resource))
+    return asked and (change.writer is None or by_argocd(change.writer)) and settled(app)
 
 
 def _by_controller(app: App, fleet: Fleet, resource: Resource, change: Change) -> bool:

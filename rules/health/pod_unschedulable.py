@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
+from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
 from argolint.messages import telling
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
@@ -28,6 +28,7 @@ from argolint.values.kubernetes import pod_spec, reads
 
 from ..shared.age import Patience, overdue
 from ..shared.pods import Trouble, below, fixes, pointer_of, scheduling, troubles, wanted_events
+from . import _placing
 
 _NO_CHECK = ""  # an operator's own object, which Argo CD has no health check for
 
@@ -109,7 +110,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
-        fixes=tuple(fixes(app, fleet, resource.id, resource.desired, trouble)),
+        fixes=_fixes(app, fleet, resource, trouble),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in nodes),
@@ -118,6 +119,16 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
         follows=tuple(_follows(app, fleet, resource, trouble)),
     )
     return resolved(finding, Complaint(app, fleet, resource.id, resource.desired or resource.live, (trouble.text,)))
+
+
+def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> tuple[Fix, ...]:
+    """Exact edits where there are any, and what else there is to try."""
+    exact = tuple(_placing.fixes(app, resource, trouble))
+    return (
+        exact
+        if exact and trouble.cause == "quota"
+        else (*exact, *fixes(app, fleet, resource.id, resource.desired, trouble))
+    )
 
 
 def _in_words(trouble: Trouble, fit: str) -> str:
@@ -206,6 +217,7 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
+    then=_placing.then,
     options=Patience,
     causes=("resources", "selector", "taint", "volume", "quota", "image", "unknown"),
     rank=Rank.CAUSE,

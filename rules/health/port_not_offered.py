@@ -35,6 +35,7 @@ from argolint import (
     Rank,
     Related,
     Resource,
+    ResourceId,
     Rule,
     Symptom,
     Want,
@@ -270,13 +271,25 @@ def _of_reference(app: App, resource: Resource, entry: Object) -> Iterator[Findi
             at=Location(app.ref, resource.id, at),
             cause="service",
             related=(Related(service.app, service.id, "/spec/ports", "other"),),
-            fixes=tuple(_of_port(resource, at, field, entry["port"][0], offered)),
+            fixes=(_with_tls(service.id, number),)
+            if entry.get("tls") and all(map(_is_plain, offered))
+            else tuple(_of_port(resource, at, field, entry["port"][0], offered)),
             explains=(Symptom.health(resource.id),) if resource.health.status not in ("", "Healthy") else (),
         )
 
 
 def _headless(spec: Object) -> bool:
     return text_at(spec, "clusterIP") == "None"
+
+
+def _is_plain(port: Port) -> bool:
+    return port.number in (80, 8080) or port.name == "http" or port.name.startswith("http-")
+
+
+def _with_tls(service: ResourceId, number: int) -> Fix:
+    """The API server speaks HTTPS only: a port for plain HTTP in the place of the one asked for would answer no better."""
+    text = f"Add port {number} to spec.ports of {service}; its targetPort is the one on which the program serves TLS."
+    return Fix(f"Offer port {number} with TLS at {service}", "manifest", str(service), Edit("text", text))
 
 
 def _of_port(resource: Resource, at: str, field: str, default: str, offered: Sequence[Port]) -> Iterator[Fix]:

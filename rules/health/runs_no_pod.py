@@ -93,7 +93,7 @@ def _fits_nowhere(app: App, resource: Resource) -> Finding:
 
 def _counts_none(app: App, resource: Resource, asked: int) -> Finding:
     return Finding(
-        message=f"{resource.id} has no pod of the {asked} that it asks for, and Argo CD shows it Healthy.",
+        message=f"{resource.id} asks for {asked} {'pod' if asked == 1 else 'pods'} and has none, and Argo CD shows it Healthy.",
         at=Location(app.ref, resource.id, "/status"),
         evidence=(f"status.replicas is 0, spec.replicas {asked}",),
         fixes=(

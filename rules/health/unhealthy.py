@@ -40,11 +40,13 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.comparison import writers
 from argolint.edits.advice import advice
 from argolint.messages import Match, field_errors, telling
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
+from argolint.relations.child import rolled_out
+from argolint.values import age_text, dig, enumerated, items, mapping, maps, parse_time, sh, text_at
 
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
 from ..shared.fields import field_fixes, refused_pointer
@@ -143,6 +145,8 @@ def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...
 
 def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
     """Whether its controller said within the last minutes that it is well: the health that Argo CD shows is from before."""
+    if (since := _well_since(resource)) is not None and timedelta() <= app.observed_at - since <= options.span:
+        return True
     said = maps(resource.live, "status", "conditions")
     if "." not in resource.group or any(text_at(c, "type") in _ILL and c.get("status") == "True" for c in said):
         return False
@@ -155,6 +159,26 @@ def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
     )
 
 
+def _well_since(resource: Resource) -> datetime | None:
+    """Since when the status of a built-in kind says what Argo CD's own check of it calls Healthy (gitops-engine, pkg/health)."""
+    live = resource.live or {}
+    status = mapping(live, "status")
+    conditions = maps(status, "conditions")
+    match resource.group, resource.kind:
+        case "apps", "Deployment" if rolled_out(live):
+            times = [parse_time(c.get(at)) for c in conditions for at in ("lastTransitionTime", "lastUpdateTime")]
+        case "batch", "Job" if {text_at(c, "type") for c in conditions if c.get("status") == "True"} & _ENDED == {
+            "Complete"
+        }:
+            times = [parse_time(status.get("completionTime"))]
+        case "", "PersistentVolumeClaim" if status.get("phase") == "Bound":
+            times = [writer.time for writer in writers(live, "/status/phase")]
+        case _:
+            return None
+    return max((time for time in times if time is not None), default=None)
+
+
+_ENDED = frozenset({"Complete", "Failed", "Suspended"})
 _WELL = frozenset({"Ready", "Available", "Healthy", "Synced", "Succeeded"})
 """Types of conditions that say of the whole object that it is well."""
 _ILL = frozenset({"Stalled", "Degraded", "Failed", "Failure", "Error"})
@@ -271,9 +295,21 @@ def _of_reason(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...
         return ()
     name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
     named = {"what": "", "sort": "", **{key: _bare(excerpt(word)) for key, word in words.items()}}
+    if name in _OF_NAMES and not _is_name(words.get("what") or ""):
+        named["what"] = ""  # the form of the sentence tells its sort; which of its words is the thing it does not
     logs = {"logs": pod} if pod else {}
     facts = {**_facts(resource), **logs, "reason": excerpt(reason, 400)}
     return advice(__package__, f"unhealthy/{name}", {**facts, **named})
+
+
+_OF_NAMES = frozenset({"field-wrong", "field-unsupported", "object-named"})
+"""Topics of forms that any controller may write, whose advice names what the sentence speaks of."""
+_NAME = re.compile(r"\w[./_:\[-]\w|\d|[a-z][A-Z]|^\s*[\"'`]")
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word of a sentence is written as names are, or in quotes."""
+    return _NAME.search(word) is not None
 
 
 def _bare(word: str) -> str:
@@ -364,7 +400,8 @@ def _of_pods(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
 def _tells(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
     """How little a condition tells; less is better."""
     of_now = text_at(condition, "observedGeneration") in ("", None) or is_of_now(resource, condition)
-    return not of_now, condition.get("reason") in _CONSEQUENCES, _deciding(resource, _of_condition(condition))
+    follows = condition.get("reason") in _CONSEQUENCES or text_at(condition, "message").endswith(_NO_MORE)
+    return not of_now, follows, _deciding(resource, _of_condition(condition))
 
 
 def _deciding(resource: Resource, text: str) -> int:
@@ -400,6 +437,8 @@ _CONSEQUENCES = (
     "ListenersNotValid",
 )
 """What the controllers of workloads say of any trouble of their pods; another condition tells which one it is."""
+_NO_MORE = "retries exhausted"
+"""How Flux ends a release; another condition tells what it failed with."""
 _BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid", "Conflicted")
 
 

@@ -319,8 +319,14 @@ def _unknown(app: App, own: Sequence[Sign]) -> Fix:
             ),
         )
     if head.kind == "secret":
+        issued = any(s.key.endswith((".crt", ".pem", ".cert")) for s in own if s.resource == head.resource)
+        switch = (
+            "a switch for cert-manager (certManager.enabled or like it), which then issues it; else for "
+            if issued
+            else ""
+        )
         text = (
-            f"In values.yaml of {chart} look for existingSecret, secretName or a field for {keys}; set it to a Secret that Argo CD "
+            f"In values.yaml of {chart} look for {switch}existingSecret, secretName or a field for {keys}; set it to a Secret that Argo CD "
             f"does not own and that holds {keys}, or to a fixed value. In a chart of your own, take the value with `required` "
             "instead of randAlphaNum or genCA: `lookup` is empty under Argo CD."
         )

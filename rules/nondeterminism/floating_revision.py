@@ -98,7 +98,7 @@ def _range(app: App, index: int, source: Object, revision: str) -> Finding:
     what = f"chart {source['chart']} of {source.get('repoURL')}" if source.get("chart") else f"{source.get('repoURL')}"
     pinned = bool(_TAG.match(now))
     pointer = f"/spec/sources/{index}" if app.spec.get("sources") else "/spec/source"
-    parent = next((o for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"), None)
+    parent = next((o for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"), None)
     return Finding(
         message=f'Application {app.ref} follows "{revision}" of {what}: the next release is deployed without a commit.',
         at=Location(app.ref, None, f"{pointer}/targetRevision"),

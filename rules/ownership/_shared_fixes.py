@@ -305,7 +305,7 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             caveat=joined(f"{_from_release(shared)}; whatever refers to it by name must follow", first),
             unverified=_NAMED,
         )
-    elif party.tool in ("Directory", "Kustomize"):
+    elif party.tool in ("Directory", "Kustomize") or shared.two_programs:
         yield Fix(
             f"Give it another name in {shared.name(party)}",
             "manifest",

@@ -17,16 +17,18 @@ reasons).
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
+from argolint.application.application_sets import made
 from argolint.application.fleet import IN_CLUSTER
 from argolint.messages import in_passing, quoted
 from argolint.redaction import excerpt, without_secrets
-from argolint.values import maps, same_repository, sh, text_at
+from argolint.values import dig, maps, same_repository, sh, text_at
 from argolint.values.knowledge import load
 
-from ..shared.application_sets import made
 from ..shared.messages import catalogue
 from ._application_sets import NAMED_TWICE, OWNED_TWICE
 
@@ -65,16 +67,10 @@ def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Obje
     found: dict[AppRef, list[tuple[Object, Object]]] = {}
     for raw in fleet.application_sets:
         condition = _failed(raw)
-        name = text_at(raw, "metadata", "name")
-        own = (app.ref for app in made(fleet, name) if _same_namespace(app, raw))
-        speaker = next(own, fleet.apps[0].ref if fleet.apps else None)
+        speaker = next((app.ref for app in (*made(fleet, raw), *fleet.apps[:1])), None)
         if condition is not None and speaker is not None:
             found.setdefault(speaker, []).append((raw, condition))
     return found
-
-
-def _same_namespace(app: App, raw: Object) -> bool:
-    return text_at(raw, "metadata", "namespace") in ("", app.ref.namespace)
 
 
 def _failed(raw: Object) -> Object | None:
@@ -133,6 +129,8 @@ def _resolved(fleet: Fleet, raw: Object, message: str) -> str:
         return _given_by(generators, found.facts.get("what") or "")
     if name == "credentials":
         return _scoped(fleet, generators)
+    if ("{{" in message or name == "elements-yaml") and (written := _of_go(raw)):
+        return f"Set goTemplate: true and begin each parameter with a dot: without it, {excerpt(written, 80)} is not filled in"
     if name == "not-found":
         return next(
             (
@@ -143,6 +141,18 @@ def _resolved(fleet: Fleet, raw: Object, message: str) -> str:
             "",
         )
     return ""
+
+
+_GO = re.compile(
+    r"\{\{-?\s*(?:(?:if|range|with|index|dig|get|default|printf|toJson|toYaml)\s+[^\s{}]|\.|[\w.]{1,100}\s*\|)[^{}]{0,300}\}\}"
+)
+"""What only a Go template fills in: a leading dot, a function, a pipe."""
+
+
+def _of_go(raw: Object) -> str:
+    """An expression of Go's templates, where the set does not use them; else empty."""
+    found = None if dig(raw, "spec", "goTemplate") else _GO.search(json.dumps(raw.get("spec") or {}))
+    return found[0].replace('\\"', '"') if found else ""
 
 
 def _given_by(generators: Sequence[tuple[str, Object]], parameter: str) -> str:
@@ -161,6 +171,15 @@ def _reads_files(generators: Sequence[tuple[str, Object]]) -> bool:
 
 def _scoped(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -> str:
     """A repository whose credentials belong to a project, while the generator asks for those of none."""
+    unknown = [
+        url
+        for kind, body in generators
+        if kind == "git"
+        and (url := text_at(body, "repoURL"))
+        and not any(same_repository(text_at(r, "repo"), url) for r in fleet.repositories)
+    ]
+    if len(unknown) == 1 and fleet.repositories:
+        return f"Register {excerpt(without_secrets(unknown[0]), 120)} with credentials: no repository of that address is registered"
     for kind, body in generators:
         url = text_at(body, "repoURL")
         known = [r for r in fleet.repositories if kind == "git" and same_repository(text_at(r, "repo"), url)]

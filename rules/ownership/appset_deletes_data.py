@@ -1,8 +1,8 @@
 """An ApplicationSet that deletes data with an element
 
 What it finds: an Application of an ApplicationSet whose deletion takes data along: a PersistentVolumeClaim, a StatefulSet that deletes its claims,
-a Namespace, or an object whose operator deletes its volumes with it. Nothing of the set forbids it: neither `preserveResourcesOnDeletion` nor an
-`applicationsSync` without deletion, and the object has no `Delete=false`.
+a Namespace, or an object whose operator deletes its volumes with it. Nothing forbids it: neither `preserveResourcesOnDeletion`, nor a policy without
+deletion (`applicationsSync` of the set, or the controller's own, which counts first), and the object has no `Delete=false`.
 
 Why it hurts: the set deletes an Application as soon as its generators no longer give its name. A renamed element, a moved folder, a label that a cluster
 loses or another field in the template's name is enough, and no sync or prune option of the Application holds it up.
@@ -12,7 +12,7 @@ How to fix: set `preserveResourcesOnDeletion: true`, which leaves what was deplo
 
 Example: a Git generator over folders, whose template deploys a PersistentVolumeClaim, and a folder that is renamed.
 
-Sources: applicationset/controllers/applicationset_controller.go (deleteInCluster), controller/appcontroller.go (shouldBeDeleted) of Argo CD;
+Sources: applicationset/controllers/applicationset_controller.go (deleteInCluster), applicationset/utils/policy.go (DefaultPolicy), controller/appcontroller.go (shouldBeDeleted) of Argo CD;
 the kinds are in data_kinds.yaml, each with its source.
 """
 
@@ -21,12 +21,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Want
+from argolint.application.application_sets import (
+    UNSEEN_POLICY,
+    Controller,
+    generators,
+    maker,
+    preserves,
+    seen,
+    settings_want,
+)
 from argolint.edits.pruning import cascades, outlives
-from argolint.values import dig, enumerated, maps, text_at
+from argolint.values import enumerated, get, text_at
 from argolint.values.knowledge import load
-
-from ..shared.application_sets import maker
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -34,17 +41,27 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
     return _set_of(app, fleet) is not None and any(_kept_data(row.group, row.kind) for row in app.rows)
 
 
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The policy of the controller, which counts for every set."""
+    want = settings_want(fleet)
+    if want is not None and want.app != app.ref and reads(app, fleet, options):
+        yield want
+
+
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an Application."""
     owner = _set_of(app, fleet)
-    data = [r for r in app.resources if _is_lost(r, app, fleet)] if owner is not None else []
+    controller = seen(app, fleet)
+    deletes = owner is not None and controller.deletes(owner)
+    data = [r for r in app.resources if _is_lost(r, app, fleet)] if deletes else []
     if owner is None or not data:
         return
     name = text_at(owner, "metadata", "name")
     yield Finding(
         message=f"ApplicationSet {name} deletes {enumerated([str(r.id) for r in data], limit=1)} as soon as its generators no longer give Application {app.name}.",
         at=Location(app.ref, data[0].id),
-        evidence=tuple(f"{r.id}: {_kept_data(r.group, r.kind)}" for r in data[:5]),
+        confidence="likely" if controller.policy is None else "proven",
+        evidence=(*(f"{r.id}: {_kept_data(r.group, r.kind)}" for r in data[:5]), *_of_policy(controller, owner)),
         related=tuple(Related(app.ref, r.id, "", "other") for r in data[1:]),
         fixes=(
             Fix(
@@ -69,36 +86,41 @@ def _set_of(app: App, fleet: Fleet) -> Object | None:
     if not cascades(app) or app.deleting:
         return None
     raw = maker(app, fleet)
-    return raw if raw is not None and _deletes(raw) else None
+    return raw if raw is not None and not (preserves(raw) or _makes_previews(raw)) else None
 
 
-def _deletes(raw: Object) -> bool:
-    policy = text_at(raw, "spec", "syncPolicy", "applicationsSync")
-    preserves = dig(raw, "spec", "syncPolicy", "preserveResourcesOnDeletion") is True
-    previews = any("pullRequest" in g or _nested_previews(g) for g in maps(raw, "spec", "generators"))
-    return not (preserves or previews or policy in ("create-only", "create-update"))
+def _of_policy(controller: Controller, raw: Object) -> Iterator[str]:
+    own = text_at(raw, "spec", "syncPolicy", "applicationsSync")
+    if controller.policy is None:
+        yield UNSEEN_POLICY
+    elif own and controller.of(raw) != own:
+        yield f"applicationsSync {own} does not count: the controller's own policy is {controller.policy}"
 
 
-def _nested_previews(generator: Object) -> bool:
-    nested = (g for kind in ("matrix", "merge") for g in maps(generator, kind, "generators"))
-    return any("pullRequest" in g for g in nested)
+def _makes_previews(raw: Object) -> bool:
+    return any("pullRequest" in generator for _, generator, _ in generators(raw.get("spec")))
 
 
 def _is_lost(r: Resource, app: App, fleet: Fleet) -> bool:
-    if not _kept_data(r.group, r.kind) or r.hook or r.live is None or outlives(app, r.live, fleet):
+    kind = _kinds().get((r.group, r.kind))
+    if kind is None or r.hook or r.live is None or outlives(app, r.live, fleet):
         return False
-    policy = dig(r.live, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
-    return r.kind != "StatefulSet" or policy == "Delete"
+    wanted, unless = kind.get("if"), kind.get("unless")
+    return (not wanted or _holds(r.live, wanted)) and not (unless and _holds(r.live, unless))
+
+
+def _holds(live: Object, field: Object) -> bool:
+    return bool(get(live, field["at"], None) == field["is"])
 
 
 def _kept_data(group: str, kind: str) -> str:
     """What goes with an object of this kind; empty for a kind that holds no data."""
-    return _kinds().get((group, kind), "")
+    return str(_kinds().get((group, kind), {}).get("says") or "")
 
 
 @cache
-def _kinds() -> Mapping[tuple[str, str], str]:
-    return {(e["group"], e["kind"]): e["says"] for e in load(__package__, "data_kinds.yaml")}
+def _kinds() -> Mapping[tuple[str, str], Object]:
+    return {(e["group"], e["kind"]): e for e in load(__package__, "data_kinds.yaml")}
 
 
 RULE = Rule(
@@ -107,6 +129,7 @@ RULE = Rule(
     severity="info",
     doc=__doc__,
     check=check,
+    wants=wants,
     reads=reads,
     standing=True,
 )

@@ -81,7 +81,7 @@ def _speaker(duplicate: _Duplicate, fleet: Fleet) -> AppRef | None:
     itself = fleet.app(duplicate.name, duplicate.namespace)
     if itself is not None:
         return itself.ref
-    made = (a.ref for a in fleet.apps if made_by(a.raw, duplicate.sets))
+    made = (a.ref for a in fleet.apps if made_by(a.brief, duplicate.sets))
     return next(made, fleet.apps[0].ref if fleet.apps else None)
 
 

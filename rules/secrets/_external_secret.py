@@ -236,6 +236,10 @@ def generator_refs(obj: Object | None) -> tuple[tuple[str, str, str], ...]:
     return tuple(found)
 
 
+DRAWING = ("Password", "UUID", "SSHKey")
+"""Generators that ask no one else for what they make, and make another one each time."""
+
+
 def generated_only(obj: Object | None) -> bool:
     """True when every value comes from a generator and none from a provider."""
     sources = len(items(obj, "spec", "data")) + len(items(obj, "spec", "dataFrom"))

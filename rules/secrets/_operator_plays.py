@@ -20,6 +20,7 @@ from argolint.values import below, dig, items, mapping
 
 from . import _external_secret as es
 from . import _stores as stores
+from ._provider import unplaced
 
 _WRITING = ("owned-by-external-secret", "owned-by-other-controller", "immutable", "conflict", "merge-target-missing")
 """Causes that the operator comes to when it has every value."""
@@ -135,10 +136,12 @@ def _strategy(field: str) -> tuple[str, str]:
 
 
 def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -> bool:
-    """The store itself holds the value, or another ExternalSecret that is Ready reads it from there."""
+    """The store itself holds the value, or another ExternalSecret that is Ready reads it from there, or takes it from the same generator."""
+    if field == "dataFrom":
+        return _generated(app, resource, entry)
     ref = _source(resource.live, entry)
     remote = mapping(entry, "remoteRef")
-    if field != "data" or ref is None or remote.get("decodingStrategy") not in (None, "None"):
+    if ref is None or remote.get("decodingStrategy") not in (None, "None"):
         return False
     store = stores.find(app, fleet, ref, resource.namespace)
     if store.provider == "fake":
@@ -147,16 +150,42 @@ def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -
             and str(dig(each, "version") or "") == str(remote.get("version") or "")
             for each in items(store.live, "spec", "provider", "fake", "data")
         ) and not remote.get("property")
+    everywhere = ref.kind == "ClusterSecretStore" and store.live is not None and not unplaced(store)
     wanted = _asked(remote)
     return any(
         es.ready(other.live).get("status") == "True"
-        and (ref.kind == "ClusterSecretStore" or other.namespace == resource.namespace)
+        and (other.namespace == resource.namespace or everywhere)
         and any(
             _asked(mapping(each, "remoteRef")) == wanted and _source(other.live, each) == ref
             for each in items(other.live, "spec", "data")
         )
-        for other in es.external_secrets(app)
+        for other in (*es.external_secrets(app), *_elsewhere(app, fleet, resource))
         if other.key != resource.key
+    )
+
+
+def _elsewhere(app: App, fleet: Fleet, resource: Resource) -> Iterator[Resource]:
+    """ExternalSecrets of other applications that were looked at; live or not, a ClusterSecretStore serves them too."""
+    found = (app.evidence.get(want) for want in app.evidence if want.kind == "peer")
+    yield from (each for each in found if isinstance(each, Resource) and each.kind == "ExternalSecret")
+
+
+def _generated(app: App, resource: Resource, entry: Json) -> bool:
+    """A generator that is there draws the value, as it does for another ExternalSecret today."""
+    wanted = es.generator_refs({"spec": {"dataFrom": [entry]}})
+    if not wanted or set(mapping(entry)) != {"sourceRef"} or wanted[0][0] not in es.DRAWING:
+        return False
+    kind, name, _ = wanted[0]
+    generator = app.find(es.GENERATORS, kind, resource.namespace, name)
+    return (
+        generator is not None
+        and generator.live is not None
+        and any(
+            es.ready(other.live).get("status") == "True"
+            and (kind, name) in {ref[:2] for ref in es.generator_refs(other.live)}
+            for other in es.external_secrets(app)
+            if other.namespace == resource.namespace
+        )
     )
 
 

@@ -47,7 +47,7 @@ def name_of(store: stores.Store | None, text: str = "") -> str:
 
 
 def facts(store: stores.Store | None, text: str = "") -> dict[str, Any]:
-    """What advice.yaml may say of the provider: provider, identity, grant, write, throttle, compare, property_is, reach."""
+    """What advice.yaml may say of the provider: provider, identity, grant, write, throttle, compare, find, property_is, reach."""
     entry: Object = load(__package__, "provider_advice.yaml")[name_of(store, text)]
     known = store is not None and bool(store.provider)
     title = entry["title"]
@@ -62,6 +62,7 @@ def facts(store: stores.Store | None, text: str = "") -> dict[str, Any]:
         "write": entry.get("write") or _WRITE,
         "throttle": entry.get("throttle", ""),
         "compare": entry["compare"],
+        "find": entry.get("find", ""),
         "property_is": entry["property"],
         "reach": entry["reach"],
     }

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 from argolint import MISSING, Change, Edit, Fix, Object, Symptom
 from argolint.edits import set_field
+from argolint.relations.operator_version import OperatorVersion
 from argolint.values import below, dig, get, mapping, split_pointer
 from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._operator_version import OperatorVersion
 
 _VAULTS = re.compile(r"key not found in 1Password Vaults: .{1,300}? in: map\[(?P<vaults>[^\[\]]+)\]")
 _VAULT = re.compile(r"(?<!\S)(\S[^:]{0,200}):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]
@@ -241,15 +241,25 @@ def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
             ),
             seen="KV version 2 puts data/ into the path",
         )
-    elif version == "v2" and (key.startswith("data/") or path.endswith("/data")):
-        where = "the key begins" if key.startswith("data/") else "spec.provider.vault.path ends"
+    elif version == "v2" and (key.startswith("data/") or "data" in path.split("/")[1:]):
+        mount, _, folder = f"{path}/".partition("/data/")
+        where = (
+            "the key begins"
+            if key.startswith("data/")
+            else f"spec.provider.{store.provider}.path {'goes on' if folder else 'ends'}"
+        )
+        written = (
+            f"\nThe path is the mount alone, {mount}; what stands behind data/ belongs before the key: {folder}{key}."
+            if folder
+            else ""
+        )
         yield Hint(
             f'{where} with "data", which KV version 2 adds by itself',
             Fix(
                 'Leave "data" out of key and path',
                 "manifest",
                 _of(store),
-                Edit("text", "The operator reads <path>/data/<key>."),
+                Edit("text", f"The operator reads <path>/data/<key>.{written}"),
             ),
         )
 

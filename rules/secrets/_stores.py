@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from argolint import App, AppRef, Fleet, Object, Resource, Want
 from argolint.values import dig, items, mapping, parse_time
@@ -159,6 +160,26 @@ def elsewhere(app: App, fleet: Fleet, kind: str, name: str, namespace: str) -> t
         return ()
     keys = fleet.of_kind(app.cluster, es.GROUP, kind)
     return tuple(key.namespace for key in keys if key.name == name and key.namespace != namespace)
+
+
+_ASKED = 8
+"""ExternalSecrets of other applications that are looked at for one that its store does not admit."""
+
+
+def readers(app: App, fleet: Fleet, resource: Resource) -> Iterator[Want]:
+    """ExternalSecrets elsewhere that may read the same keys of a ClusterSecretStore that does not admit this one's namespace."""
+    for ref in es.store_refs(resource.live):
+        store = find(app, fleet, ref, resource.namespace)
+        if store.live is None or store.admits(resource.namespace) is not False:
+            continue
+        keys = fleet.of_kind(app.cluster, es.GROUP, "ExternalSecret")
+        others = ((key, owner) for key in keys if store.admits(key.namespace) for owner in fleet.owners(key)[:1])
+        well = (
+            Want("peer", listed.id, app=owner)
+            for key, owner in others
+            if owner != app.ref and (listed := fleet.resource(owner, key)) and listed.health.status in ("Healthy", "")
+        )
+        yield from islice(well, _ASKED)
 
 
 def _other_kind(ref: es.StoreRef) -> es.StoreRef:

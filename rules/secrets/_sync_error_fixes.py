@@ -8,11 +8,11 @@ from difflib import get_close_matches
 
 from argolint import GONE, MISSING, App, Edit, Fix, Fleet, Resource
 from argolint.edits import set_field
+from argolint.relations.operator_version import OperatorVersion
 from argolint.values import below, dig, enumerated, items, sh
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._operator_version import OperatorVersion
 from ._provider import placed, unplaced
 from ._store_hints import Hint, foreign_vault
 from ._sync_error_general import general, store_of

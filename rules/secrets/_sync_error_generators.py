@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from argolint import App, Edit, Fix, Fleet, Resource
 from argolint.edits.advice import advice
@@ -12,6 +13,7 @@ from argolint.values import sh
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
+from ._sync_error_secret import patch
 from ._sync_error_texts import Diagnosis, classify
 
 _INSIDE = re.compile(r"^.{0,200}?(?:error using generator|could not generate \[\d{0,9}\]): ", re.DOTALL)
@@ -22,12 +24,14 @@ def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnos
     """The generator is in Git and not applied yet; or it is there and fails: to create it is no cure."""
     if found.cause != "generator":
         return
-    for kind, name, _ in es.generator_refs(resource.live):
+    for kind, name, pointer in es.generator_refs(resource.live):
         own = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
         if own is not None and own.missing:
             sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
             edit = Edit("command", f"argocd app sync {sh(app.ref)}\n{sync}")
             yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
+        elif own is None and f'"{name}" not found' in found.text:
+            yield from _another(app, resource, kind, name, pointer)
     if ran(found):
         inner = inside(found)
         kind, name, _ = next(iter(es.generator_refs(resource.live)), ("generator", "", ""))
@@ -43,6 +47,15 @@ def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnos
         edit = Edit("command", f"kubectl -n {sh(resource.namespace)} describe {es.FULL_NAME} {sh(resource.name)}")
         title = "Let the generator's own identity do what the error names, or correct the generator's settings"
         yield Fix(title, "manifest", "the generator", edit)
+
+
+def _another(app: App, resource: Resource, kind: str, asked: str, pointer: str) -> Iterator[Fix]:
+    """The only generator of that kind, where its own settings alone say what it makes and its name differs by a slip."""
+    there = [r for r in app.of_kind(kind, es.GENERATORS) if r.live and r.namespace == resource.namespace]
+    if kind in es.DRAWING and len(there) == 1 and get_close_matches(asked, [there[0].name], cutoff=0.8):
+        name = there[0].name
+        caveat = f"it draws another value for each ExternalSecret, of the length and signs that {name} states"
+        yield patch(resource, f'Draw the value from {kind} "{name}", which is there', f"{pointer}/name", name, caveat)
 
 
 def inside(found: Diagnosis) -> Diagnosis | None:

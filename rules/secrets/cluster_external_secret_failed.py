@@ -17,6 +17,7 @@ Sources: external-secrets pkg/controllers/clusterexternalsecret; issue 3029; Arg
 resource_customizations/external-secrets.io/ClusterExternalSecret/health.lua.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
 from argolint import (
@@ -28,8 +29,10 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
+    Follows,
     Json,
     Location,
+    Object,
     Rank,
     Related,
     Resource,
@@ -39,7 +42,9 @@ from argolint import (
 )
 from argolint.edits import set_field
 from argolint.messages import telling
+from argolint.relations.operator_version import OperatorVersion, possible, version_of
 from argolint.values import dig, items, mapping, sh
+from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores
@@ -89,6 +94,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource, failed: list[Json]) -> 
     waits = resource.health.status == "Progressing"
     said = telling(clean(str(failed[0].get("reason") or "no reason is given")) if failed else _message(resource), 8)
     why = f'an ExternalSecret "{name}" of another owner is there' if foreign else f'"{said}"'
+    version = version_of(app, fleet)
+    bug = None if foreign else _bug(failed, version)
     ending = bool(failed) and all(ENDING in str(f.get("reason")) for f in failed)
     return Finding(
         message=f'{resource.id} makes no Secret "{secret}" {where}: {why}.',
@@ -98,11 +105,30 @@ def _finding(app: App, fleet: Fleet, resource: Resource, failed: list[Json]) -> 
             *(f"failedNamespaces: {f.get('namespace')}: {clean(str(f.get('reason') or ''))}" for f in failed),
             *(f"condition: {_message(resource)}" for _ in range(not failed)),
             *_taken(name, foreign),
+            *((f"of operator {version}: {bug['says']} (external-secrets issue {bug['issue']})",) if bug else ()),
             *(("Argo CD's health check knows no failure of this kind and stays Progressing",) if waits else ()),
         ),
         related=tuple(Related(owner, key, "", "owner") for owner, key in foreign.values()),
-        fixes=() if ending else tuple(_fixes(resource, name, failed, tuple(foreign))),
+        fixes=() if ending else (_mended(bug),) if bug else tuple(_fixes(resource, name, failed, tuple(foreign))),
+        follows=(Follows.finding("eso-known-bug", resource.id),) if bug else (),
         explains=es.consequences(app, resource.id),
+    )
+
+
+def _bug(failed: list[Json], version: OperatorVersion) -> Object | None:
+    """The operator's own fault behind such a reason: what it finds in its way is its own, and to delete that deletes Secrets."""
+    bugs = (b for b in load(__package__, "version_bugs.yaml") if "ClusterExternalSecret" in b.get("kinds", ()))
+    reasons = [clean(str(dig(f, "reason") or "")) for f in failed]
+    fits = (b for b in bugs if possible(version, b) and any(re.search(b["match"], reason) for reason in reasons))
+    return next(fits, None)
+
+
+def _mended(bug: Object) -> Fix:
+    return Fix(
+        f"Upgrade External Secrets to {bug['fix']} or later",
+        "operator",
+        "values of the External Secrets chart",
+        Edit("text", f"external-secrets issue {bug['issue']}: delete no ExternalSecret for it."),
     )
 
 

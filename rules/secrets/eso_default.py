@@ -38,12 +38,12 @@ from argolint import (
 )
 from argolint.application.applied import git_moved
 from argolint.edits import annotation_option, application_place, ignore_entries
+from argolint.relations.operator_version import parse, version_of
 from argolint.values import index_of, join_pointer, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import COMPARE_OPTIONS
 
 from . import _external_secret as es
-from ._operator_version import parse, version_of
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -82,9 +82,9 @@ def _finding(
         at=Location(app.ref, resource.id, _common([c.pointer for c in changes])),
         evidence=(f"the operator's CRDs are {version}", f"{len(changes)} differences, all of them defaults"),
         fixes=(
-            *_upgrade(entries),
             _written(resource, changes),
             _server_side(app),
+            *_upgrade(entries),
             _ignored(app, resource, changes),
         ),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),

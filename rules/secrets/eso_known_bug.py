@@ -24,12 +24,12 @@ from datetime import timedelta
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom, Want
 from argolint.edits import set_field
+from argolint.relations.operator_version import OperatorVersion, possible, version_of
 from argolint.values import dig, items, parse_duration, parse_time
 from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores
-from ._operator_version import OperatorVersion, version_of
 from ._own_webhook import own_webhook
 from ._store_hints import foreign_vault
 from ._sync_error_texts import clean, warnings
@@ -52,19 +52,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     version = version_of(app, fleet)
     for resource in found:
         for bug in load(__package__, "version_bugs.yaml"):
-            if resource.kind in bug.get("kinds", ("ExternalSecret",)) and _possible(version, bug):
+            if resource.kind in bug.get("kinds", ("ExternalSecret",)) and possible(version, bug):
                 yield from _SIGNS[bug["sign"]](app, fleet, resource, bug, version)
 
 
 def _objects(app: App) -> Iterator[Resource]:
     for kind in es.WRITTEN_BY_OPERATOR:
         yield from app.of_kind(kind, es.GROUP)
-
-
-def _possible(version: OperatorVersion, bug: Object) -> bool:
-    if bug.get("certain_version"):
-        return version.at_least(bug["from"]) is True and version.at_least(bug["until"]) is False
-    return version.at_least(bug["from"]) is not False and version.at_least(bug["until"]) is not True
 
 
 def _upgrade(bug: Object, version: OperatorVersion) -> Fix:

@@ -22,11 +22,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, ResourceId, Rule, Want
+from argolint.relations.operator_version import version_of
 from argolint.values import dig
 from argolint.values.knowledge import load
 
 from . import _external_secret as es
-from ._operator_version import version_of
 
 
 def _cluster_generator(app: App, name: str) -> ResourceId:

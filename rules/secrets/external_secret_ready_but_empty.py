@@ -28,6 +28,8 @@ from argolint.edits import set_field
 from argolint.values import dig, items, mapping, parse_time, sh
 
 from . import _external_secret as es
+from . import _provider
+from . import _stores as stores
 from ._sync_error_passing import just_edited
 from ._template import Misread, of_target, template_fixes
 
@@ -73,11 +75,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         elif reason.endswith("Deleted"):
             yield _deleted(app, resource)
         elif "retained due to DeletionPolicy" in message:
-            yield _retained(app, resource)
+            yield _retained(app, fleet, resource)
         elif _absent(app, fleet, resource):
-            yield _lost(app, resource)
+            yield _lost(app, fleet, resource)
         else:
-            yield from _incomplete(app, resource)
+            yield from _incomplete(app, fleet, resource)
 
 
 def _found(
@@ -148,11 +150,11 @@ def _deleted(app: App, resource: Resource) -> Finding:
     return _found(app, resource, what, "/spec/target/deletionPolicy", fixes)
 
 
-def _retained(app: App, resource: Resource) -> Finding:
+def _retained(app: App, fleet: Fleet, resource: Resource) -> Finding:
     secret = es.target_name(resource.live)
     there = _secret(app, resource) is not None
     state = f'its Secret "{secret}" keeps old data' if there else f'there is no Secret "{secret}"'
-    fixes = (_right_key(resource),)
+    fixes = (_right_key(app, fleet, resource),)
     return _found(app, resource, f"the provider gave no key at all: {state}", _first_source(resource), fixes)
 
 
@@ -195,7 +197,7 @@ def _finds_nothing(resource: Resource) -> bool:
     return es.ready(resource.live).get("message") == "Secret was synced" and all(dig(s, "find") for s in sources)
 
 
-def _lost(app: App, resource: Resource) -> Finding:
+def _lost(app: App, fleet: Fleet, resource: Resource) -> Finding:
     secret = es.target_name(resource.live)
     if _finds_nothing(resource):
         what = f'makes no Secret "{secret}", since its expression finds no key at the provider'
@@ -204,7 +206,7 @@ def _lost(app: App, resource: Resource) -> Finding:
             resource,
             what,
             _first_source(resource),
-            (_right_key(resource),),
+            (_right_key(app, fleet, resource),),
             confidence=False,
             seen=("operators before v0.11 report that as success",),
         )
@@ -235,17 +237,23 @@ def _unreadable(app: App, resource: Resource, misread: tuple[Misread, ...]) -> F
     return _found(app, resource, what, first.pointer, template_fixes(resource, misread), confidence=False, seen=seen)
 
 
-def _empty(app: App, resource: Resource) -> Finding:
+def _empty(app: App, fleet: Fleet, resource: Resource) -> Finding:
     what = f"its {es.target_text(resource.live)} holds no key: the provider gave none (deletionPolicy Merge hides it)"
-    return _found(app, resource, what, _first_source(resource), (_right_key(resource),))
+    return _found(app, resource, what, _first_source(resource), (_right_key(app, fleet, resource),))
 
 
-def _right_key(resource: Resource) -> Fix:
+def _right_key(app: App, fleet: Fleet, resource: Resource) -> Fix:
+    nothing = "The provider gave no key at all for spec.data and spec.dataFrom."
+    refs = es.store_refs(resource.live)
+    searches = any(dig(entry, "find") for entry in items(resource.live, "spec", "dataFrom"))
+    store = stores.find(app, fleet, refs[0], resource.namespace) if searches and len(refs) == 1 else None
+    known = _provider.facts(store) if store is not None else {}
+    means = f"At {known['provider']}, of `find`: {known['find']}" if known.get("find") else ""
     return Fix(
         "Correct the key or the expression, or create the keys at the provider",
         "manifest",
         str(resource.id),
-        Edit("text", "The provider gave no key at all for spec.data and spec.dataFrom."),
+        Edit("text", "\n".join(filter(None, (nothing, means)))),
     )
 
 
@@ -257,12 +265,12 @@ def _first_source(resource: Resource) -> str:
     return f"/spec/{field}/0/{inner}".rstrip("/")
 
 
-def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
+def _incomplete(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]:
     if not _may_drop(resource):
         return
     live = _live_secret(app, resource)
     if live is not None and _copied(resource) and not _held(live) and not _keys(resource):
-        yield _empty(app, resource)
+        yield _empty(app, fleet, resource)
         return
     lacking = _lacking(app, resource)
     missing = lacking or _by_events(app, resource)

@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint.relations.operator_version import version_of
 
 from . import _external_secret as es
-from ._operator_version import version_of
 
 
 def _once(app: App) -> Iterator[es.Declared]:

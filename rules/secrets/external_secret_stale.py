@@ -23,10 +23,10 @@ from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.comparison import writer
+from argolint.relations.operator_version import version_of
 from argolint.values import age_text, dig, parse_time
 
 from . import _external_secret as es
-from ._operator_version import version_of
 
 ANSWERED = timedelta(minutes=2)
 """An operator that runs answers an edit of the interval within this time."""

@@ -40,13 +40,13 @@ import re
 from collections.abc import Iterator
 
 from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
+from argolint.relations.operator_version import OperatorVersion, version_of, wants_crd
 from argolint.values import dig, get, parse_time
 
 from . import _external_secret as es
 from . import _stores as stores
 from ._operator_plays import Failed
 from ._operator_plays import then as plays
-from ._operator_version import OperatorVersion, version_of, wants_crd
 from ._refresh_cost import load_of_store
 from ._rewrite import lost_groups
 from ._store_hints import Hint, foreign_vault, hints
@@ -108,6 +108,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     for resource in _failing(app):
         yield Want("events", resource.id, resource.uid)
         yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
+        yield from stores.readers(app, fleet, resource)
     if any(True for _ in _failing(app)):
         yield from wants_crd(app, fleet)
     for resource in _turning(app):

@@ -23,6 +23,7 @@ Sources: external-secrets docs/guides/ownership-deletion-policy.md; issue 2416 (
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import (
+    GONE,
     MISSING,
     App,
     AppRef,
@@ -307,6 +308,7 @@ def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource) -> F
                 if taken
                 else "Argo CD prunes it first if the operator has not adopted it: it is made again at the next refresh",
                 effects=() if taken else ("deletes",),
+                plays=GONE if taken else None,
             ),
             Fix(
                 f'Let the ExternalSecret write the Secret "{name}"',

@@ -18,6 +18,7 @@ Example:
 Sources: sealed-secrets README (scopes), pkg/apis/sealedsecrets/v1alpha1/sealedsecret_expansion.go, issues 378 and 739; Argo CD resource_customizations/bitnami.com/SealedSecret/health.lua, issue 5991.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -193,7 +194,7 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
         False: f'there is no Secret "{name}"',
         None: f'Secret "{name}" stays as it was',
     }[there]
-    moved = _moved(resource)
+    moved = _moved(resource) if _UNREADABLE.search(message) else ""
     seal = f"kubectl -n {sh(resource.namespace)} create secret generic {sh(name)} --dry-run=client -o yaml --from-file=KEY=FILE | kubeseal -o yaml"
     return Finding(
         message=f"{resource.id} cannot be unsealed: {moved or telling(message, 8)}, so {loss}.",
@@ -202,7 +203,9 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
             f"condition Synced=False: {message}",
             *(("a seal fits the name and namespace that kubeseal wrote into spec.template.metadata",) if moved else ()),
         ),
-        fixes=(
+        fixes=_look(resource)
+        if not _UNREADABLE.search(message)
+        else (
             Fix(
                 "Seal the values again with this cluster's certificate, for this name and namespace",
                 "manifest",
@@ -218,6 +221,24 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
             ),
         ),
         explains=es.consequences(app, resource.id),
+    )
+
+
+_UNREADABLE = re.compile(r"decrypt|no key could|illegal base64|private key|registry has no keys|unseal", re.IGNORECASE)
+"""What a seal of another certificate, name or namespace gives; every other refusal concerns the Secret that comes of it, or the controller."""
+
+
+def _look(resource: Resource) -> tuple[Fix, ...]:
+    name = sh(resource.name)
+    text = f"kubectl -n {sh(resource.namespace)} describe sealedsecret {name}\nkubectl get pods -A -l app.kubernetes.io/name=sealed-secrets"
+    return (
+        Fix(
+            "Correct what the message names, in spec.template or the settings of the controller",
+            "manifest",
+            str(resource.id),
+            Edit("command", text),
+            "the log of the controller's pod says more",
+        ),
     )
 
 

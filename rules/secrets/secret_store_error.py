@@ -49,12 +49,12 @@ from argolint import (
 from argolint.edits import consequences as operations
 from argolint.edits.advice import advice
 from argolint.messages import telling
+from argolint.relations.operator_version import version_of, wants_crd
 from argolint.values import enumerated, mapping
 
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
-from ._operator_version import version_of, wants_crd
 from ._provider import placed, unplaced
 from ._store_hints import hints
 from ._store_refused import meaning, refusal, topic, without_namespaces

@@ -30,9 +30,17 @@ def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple
         "detail": excerpt(first.detail, 200) or "it is empty",
         "others": f" (and {', '.join(sorted({e.pointer for e in errors[1:5]}))})" if len(errors) > 1 else "",
         "operations": operations,
+        "text": _as_text(manifest, first),
         "labels": ", ".join(f"{o['path'].rpartition('/')[2]}" for o in operations),
     }
-    return advice(__package__, f"field/{_topic(first, operations)}", facts, id_)
+    topic = "text" if facts["text"] else _topic(first, operations)
+    return advice(__package__, f"field/{topic}", facts, id_)
+
+
+def _as_text(manifest: Object | None, error: FieldError) -> str:
+    """The value in quotes, of a number or boolean where the schema has a text; empty where that is not what is refused."""
+    held = get(manifest, error.pointer, None) if "must be of type string" in error.detail else None
+    return str(held).lower() if isinstance(held, bool) else str(held) if isinstance(held, int | float) else ""
 
 
 def quoting(manifest: Object | None) -> list[Json]:

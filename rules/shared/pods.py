@@ -165,12 +165,18 @@ def _claim(app: App, node: Node) -> Trouble | None:
     return Trouble("volume", f"wait for the claim {node.id.name}", text, node, node.created_at, failed=False)
 
 
+_OF_KUBELET = ("Unhealthy", "BackOff", "Failed", "Error")
+"""Reasons that mean something else where the controller of a custom resource gives them."""
+
+
 def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     if node.id.kind == "PersistentVolumeClaim":
         return _claim(app, node)
     if status_reason(node) == "Terminating":
         return None  # it is on its way out, whatever kept it from running
-    events = _of_now(app.events(node.id, node.uid) or (), degraded=degraded)
+    custom = "." in node.id.group
+    own = tuple(e for e in app.events(node.id, node.uid) or () if not custom or e.reason not in _OF_KUBELET)
+    events = _of_now(own, degraded=degraded)
     newest = next((e for e in events if e.reason == "FailedScheduling"), None)
     said = newest.message if newest is not None else _unscheduled(app, node)
     if said and status_reason(node) in ("", "Pending", "SchedulingGated"):

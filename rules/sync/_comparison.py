@@ -14,7 +14,7 @@ from argolint.edits import application_place, ignore_less
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
-from argolint.values import dig, items, mapping, maps, same_repository, text_at
+from argolint.values import dig, items, mapping, maps, same_repository, sh, text_at
 
 from ..shared.messages import catalogue
 from ._failures import Failed, refusal
@@ -167,6 +167,30 @@ def _from_root(app: App, source: Object, pointer: str) -> str:
     return "" if folder == "." or f"{rest}/".startswith(f"{folder}/") else f"${ref}/{folder}/{rest}"
 
 
+_MAYBE_MANIFEST = re.compile(r"^(?!(?:.*/)?(?:.*[._-])?(?:values|[Cc]hart|kustomization)\b).*\.ya?ml$")
+"""A YAML file that may well be meant as a manifest, by its name."""
+
+
+def _libs(source: Object) -> list[Json]:
+    """jsonnet's folders below the source's own path, where one of them is not written from the root; else none."""
+    path = str(source.get("path") or "").strip("/")
+    libs = [str(each).strip("/") for each in items(source, "directory", "jsonnet", "libs")]
+    below = [each if f"{each}/".startswith(f"{path}/") else posixpath.join(path, each) for each in libs]
+    return [*below] if path not in ("", ".") and below != libs else []
+
+
+def _with_ref(app: App, source: Object, pointer: str) -> str:
+    """The entry of valueFiles that `pointer` names, in the one source of a ref that no values file of the application names; else empty."""
+    place = pointer.rpartition("/helm/valueFiles/")[2]
+    entries = items(source, "helm", "valueFiles")
+    entry = entries[int(place)] if place.isdigit() and int(place) < len(entries) else ""
+    refs = [str(s["ref"]) for s in app.sources if s.get("ref")]
+    named = any(file.startswith("$") for s in app.sources for file in items(s, "helm", "valueFiles"))
+    if not entry or named or len(refs) != 1:
+        return ""
+    return f"${refs[0]}/{entry.lstrip('/')}"
+
+
 def _facts(
     app: App,
     fleet: Fleet,
@@ -199,6 +223,11 @@ def _facts(
         "file_shown": place or "the template",
         "file_or_files": place or "files that are no manifests",
         "from_root": _from_root(app, source, pointer),
+        "with_ref": _with_ref(app, source, pointer),
+        "libs_from_root": _libs(source),
+        "libs": f"[{', '.join(posixpath.join(path or '.', each) for each in ('vendor', 'lib'))}]",
+        "lacks_kind": read["file"] if _MAYBE_MANIFEST.search(read["file"]) else "",
+        "excluded": posixpath.basename(read["file"]) or "{values.yaml,*.json}",
         "plugin_env": _plugin_env(source, message),
         "oci_chart": _last_of(repo) if repo.startswith("oci://") and not chart else "",
         "oci_folder": repo.removeprefix("oci://").rpartition("/")[0],
@@ -225,6 +254,11 @@ def _facts(
         "folder": path or ".",
         "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
         "chart": read["chart"] or chart,
+        "plugin": bool(source.get("plugin")),
+        "rebind": _elsewhere(read["user"]) and "at the cluster scope" in message,
+        "own_chart": bool(chart or repo.startswith("oci://")) and not _OF_DEPENDENCY.search(message),
+        "chart_versions": _versions(repo, chart),
+        "indexed": repo.startswith(("http://", "https://")),
         "chart_folders": excerpt(folders),
         "chart_bare": bare,
         "repo_with_folders": excerpt(f"{repo.rstrip('/')}/{folders}"),
@@ -241,6 +275,12 @@ def _facts(
     }
 
 
+def _elsewhere(user: str) -> bool:
+    """Argo CD's own account of an installation outside of namespace argocd, which the bindings of install.yaml name."""
+    account = user.split(":")
+    return len(account) == 4 and account[3] == "argocd-application-controller" and account[2] != "argocd"
+
+
 def _plugin_env(source: Object, message: str) -> str:
     """The variables of the source's plugin that the command of the message reads by the name that the source gives them."""
     names = (text_at(entry, "name") for entry in maps(source, "plugin", "env"))
@@ -252,18 +292,32 @@ def _last_of(address: str) -> str:
 
 
 _ADDRESS = re.compile(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")
+_BASE = re.compile(
+    r"accumulating resources from '((?:github\.com|gitlab\.com|bitbucket\.org)/[\w.-]{1,100}/[\w.-]{1,100})"
+)
 _HOST = re.compile(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
 
 
 def _address(message: str, repo: str) -> str:
     """The repository that the message names next to the source's own, such as that of a dependency or a remote base."""
-    for address in _ADDRESS.findall(message):
+    bare_base = _BASE.search(message)
+    for address in (*_ADDRESS.findall(message), *((f"https://{bare_base[1]}",) if bare_base else ())):
         bare = excerpt(address.rstrip(".,:;)]")).removesuffix("/index.yaml")
         if not (_API.search(bare) or same_repository(bare, repo) or (repo and bare.startswith(repo))):
             return bare
     return ""
 
 
+def _versions(repo: str, chart: str) -> Shell:
+    """The command that lists a chart's versions: those of an index, or the newest in an OCI registry."""
+    if repo.startswith(("http://", "https://")):
+        name = sh(f"chart-repository/{_last_of(chart)}")
+        return Shell(f"helm repo add chart-repository {sh(repo)} --force-update\nhelm search repo {name} --versions")
+    address = f"oci://{repo.removeprefix('oci://').rstrip('/')}/{chart}"
+    return Shell(f"helm show chart {sh(address)}")
+
+
+_OF_DEPENDENCY = re.compile(r"`helm (?:dependency|repo add)|helm dependency build")
 _DEPENDENCY = re.compile(r"helm dependency|could not download oci://")
 
 

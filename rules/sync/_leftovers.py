@@ -13,7 +13,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.messages import FieldError, field_errors
 from argolint.redaction import excerpt
 from argolint.values import get, index_of, join_pointer, maps, split_pointer
-from argolint.values.kubernetes import argocd_name
+from argolint.values.kubernetes import argocd_name, kubectl_name
 
 from ._options import sent_whole
 
@@ -45,6 +45,7 @@ def left_over_fixes(app: App, resource: Resource | None, message: str) -> tuple[
         "field": excerpt(field, 200),
         "app": str(app.ref),
         "selected": Shell(argocd_name(resource.id)),
+        "by_kubectl": Shell(kubectl_name(resource.id)),
     }
     return advice(__package__, "sync-failed/left-over", facts)
 

@@ -1,16 +1,14 @@
-"""Fields of a workload that are a slip of the pen: no field of that place is called so, and one is called nearly so."""
+"""What the API server will not read of an object: fields that are a slip of the pen, and values of another type."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from argolint import MISSING, Json, Object, Resource
-from argolint.values import below, join_pointer, mapping
-from argolint.values.knowledge import load
-from argolint.values.kubernetes import containers, pod_spec
+from argolint import MISSING, Object, Resource
+from argolint.values import below, schema, split_pointer
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +31,31 @@ def coming(resource: Resource) -> Iterator[Slip]:
             yield slip
 
 
+def mistyped(resource: Resource) -> Iterator[schema.Fault]:
+    """Values that the next sync brings and that the API server cannot read: a number for a text, a text for a number."""
+    places = [change.pointer for change in resource.pending]
+    brought = resource.desired if resource.live is None or places else None
+    for fault in islice(schema.faults(brought), _MOST) if brought else ():
+        plain = fault.type in ("string", "integer", "boolean") and not fault.names
+        if plain and (resource.live is None or any(below(fault.pointer, place) for place in places)):
+            yield fault
+
+
 def slips(obj: Object | None) -> Iterator[Slip]:
-    """Every slip in a workload."""
-    known = load(__package__, "fields.yaml")
-    kind = str((obj or {}).get("kind"))
-    yield from _of("/spec", mapping(obj, "spec"), known.get(kind, ()), f"a {kind}")
-    pointer, spec = pod_spec(obj)
-    if pointer and pointer != "/spec":
-        yield from _of(pointer, spec, known["pod"], "a pod")
-    for place, container in containers(obj):
-        yield from _of(place, container, known["container"], "a container")
+    """Every slip in an object of Kubernetes' own kinds."""
+    for fault in islice(schema.faults(obj), _MOST) if obj else ():
+        name = split_pointer(fault.pointer)[-1]
+        if fault.names and (near := difflib.get_close_matches(name[:_LONGEST], fault.names, 1, cutoff=0.8)):
+            yield Slip(fault.pointer, near[0], _within(fault.type, str(obj.get("kind")) if obj else ""))
 
 
-def _of(pointer: str, held: Json, names: Iterable[str], within: str) -> Iterator[Slip]:
-    for name in islice(held, _MOST) if isinstance(held, dict) and names else ():
-        if name not in names and (near := difflib.get_close_matches(name[:_LONGEST], names, 1, cutoff=0.85)):
-            yield Slip(pointer + join_pointer(name), near[0], within)
+def _within(type_: str, kind: str) -> str:
+    """What the field stands in: `V1HTTPGetAction` is a part, `V1DeploymentSpec` the Deployment itself."""
+    a = "an" if kind[:1] in "AEIOU" else "a"
+    return _PARTS.get(type_) or (f"{a} {kind}" if type_.endswith(f"{kind}Spec") else f"that part of {a} {kind}")
 
 
+_PARTS = {"V1Container": "a container", "V1PodSpec": "a pod", "V1ObjectMeta": "metadata"}
 _LONGEST = 60
-_MOST = 100
-"""Fields of one place that are looked at: no kind has half as many."""
+_MOST = 200
+"""Faults of one object that are looked at."""

@@ -19,12 +19,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
+from argolint.application.application_sets import generators, made, seen, settings_want
 from argolint.application.fleet import IN_CLUSTER
 from argolint.redaction import excerpt
-from argolint.values import dig, items, mapping, maps, parse_version, text_at, texts
-
-from ..shared.application_sets import made
+from argolint.values import dig, mapping, maps, parse_version, text_at, texts
 
 LABEL = "argocd.argoproj.io/kubernetes-version"
 _SHORT = re.compile(r"\d{1,3}\.\d{1,3}")
@@ -36,17 +35,24 @@ _NEW = ((3, 3, 3), (3, 4, 0))
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a set, reported by the first Application that it made, else by the fleet's first."""
     for raw, pointer, asked in fleet.derive(_by_application).get(app.ref, ()):
-        yield _finding(app, raw, pointer, asked, fleet.version)
+        keeps = not seen(app, fleet).deletes(raw)
+        yield _finding(app, raw, pointer, asked, fleet.version, keeps=keeps)
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The policy of the controller, which counts for every set."""
+    want = settings_want(fleet)
+    if want is not None and want.app != app.ref and fleet.derive(_by_application).get(app.ref):
+        yield want
 
 
 def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, str, str]]]:
     found: dict[AppRef, list[tuple[Object, str, str]]] = {}
     long = _writes_patch(fleet.version)
     for raw in fleet.application_sets if long is not None else ():
-        name = text_at(raw, "metadata", "name")
-        speaker = next((a.ref for a in (*made(fleet, name)[:1], *fleet.apps[:1])), None)
+        speaker = next((a.ref for a in (*made(fleet, raw)[:1], *fleet.apps[:1])), None)
         wrong = next(
-            (each for each in _asked(dig(raw, "spec", "generators"), "/spec/generators") if _is_other(each[1], long)),
+            (each for each in _asked(raw.get("spec")) if _is_other(each[1], long)),
             None,
         )
         if speaker is not None and wrong is not None:
@@ -67,10 +73,9 @@ def _is_other(asked: str, long: bool | None) -> bool:
     return bool((_SHORT if long else _LONG).fullmatch(asked))
 
 
-def _asked(generators: Json, at: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+def _asked(spec: Json) -> Iterator[tuple[str, str]]:
     """(pointer, value) of each version that a cluster generator selects, those of nested generators included."""
-    for index, generator in enumerate(generators if isinstance(generators, list) and depth < 4 else ()):
-        here = f"{at}/{index}"
+    for here, generator, _ in generators(spec):
         selector = dig(generator, "clusters", "selector")
         labels = mapping(selector, "matchLabels")
         if isinstance(labels.get(LABEL), str):
@@ -80,13 +85,10 @@ def _asked(generators: Json, at: str, depth: int = 0) -> Iterator[tuple[str, str
                 values = texts(expression, "values")
                 if values and all(_SHORT.fullmatch(v) or _LONG.fullmatch(v) for v in values):
                     yield f"{here}/clusters/selector/matchExpressions/{number}/values", values[0]
-        for kind in ("matrix", "merge"):
-            yield from _asked(list(items(generator, kind, "generators")), f"{here}/{kind}/generators", depth + 1)
 
 
-def _finding(app: App, raw: Object, pointer: str, asked: str, version: str) -> Finding:
+def _finding(app: App, raw: Object, pointer: str, asked: str, version: str, *, keeps: bool) -> Finding:
     name, namespace = text_at(raw, "metadata", "name"), text_at(raw, "metadata", "namespace") or app.ref.namespace
-    keeps = text_at(raw, "spec", "syncPolicy", "applicationsSync") in ("create-only", "create-update")
     so = "so it makes no Application" if keeps else "so it may delete its Applications"
     text = f"spec:\n  syncPolicy:\n    applicationsSync: create-update   # first: nothing is deleted while the selector is changed\n# then a label of your own on the cluster Secrets, or {LABEL} as Argo CD {version} writes it\n"
     return Finding(
@@ -108,4 +110,6 @@ def _finding(app: App, raw: Object, pointer: str, asked: str, version: str) -> F
     )
 
 
-RULE = Rule(id="appset-version-label", family="sync", severity="error", doc=__doc__, check=check, standing=True)
+RULE = Rule(
+    id="appset-version-label", family="sync", severity="error", doc=__doc__, check=check, wants=wants, standing=True
+)

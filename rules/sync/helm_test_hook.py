@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
 from argolint.edits import set_field
-from argolint.values import annotations_of, comma_list, dig, items
+from argolint.values import annotations_of, comma_list, dig, items, text_at
 from argolint.values.kubernetes import HOOK, api_of
 
 
@@ -49,8 +49,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _types(app: App) -> tuple[str, ...]:
-    one = app.status.get("sourceType")
-    return (*items(app.status, "sourceTypes"), *((one,) if one else ()))
+    one = text_at(app.brief, "status", "sourceType")
+    return (*items(app.brief, "status", "sourceTypes"), *((one,) if one else ()))
 
 
 _TESTS = frozenset(("test", "test-success", "test-failure"))

@@ -164,7 +164,7 @@ def _stated(desired: Object | None) -> str:
 
 def _application_set(app: App, fleet: Fleet) -> Object | None:
     """The ApplicationSet that made it and writes its source again, where that can be read."""
-    names = {str(o.get("name")) for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"}
+    names = {str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"}
     for raw in fleet.application_sets:
         if text_at(raw, "metadata", "name") in names:
             policy = text_at(raw, "spec", "syncPolicy", "applicationsSync")

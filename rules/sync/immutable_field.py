@@ -36,7 +36,7 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.application.applied import not_yet_applied
+from argolint.application.applied import not_yet_applied, settled
 from argolint.comparison import matches_object, removed, rules_of
 from argolint.edits import application_place, removals, set_field, sync_option
 from argolint.edits.advice import advice
@@ -350,6 +350,17 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             "manifest",
             where,
             Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
+        )
+        return
+    if _of_one_content(id_, resource) and settled(app):
+        yield Fix(
+            "Give the content a fixed value: this very revision was synced with another one",
+            "manifest",
+            where,
+            Edit(
+                "text",
+                "randAlphaNum, genCA, now and their like give another value at each render; lookup is empty under Argo CD",
+            ),
         )
         return
     if _of_one_content(id_, resource):

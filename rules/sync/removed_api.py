@@ -86,7 +86,7 @@ def _running(fleet: Fleet, of: tuple[str, str]) -> tuple[tuple[int, ...], ...]:
         parse_version(str(found).rpartition(":")[2])
         for app in fleet.apps
         if app.cluster == cluster
-        for found in items(app.status, "summary", "images")
+        for found in items(app.brief, "status", "summary", "images")
         if f"/{str(found).partition('@')[0].rpartition(':')[0]}".endswith(f"/{image}")
     )
     return tuple(sorted({tag for tag in tags if tag}))
@@ -177,6 +177,10 @@ def _leaving(app: App, fleet: Fleet, resources: list[Resource], served: tuple[st
     )
 
 
+def _of_chart(app: App) -> bool:
+    return bool(app.sources) and all(source.get("chart") for source in app.sources if not source.get("ref"))
+
+
 def _fixes(
     app: App, resources: list[Resource], served: tuple[str, ...], entry: Object | None, *, gone: bool, old: bool
 ) -> Iterator[Fix]:
@@ -195,7 +199,15 @@ def _fixes(
             "manifest",
             str(first.id),
             Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": wanted}]),
-            caveat=joined("fields may have moved between the versions", *_still(first, wanted)),
+            caveat=joined(
+                *(
+                    ["the chart writes it: take a release of the chart that knows this cluster"]
+                    if _of_chart(app)
+                    else []
+                ),
+                "fields may have moved between the versions",
+                *_still(first, wanted),
+            ),
             resource=first.id,
         )
     elif wanted and entry is not None:

@@ -3,7 +3,7 @@
 What it finds: a comparison or a sync that fails since a field of the manifest (a slip of the pen, a field of another version)
 or of the live object (newer than what Argo CD knows) is not declared. The field is named, and whose schema lacks it: that of
 Argo CD for built-in kinds under the structured merge, that of the cluster for the API server, that of the CRD for custom ones.
-And a field of a custom resource that each sync sends and the API server does not keep, and a slip in a field of a workload that
+And a field of a custom resource that each sync sends and the API server does not keep, and a slip in a field of a built-in kind that
 a sync is still to bring, such as `resourcez` of a container.
 
 Why it hurts: under server-side apply the whole application cannot be compared, or the object never gets applied.
@@ -114,7 +114,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         elif pruned := _pruned(app, resource):
             yield _not_kept(app, resource, pruned)
     for resource in () if has_paths else app.resources:
-        if resource.group in _WORKLOADS and resource.status == "OutOfSync" and _is_validated(app, resource):
+        if _is_builtin(resource.group) and resource.status == "OutOfSync" and _is_validated(app, resource):
             yield from (_coming(app, resource, slip) for slip in coming(resource))
 
 

@@ -175,7 +175,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         fixes=tuple(_fixes(app, resource, pointer, related)),
         explains=(Symptom.missing(resource.id), Symptom.health(resource.id)) if resource.missing else (),
         follows=(
-            *([Follows.finding("shared-resource", resource.id)] if rivals else ()),
+            *([Follows.finding("shared-resource", resource.id, mended=True)] if rivals else ()),
             Follows(Symptom.change(resource.id, pointer)),
         ),
     )

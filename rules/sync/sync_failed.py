@@ -2,7 +2,7 @@
 
 What it finds: an operation that failed, or an error condition, that no more specific rule explains. The server's reason is
 sorted into a cause: `quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation`
-(the API server refused the object), `timeout`, `terminated` (someone ended it), `unknown`. A failure that is history, since all is in sync at another
+(the API server refused the object, or will: a value of another type than its field), `timeout`, `terminated` (someone ended it), `unknown`. A failure that is history, since all is in sync at another
 revision now, is not reported; one that comes from an object's health is reported by that object's own finding.
 
 Why it hurts: the cluster does not hold what Git says, and objects after the one that failed were not applied at all.
@@ -18,14 +18,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Condition, Finding, Fleet, Location, Rank, Related, Rule, Severity, Symptom, Want
+from argolint import (
+    App,
+    Condition,
+    Finding,
+    Fleet,
+    Json,
+    Location,
+    Rank,
+    Related,
+    Resource,
+    Rule,
+    Severity,
+    Symptom,
+    Want,
+)
+from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences, failed_by_health
 from argolint.messages import in_passing, quoting
 from argolint.redaction import excerpt
 from argolint.relations import related_wants, resolved
+from argolint.values import get
+from argolint.values.schema import Fault
 
 from ._failures import Failed, classify, complaint_of, failures, refusal
 from ._refusals import refusal_fixes
+from ._slips import mistyped
 
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
@@ -46,6 +64,44 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for condition in app.conditions:
         if condition.is_error and condition.type not in _ANSWERED_ELSEWHERE:
             yield _of_condition(app, condition)
+    failed = {f.id.key for f in failures(app) if f.id}
+    for resource in app.resources:
+        if resource.status == "OutOfSync" and resource.key not in failed:
+            yield from (_foreseen(app, resource, fault) for fault in mistyped(resource))
+
+
+def _foreseen(app: App, resource: Resource, fault: Fault) -> Finding:
+    value = get(resource.desired, fault.pointer, None)
+    topic, right = _right(value, fault.type)
+    patch = [{"op": "replace", "path": fault.pointer, "value": right}]
+    facts = {"object": str(resource.id), "at": fault.pointer, "patch": patch}
+    return Finding(
+        message=f"{resource.id} has {_NAMES[type(value).__name__]} at {fault.pointer} in Git, where the API server reads {_READS[fault.type]}: the next sync fails.",
+        at=Location(app.ref, resource.id, fault.pointer),
+        cause="validation",
+        confidence="likely",
+        fixes=advice(__package__, f"sync-failed/{topic}", facts, resource.id) if topic else (),
+    )
+
+
+def _right(value: Json, type_: str) -> tuple[str, Json]:
+    """The advice, and the value as the field takes it; no advice where that is not plain."""
+    if type_ == "string" and isinstance(value, bool | int):
+        return "quote-at", str(value).lower()
+    plain = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < _DIGITS
+    return ("unquote-at", int(value)) if type_ == "integer" and plain else ("", None)
+
+
+_DIGITS = 10
+_READS = {"string": "a text", "integer": "a whole number", "boolean": "a boolean"}
+_NAMES = {
+    "str": "a text",
+    "int": "a number",
+    "float": "a number",
+    "bool": "a boolean",
+    "list": "a list",
+    "dict": "a map",
+}
 
 
 def _of_operation(app: App, fleet: Fleet, left: list[Failed]) -> Finding:

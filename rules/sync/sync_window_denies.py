@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Rule, Symptom, Want
 from argolint.application.applied import not_yet_applied
-from argolint.values import items, maps, parse_duration, sh, text_at
+from argolint.values import glob, items, mapping, maps, parse_duration, sh, text_at
 
 from ._cron import Cron, parse
 
@@ -68,7 +68,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if not _waits(app):
         return
     zones = _zones(fleet, app)
-    windows = [w for raw in maps(answer, "assignedWindows") if (w := _window(raw, zones))]
+    assigned = maps(answer, "assignedWindows") if answer is not None else _of_project(app, fleet)
+    windows = [w for raw in assigned if (w := _window(raw, zones))]
     if not windows and _blocked(app):
         yield _unread(app)
     if app.ref.project not in fleet.projects:
@@ -96,6 +97,25 @@ def _waits(app: App) -> bool:
 def _blocked(app: App) -> bool:
     """True when the running operation itself says so (controller/sync.go, SyncAppState)."""
     return app.operation is not None and "sync window" in app.operation.message
+
+
+def _of_project(app: App, fleet: Fleet) -> Iterator[Object]:
+    """The project's windows that apply, where the server did not answer which do (SyncWindows.Matches)."""
+    to = mapping(app.spec, "destination")
+    cluster = text_at(to, "name") or text_at(fleet.clusters.get(app.cluster), "name")
+    for window in maps(fleet.projects.get(app.ref.project), "spec", "syncWindows"):
+        places = (
+            ("applications", (app.ref.name,)),
+            ("clusters", (app.cluster, cluster)),
+            ("namespaces", (text_at(to, "namespace"),)),
+        )
+        fits = [
+            any(glob.matches(str(pattern), value) for pattern in patterns for value in values if value)
+            for field, values in places
+            if (patterns := items(window, field))
+        ]
+        if fits and (all(fits) if window.get("andOperator") else any(fits)):
+            yield window
 
 
 def _zones(fleet: Fleet, app: App) -> dict[_Name, str]:
@@ -181,7 +201,10 @@ def _finding(
         message=f"Application {app.ref} is {app.sync_status}, and a sync window of project {app.ref.project} forbids syncs {when}.",
         at=Location(app.ref),
         evidence=(
-            *(f"{w.kind} window {w.schedule!r}, duration {w.duration}, manualSync {w.manual}" for w in windows[:5]),
+            *(
+                f"{w.kind} window {w.schedule!r}, duration {w.text}, manualSync {str(w.manual).lower()}"
+                for w in windows[:5]
+            ),
         ),
         fixes=tuple(_fixes(app, at, by_hand=by_hand)),
         explains=tuple(_claims(app)),

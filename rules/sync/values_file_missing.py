@@ -104,7 +104,7 @@ def _named(fleet: Fleet) -> Mapping[Place, Mapping[str, Sequence[AppRef]]]:
 
 def _placeholder(app: App, found: Sequence[tuple[str, str, Place]]) -> Finding:
     pointer, file, _ = found[0]
-    owner = next((str(o.get("name")) for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"), "")
+    owner = next((str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"), "")
     where = f"template of ApplicationSet {owner}" if owner else f"Application {app.ref}"
     text = "goTemplate: true\ngoTemplateOptions: [missingkey=error]   # of the ApplicationSet: a parameter that is not there is then an error\n"
     return Finding(

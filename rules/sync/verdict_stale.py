@@ -44,9 +44,9 @@ class _Behind:
 
 def _compared(app: App) -> datetime | None:
     """None for what Argo CD leaves alone on purpose, or never compared."""
-    if app.deleting or SKIP_RECONCILE in annotations_of(app.raw):
+    if app.deleting or SKIP_RECONCILE in annotations_of(app.brief):
         return None
-    return parse_time(app.status.get("reconciledAt"))
+    return parse_time(text_at(app.brief, "status", "reconciledAt"))
 
 
 def _behind(fleet: Fleet) -> Mapping[AppRef, _Behind]:

@@ -4,52 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from argolint.application.application_sets import UNSEEN_POLICY, generators, made, preserves, set_id, speaker
 from argolint.application.fleet import Fleet
 from argolint.forecast.conditions.condition import Asked, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import AppRef, Json, Object, Related, ResourceId, Severity
-from argolint.values import dig, get, items, join_pointer, mapping, maps, owner_references, parse_version, text_at
-
-_GENERATORS = 8
-"""How deep matrix and merge generators are followed; Argo CD allows two levels."""
-
-
-def of_set(fleet: Fleet, raw: Object) -> list[AppRef]:
-    """The Applications that an ApplicationSet made, sorted."""
-    name, namespace = text_at(raw, "metadata", "name"), set_namespace(fleet, raw)
-    return [
-        app.ref
-        for app in fleet.apps
-        if app.ref.namespace == namespace
-        and any(o.get("kind") == "ApplicationSet" and o.get("name") == name for o in owner_references(app.raw))
-    ]
-
-
-def set_namespace(fleet: Fleet, raw: Object) -> str:
-    return text_at(raw, "metadata", "namespace") or fleet.control_plane
-
-
-def set_id(fleet: Fleet, raw: Object) -> ResourceId:
-    return ResourceId(
-        "argoproj.io", "ApplicationSet", set_namespace(fleet, raw), text_at(raw, "metadata", "name"), "v1alpha1"
-    )
-
-
-def _speaker(fleet: Fleet, made: list[AppRef], raw: Object) -> AppRef:
-    """Where a finding about a set stands: its first Application, else the set's own name."""
-    project = text_at(raw, "spec", "template", "spec", "project") or "default"
-    own = AppRef(set_namespace(fleet, raw), text_at(raw, "metadata", "name"), project, fleet.server)
-    return made[0] if made else own
-
-
-def _generators(node: Json, pointer: str, depth: int = 0) -> Iterator[tuple[str, Object, int]]:
-    """Every generator of a set with its pointer and how many others it lies in."""
-    for index, generator in enumerate(maps(node, "generators")):
-        place = f"{pointer}/generators/{index}"
-        yield place, generator, depth
-        for kind in ("matrix", "merge"):
-            if kind in generator and depth < _GENERATORS:
-                yield from _generators(generator[kind], f"{place}/{kind}", depth + 1)
+from argolint.values import dig, get, items, join_pointer, mapping, maps, parse_version, text_at
 
 
 def _selected(generator: Object) -> Iterator[tuple[str, str, str]]:
@@ -68,14 +28,14 @@ def _cluster_label(world: World, asked: Asked) -> Iterator[Hit]:
     """Sets whose cluster generator selects the label `value` in its old form, `1.34`."""
     fleet = world.fleet
     for raw in fleet.application_sets:
-        made = of_set(fleet, raw)
-        for place, generator, _ in _generators(raw.get("spec"), "/spec"):
+        own = made(fleet, raw)
+        for place, generator, _ in generators(raw.get("spec")):
             for pointer, label, value in _selected(generator):
                 if label != asked["value"] or not _plain(value):
                     continue
-                fate, severity = _fate(raw, len(made))
+                fate, severity = _fate(world, raw, len(own))
                 yield Hit(
-                    _speaker(fleet, made, raw),
+                    speaker(fleet, raw),
                     set_id(fleet, raw),
                     place + pointer,
                     {
@@ -85,10 +45,14 @@ def _cluster_label(world: World, asked: Asked) -> Iterator[Hit]:
                         "fate": fate,
                         "versions": ", ".join(_versions(fleet, value)) or f"v{value}.PATCH",
                     },
-                    (f"{place + pointer}: {value}",),
-                    tuple(Related(ref, None, "", "dependent") for ref in made),
+                    (f"{place + pointer}: {value}", *_unseen_policy(world)),
+                    tuple(Related(app.ref, None, "", "dependent") for app in own),
                     severity=severity,
                 )
+
+
+def _unseen_policy(world: World) -> tuple[str, ...]:
+    return () if world.sets.policy is not None else (UNSEEN_POLICY,)
 
 
 def _plain(value: str) -> bool:
@@ -105,13 +69,13 @@ def _versions(fleet: Fleet, value: str) -> Iterator[str]:
             yield "v" + ".".join(map(str, exact))
 
 
-def _fate(raw: Object, made: int) -> tuple[str, Severity | None]:
+def _fate(world: World, raw: Object, made: int) -> tuple[str, Severity | None]:
     """What becomes of the Applications of a set that selects nothing any more, and how bad that is where it is not the worst."""
-    policy = text_at(raw, "spec", "syncPolicy", "applicationsSync")
     count = f"its {made} Applications" if made != 1 else "its Application"
-    if policy in ("create-only", "create-update"):
+    if not world.sets.deletes(raw):
+        policy = world.sets.of(raw)
         return f"{count} no longer {'get' if made != 1 else 'gets'} changes ({policy} keeps what is there)", "warning"
-    if dig(raw, "spec", "syncPolicy", "preserveResourcesOnDeletion") is True:
+    if preserves(raw):
         return f"{count} {'are' if made != 1 else 'is'} deleted, and what was deployed stays", None
     return f"{count} {'are' if made != 1 else 'is'} deleted with all that was deployed", None
 
@@ -121,17 +85,16 @@ def _nested_selector(world: World, asked: Asked) -> Iterator[Hit]:
     for raw in world.fleet.application_sets:
         if dig(raw, "spec", "applyNestedSelectors") is True:
             continue
-        made = of_set(world.fleet, raw)
-        for place, generator, depth in _generators(raw.get("spec"), "/spec"):
+        for place, generator, depth in generators(raw.get("spec")):
             if depth >= 2 and generator.get("selector"):
                 own = set_id(world.fleet, raw)
                 yield Hit(
-                    _speaker(world.fleet, made, raw),
+                    speaker(world.fleet, raw),
                     own,
                     f"{place}/selector",
                     {"object": str(own), "at": f"{place}/selector"},
                     (),
-                    tuple(Related(ref, None, "", "dependent") for ref in made),
+                    tuple(Related(app.ref, None, "", "dependent") for app in made(world.fleet, raw)),
                 )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint.application.app import App
+from argolint.application.application_sets import maker_or_name
 from argolint.application.fleet import Fleet
-from argolint.forecast.moves.owners import objects_of, project_allows, set_of
+from argolint.forecast.moves.owners import objects_of, project_allows
 from argolint.forecast.moves.plan import Step, found
 from argolint.forecast.moves.steps import automated, made
 from argolint.model import Finding, Related
@@ -18,7 +19,7 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
     if server is None:
         yield found("target-unknown", app, f"Argo CD knows no cluster {target}, or the account may not see it.")
         return
-    owner = set_of(app, fleet)
+    owner = maker_or_name(app, fleet)
     if owner is not None:
         name = text_at(owner, "metadata", "name")
         message = f"ApplicationSet {name} makes {app.ref} again when it is deleted; give the set an element for {target} instead."

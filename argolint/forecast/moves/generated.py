@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 from argolint.application.app import App
+from argolint.application.application_sets import maker_or_name
 from argolint.application.fleet import Fleet
-from argolint.forecast.moves.owners import parent_of, set_of
+from argolint.forecast.moves.owners import parent_of
 from argolint.forecast.moves.plan import Step, found
 from argolint.model import Finding, Object
 from argolint.values import dig, same_repository, sh, text_at
@@ -31,7 +32,7 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
         more = f", and {len(differing) - 1} more fields differ" if differing[1:] else ""
         message = f"ApplicationSet {target} cannot render {app.ref}: its template says {template} for the {wanted}, the application {have or 'nothing'}{more}."
         yield found("template-differs", app, message)
-    owner = set_of(app, fleet)
+    owner = maker_or_name(app, fleet)
     if owner is not None and text_at(owner, "metadata", "name") == text_at(raw, "metadata", "name"):
         yield found("same-place", app, f"ApplicationSet {target} has made {app.ref} already.")
 
@@ -68,7 +69,7 @@ def named_set(fleet: Fleet, app: App, name: str) -> Object | None:
 
 
 def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
-    old = set_of(app, fleet)
+    old = maker_or_name(app, fleet)
     short = target.rpartition("/")[2]
     where = f"kubectl -n {sh(app.ref.namespace)}"
     name = f"{app.ref.namespace}/{app.name}"

@@ -1,4 +1,4 @@
-"""Who else has a say in an Application: the set that makes it, the parent that lists it, the project; and what it renders."""
+"""Who else has a say in an Application: the parent that lists it, the project; and what it renders."""
 
 from __future__ import annotations
 
@@ -10,17 +10,7 @@ from argolint.application.permissions import is_widened, permits_destination
 from argolint.application.resource import Resource
 from argolint.forecast.moves.plan import found
 from argolint.model import Finding, Object
-from argolint.values import dig, maps, owner_references, text_at
-
-
-def set_of(app: App, fleet: Fleet) -> Object | None:
-    names = [o.get("name") for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"]
-    known = next((raw for raw in fleet.application_sets if text_at(raw, "metadata", "name") in names), None)
-    return known or ({"metadata": {"name": str(names[0])}} if names else None)
-
-
-def preserves(owner: Object) -> bool:
-    return dig(owner, "spec", "syncPolicy", "preserveResourcesOnDeletion") is True
+from argolint.values import dig, maps, text_at
 
 
 def parent_of(app: App, fleet: Fleet) -> App | None:

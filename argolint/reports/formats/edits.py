@@ -43,7 +43,8 @@ def proof_text(fix: ReportedFix) -> str:
     """How a verified fix was proven."""
     if not fix.verified:
         return ""
-    return "verified by two renders" if fix.proof == "rendered-twice" else "verified"
+    first = " with its first step" if fix.before else ""
+    return f"verified by two renders{first}" if fix.proof == "rendered-twice" else f"verified{first}"
 
 
 def _patch(operations: list[dict[str, Any]]) -> str:

@@ -183,7 +183,8 @@ def summary(report: Report) -> str:
         gone = [f"{number(len(forecast.steps), 'object')} deleted"] if forecast.steps else ["nothing is deleted"]
     else:
         gone = [number(len(forecast.steps), "step")] if forecast.steps else []
-    parts = [*gone, *(f"{n} {_SUMMED[effect][n == 1]}" for effect in HEADS if (n := counts.get(effect)))]
+    shown = [(n, _SUMMED[effect][n == 1]) for effect in HEADS if (n := counts.get(effect))]
+    parts = [*gone, *(f"{n if at else number(n, 'place')} {verb}" for at, (n, verb) in enumerate(shown))]
     open_ = [*(["something could not be known"] if not report.complete else [])]
     return f"{number(report.summary.apps, 'application')}: " + (", ".join([*parts, *open_]) or "nothing changes")
 

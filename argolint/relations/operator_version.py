@@ -11,7 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from argolint import App, Fleet, Json, Object, Resource, ResourceId, Want
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource
+from argolint.model import Json, Object, ResourceId, Want
 from argolint.values import dig, items, labels_of, parse_version
 from argolint.values.knowledge import load
 
@@ -141,12 +144,13 @@ def _named(fleet: Fleet, cluster: str) -> Iterator[Version]:
     for app in fleet.apps:
         if app.cluster != cluster:
             continue
-        for image in items(app.status, "summary", "images"):
+        for image in items(app.brief, "status", "summary", "images"):
             if found := _IMAGE.search(str(image)):
                 yield parse(found[1])
         for source in app.sources:
             revision = str(source.get("targetRevision") or "")
-            if source.get("chart") == "external-secrets" and _EXACT.match(revision):
+            chart = str(source.get("chart") or "").rpartition("/")[2]
+            if chart == "external-secrets" and _EXACT.match(revision):
                 yield parse(revision)
 
 
@@ -204,3 +208,10 @@ def _field(schema: Json, path: str) -> Json:
     for part in path.split("."):
         schema = dig(schema, "items") if part == "[]" else dig(schema, "properties", part)
     return schema
+
+
+def possible(version: OperatorVersion, bug: Object) -> bool:
+    """Whether the operator may be one of those that a row of version_bugs.yaml speaks of."""
+    if bug.get("certain_version"):
+        return version.at_least(bug["from"]) is True and version.at_least(bug["until"]) is False
+    return version.at_least(bug["from"]) is not False and version.at_least(bug["until"]) is not True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 
 from argolint.model import Json, Object
@@ -39,8 +40,24 @@ def known(obj: Object) -> bool:
     return _root(obj) is not None
 
 
-def faults(obj: Object) -> Iterator[str]:
-    """What the API server does not read or misses in an object of a kind that is known, each as a clause with its pointer."""
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A place that the API server does not read as it is, and what is wrong there: a clause that goes on from the pointer.
+
+    `names` are the fields that there are, where one is not known, and `type` what it stands in or what the value has to be.
+    """
+
+    pointer: str
+    says: str
+    type: str = ""
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.pointer} {self.says}"
+
+
+def faults(obj: Object) -> Iterator[Fault]:
+    """What the API server does not read or misses in an object of a kind that is known."""
     root = _root(obj)
     if root is not None:
         yield from _of_type(obj, root, "", 0)
@@ -59,12 +76,12 @@ def _fields(type_: str) -> Mapping[str, tuple[str, bool]] | None:
     return None if parts is None else {m[1]: (m[3], bool(m[2])) for m in parts}
 
 
-def _of_type(value: Json, type_: str, pointer: str, depth: int) -> Iterator[str]:
+def _of_type(value: Json, type_: str, pointer: str, depth: int) -> Iterator[Fault]:
     if value is None or type_ == "any" or depth > _DEEP:
         return
     if type_.startswith("["):
         if not isinstance(value, list):
-            yield f"{pointer} is no list"
+            yield Fault(pointer, "is no list")
             return
         for index, item in enumerate(value):
             yield from _of_type(item, type_[1:-1], f"{pointer}/{index}", depth + 1)
@@ -73,7 +90,7 @@ def _of_type(value: Json, type_: str, pointer: str, depth: int) -> Iterator[str]
     elif type_ in _SIMPLE:
         wanted = _SIMPLE[type_]
         if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-            yield f"{pointer} is no {type_}"
+            yield Fault(pointer, f"is no {type_}", type_)
     else:
         yield from _of_struct(value, type_, pointer, depth)
 
@@ -83,36 +100,36 @@ _SIMPLE: Mapping[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def _of_map(value: Json, type_: str, pointer: str, depth: int) -> Iterator[str]:
+def _of_map(value: Json, type_: str, pointer: str, depth: int) -> Iterator[Fault]:
     if not isinstance(value, dict):
-        yield f"{pointer} is no map"
+        yield Fault(pointer, "is no map")
         return
     amounts = pointer.rpartition("/")[2] in _QUANTITIES
     for key, held in value.items():
         place = pointer + join_pointer(key)
         if amounts:
             if amount(held) is None:
-                yield f"{place} is no quantity"
+                yield Fault(place, "is no quantity")
         else:
             yield from _of_type(held, type_, place, depth + 1)
 
 
-def _of_struct(value: Json, type_: str, pointer: str, depth: int) -> Iterator[str]:
+def _of_struct(value: Json, type_: str, pointer: str, depth: int) -> Iterator[Fault]:
     fields = _fields(type_)
     if fields is None:
         return
     if not isinstance(value, dict):
-        yield f"{pointer} is no map"
+        yield Fault(pointer, "is no map")
         return
     for name, held in value.items():
         place = pointer + join_pointer(name)
         if name not in fields:
-            yield f"{place} is no field"
+            yield Fault(place, "is no field", type_, tuple(fields))
             continue
         yield from _of_type(held, fields[name][0], place, depth + 1)
         choice = _ONE_OF.get((type_, name))
         if choice and isinstance(held, str) and held not in choice:
-            yield f"{place} is not one of {', '.join(choice)}"
+            yield Fault(place, f"is not one of {', '.join(choice)}")
     for name, (_, required) in fields.items():
         if required and value.get(name) is None:
-            yield f"{pointer + join_pointer(name)} is missing"
+            yield Fault(pointer + join_pointer(name), "is missing")

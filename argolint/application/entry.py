@@ -1,0 +1,98 @@
+"""An Application as the list tells it. What is asked of one application alone is decoded when someone asks for it.
+
+Half of a list says what the last sync did and who wrote which field: a check of one application of ten thousand needs the one for a
+handful of them, and the other never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from argolint.errors import UnreadableStateError
+from argolint.model import Object
+from argolint.values import mapping, text_at
+from argolint.values.decoding import decoder, is_shallow, json_value
+
+_LEFT_OUT = {"metadata": "managedFields", "status": "resources"}
+"""No rule asks who wrote which field of an Application, and its objects are rows (`argolint.application.resource`)."""
+_LATER = ("operationState", "history")
+_parts = decoder(dict[str, msgspec.Raw])
+_any = decoder(Any)
+_NOTHING: Mapping[str, bytes] = {}
+
+
+class Entry:
+    """`raw` is the Application, `brief` the same without `status.operationState` and `status.history`, or with them."""
+
+    __slots__ = ("_later", "brief")
+
+    def __init__(self, brief: Object, later: Mapping[str, bytes] = _NOTHING) -> None:
+        """`later` are the texts of what the status lacks."""
+        self.brief = brief
+        self._later = later
+
+    @property
+    def raw(self) -> Object:
+        """Raises UnreadableStateError for a number that no machine holds: all else that may be wrong shows when the list is read."""
+        later = self._later  # before `brief`: another thread may decode it meanwhile
+        if later:
+            try:
+                decoded = {name: _any(text) for name, text in later.items()}
+            except msgspec.MsgspecError as error:
+                problem = (
+                    f"the server's list entry of {text_at(self.brief, 'metadata', 'name')} cannot be decoded: {error}"
+                )
+                raise UnreadableStateError(problem, "a proxy may be altering responses") from None
+            self.brief = {**self.brief, "status": {**mapping(self.brief, "status"), **decoded}}
+            self._later = _NOTHING
+        return self.brief
+
+    def apart(self) -> Entry:
+        """The same once more: what it decodes is dropped with it."""
+        return Entry(self.brief, self._later)
+
+    def trimmed(self) -> Entry:
+        """Without what no one asks for, and without the objects."""
+        kept = {
+            part: {k: v for k, v in mapping(self.brief, part).items() if k != name} for part, name in _LEFT_OUT.items()
+        }
+        return Entry({**self.brief, **kept}, self._later)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Entry) and self.raw == other.raw
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def entry_of(text: bytes) -> Entry | None:
+    """The Application of a text; None where only decoding it as a whole tells what is wrong with it."""
+    try:
+        if not text.isascii():
+            text.decode()
+        top = _parts(text)
+        of_parts = {"metadata": _parts(top["metadata"]), "status": _parts(top["status"])}
+        of_parts["metadata"].pop("managedFields", None)
+        status = of_parts["status"]
+        later = {name: bytes(status.pop(name)) for name in _LATER if name in status and is_shallow(bytes(status[name]))}
+        written: list[bytes | msgspec.Raw] = []
+        for name, part in top.items():
+            written += (b"," if written else b"{", msgspec.json.encode(name), b":")
+            if name in of_parts:
+                _write(of_parts[name], written)
+            else:
+                written.append(part)
+        written.append(b"}")
+        return Entry(json_value(b"".join(written)), later)
+    except (msgspec.MsgspecError, UnicodeError, KeyError):
+        return None
+
+
+def _write(fields: Mapping[str, msgspec.Raw], written: list[bytes | msgspec.Raw]) -> None:
+    opening = b"{"
+    for name, text in fields.items():
+        written += (opening, msgspec.json.encode(name), b":", text)
+        opening = b","
+    written.append(b"}" if fields else b"{}")

@@ -1,0 +1,229 @@
+"""spec-says: the Application's own source or destination holds what the message fails on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint.application.app import App
+from argolint.edits import application_place
+from argolint.edits.advice import Shell, advice
+from argolint.model import Object
+from argolint.redaction import excerpt
+from argolint.relations.explained import Explained
+from argolint.relations.look_up import Complaint
+from argolint.values import bare_address, dig, leaves, maps, same_repository, split_pointer, text_at
+
+_BRACES = re.compile(r"\{\{[^{}\n]{0,200}\}\}")
+
+
+def unexpanded(complaint: Complaint) -> Iterator[Explained]:
+    """The Application itself holds `{{…}}` where a template should have put a value: whatever fails next fails on that."""
+    app = complaint.app
+    for pointer, value in leaves(app.spec, "/spec"):
+        last = split_pointer(pointer)
+        if not isinstance(value, str) or not _BRACES.search(value) or not _of_address(last):
+            continue
+        owners = maps(app.brief, "metadata", "ownerReferences")
+        name = next((text_at(o, "name") for o in owners if text_at(o, "kind") == "ApplicationSet"), "")
+        made_by = next((s for s in complaint.fleet.application_sets if text_at(s, "metadata", "name") == name), {})
+        braces = (_BRACES.search(value) or [""])[0]
+        word = braces.strip("{} -").lstrip(".")
+        by_dots, go = braces.strip("{} -").startswith("."), dig(made_by, "spec", "goTemplate") is True
+        facts = {
+            "set": f"{app.ref.namespace}/{name}" if name else "",
+            "dotted": f"{{{{.{word}}}}}" if made_by and go and not by_dots else "",
+            "not_go": bool(made_by) and not go and by_dots,
+            "not_given": bool(name) and go == by_dots,
+            "word": word,
+            "value": excerpt(braces, 80),
+            "at": pointer,
+            "place": application_place(app),
+        }
+        yield Explained(
+            "spec-says",
+            app.ref,
+            None,
+            f"Application {app.ref} holds {excerpt(braces, 60)} at {pointer}, where no template has put a value, so it cannot sync.",
+            evidence=(f"{pointer} is {excerpt(value, 200)}", *(excerpt(t, 400) for t in complaint.texts[:1])),
+            fixes=advice(__package__, "spec-says/unexpanded", facts, None),
+            pointer=pointer,
+        )
+        return
+
+
+def _of_address(tokens: tuple[str, ...] | list[str]) -> bool:
+    """Where the value is an address, a name or a path: elsewhere braces may be meant for another program."""
+    return tokens[1] in ("destination", "project") or (
+        tokens[-1] in ("repoURL", "path", "targetRevision", "chart", "releaseName") and "plugin" not in tokens
+    )
+
+
+_RENDER = (
+    "Failed to load target state",
+    "failed to generate manifest",
+    "Manifest generation error",
+    "helm pull",
+    "helm dependency",
+    "error resolving repo revision",
+)
+
+
+def chart_of_git(complaint: Complaint) -> Iterator[Explained]:
+    """A source that names a chart of a Git repository: `chart` is for Helm and OCI repositories, a folder of Git is `path`.
+
+    reposerver/repository/repository.go: with `chart` the repo-server runs `helm pull --repo URL`.
+    """
+    app = complaint.app
+    if complaint.id is not None or not any(words in text for text in complaint.texts for words in _RENDER):
+        return
+    for index, source in enumerate(app.sources):
+        url, chart = text_at(source, "repoURL"), text_at(source, "chart")
+        if chart and not url.startswith("oci://") and _is_git(complaint, app, url):
+            at = "/spec/source" if "source" in app.spec and not app.spec.get("sources") else f"/spec/sources/{index}"
+            facts = {
+                "place": application_place(app),
+                "chart": chart,
+                "url": excerpt(url, 200),
+                "patch": [
+                    {"op": "remove", "path": f"{at}/chart"},
+                    {"op": "add", "path": f"{at}/path", "value": f"<folder of {chart}>"},
+                ],
+                "at": at,
+            }
+            yield Explained(
+                "spec-says",
+                app.ref,
+                None,
+                f"Application {app.ref} asks for chart {chart} in a Git repository, where Argo CD looks for a Helm repository and finds none.",
+                evidence=(f"{at}/repoURL is {excerpt(url, 200)}, a Git repository; {at}/chart is {chart}",),
+                fixes=advice(__package__, "spec-says/chart-of-git", facts, None),
+                pointer=f"{at}/chart",
+            )
+            return
+
+
+def _is_git(complaint: Complaint, app: App, url: str) -> bool:
+    """The address ends in .git, is registered as Git, or serves other sources by `path`."""
+    if url.endswith(".git") or url.startswith(("git@", "ssh://")):
+        return True
+    registered = [text_at(r, "type") for r in complaint.fleet.repositories if same_repository(text_at(r, "repo"), url)]
+    others = (s for s in app.sources if s.get("path") and not s.get("chart"))
+    return "git" in registered or any(same_repository(text_at(s, "repoURL"), url) for s in others)
+
+
+_ABSENT = re.compile(
+    r"\b404\b|not found|manifest unknown|name unknown|repository does not exist",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"\b40[13]\b|unauthorized|authentication required|no basic auth credentials|\bdenied\b|forbidden"
+    r'|unsupported protocol scheme "" ?$',
+    re.IGNORECASE,
+)
+_HUB = frozenset({"docker.io", "registry-1.docker.io", "index.docker.io"})
+
+
+def chart_in_address(complaint: Complaint) -> Iterator[Explained]:
+    """The chart's name stands at the end of repoURL and in `chart`: a registry is asked for both, one below the other."""
+    for at, source in _charts(complaint, _ABSENT):
+        url, chart = text_at(source, "repoURL").rstrip("/"), text_at(source, "chart")
+        above, _, last = url.rpartition("/")
+        asked = f"{url}/index.yaml" if "://" in url else f"{url}/{chart}"
+        if last != chart or "/" not in above.removeprefix("https://").removeprefix("http://") or _well(complaint, url):
+            continue
+        facts = {"place": application_place(complaint.app), "chart": chart, "at": at, "above": above}
+        yield Explained(
+            "spec-says",
+            complaint.app.ref,
+            None,
+            f"Application {complaint.app.ref} writes chart {excerpt(chart, 60)} in repoURL and in chart, and nothing is found at {excerpt(asked, 160)}.",
+            evidence=(
+                f"{at}/repoURL is {excerpt(url, 200)}; {at}/chart is {excerpt(chart, 60)}",
+                excerpt(complaint.texts[0], 400),
+            ),
+            fixes=advice(__package__, "spec-says/chart-in-address", facts, None),
+            pointer=f"{at}/repoURL",
+            likely=True,
+        )
+        return
+
+
+def deep_on_hub(complaint: Complaint) -> Iterator[Explained]:
+    """A chart below the repository of another: those of Docker Hub have two parts, and it answers 401 for what it cannot have."""
+    for at, source in _charts(complaint, re.compile(f"{_ABSENT.pattern}|{_REFUSED.pattern}", re.IGNORECASE)):
+        url, chart = bare_address(text_at(source, "repoURL")).rstrip("/"), text_at(source, "chart")
+        parts = [part for part in (*url.split("/")[1:], *chart.split("/")) if part]
+        if _host(url) not in _HUB or len(parts) <= _OF_HUB:
+            continue
+        asked = "/".join(parts)
+        facts = {"place": application_place(complaint.app), "at": at, "first": parts[0], "second": parts[1]}
+        yield Explained(
+            "spec-says",
+            complaint.app.ref,
+            None,
+            f"Application {complaint.app.ref} asks Docker Hub for {excerpt(asked, 120)}, but repositories there have two parts.",
+            evidence=(
+                f"{at}/repoURL is {excerpt(url, 200)}; {at}/chart is {excerpt(chart, 60)}",
+                excerpt(complaint.texts[0], 400),
+            ),
+            fixes=advice(__package__, "spec-says/deep-on-hub", facts, None),
+            pointer=f"{at}/repoURL",
+        )
+        return
+
+
+_OF_HUB = 2
+"""Parts of a repository's name on Docker Hub: who owns it, and its own."""
+
+
+def registered_apart(complaint: Complaint) -> Iterator[Explained]:
+    """Credentials are registered for another address of the same registry: of charts Argo CD takes those of exactly this one."""
+    for at, source in _charts(complaint, _REFUSED):
+        url = text_at(source, "repoURL")
+        known = [text_at(r, "repo") for r in complaint.fleet.repositories]
+        near = [k for k in known if _host(k) == _host(url)]
+        native = url.startswith("oci://")
+        if not near or any(same_repository(k, url) for k in known):
+            continue
+        facts = {
+            "place": application_place(complaint.app),
+            "url": excerpt(url, 200),
+            "near": excerpt(near[0], 200),
+            "prefix": f"oci://{_host(url)}" if native else _host(url),
+            "as": Shell("--type oci" if native else "--type helm --enable-oci"),
+            "oci": "://" not in url or native,
+        }
+        yield Explained(
+            "spec-says",
+            complaint.app.ref,
+            None,
+            f"Application {complaint.app.ref} reads charts of {excerpt(url, 100)}, but Argo CD has {excerpt(near[0], 100)} registered, which is another address.",
+            evidence=(f"{at}/repoURL is {excerpt(url, 200)}", excerpt(complaint.texts[0], 400)),
+            fixes=advice(__package__, "spec-says/registered-apart", facts, None),
+            pointer=f"{at}/repoURL",
+            likely=True,
+        )
+        return
+
+
+def _charts(complaint: Complaint, words: re.Pattern[str]) -> Iterator[tuple[str, Object]]:
+    """The sources with a chart that cannot be had, by the words of an error of rendering."""
+    said = complaint.id is None and any(r in t for t in complaint.texts for r in _RENDER)
+    if said and any(words.search(text[:8000]) for text in complaint.texts):
+        for index, source in enumerate(complaint.app.sources):
+            single = "source" in complaint.app.spec and not complaint.app.spec.get("sources")
+            url, chart = text_at(source, "repoURL"), text_at(source, "chart")
+            path = bare_address(url).partition("/")[2].rstrip("/")
+            if chart and url and any(chart in text or (path and path in text) for text in complaint.texts):
+                yield "/spec/source" if single else f"/spec/sources/{index}", source
+
+
+def _host(url: str) -> str:
+    return bare_address(url).partition("/")[0]
+
+
+def _well(complaint: Complaint, url: str) -> bool:
+    """Another application takes charts from this very address, and is compared without trouble."""
+    others = (a for a in complaint.fleet.apps if a.ref != complaint.app.ref and a.desired_known)
+    return any(text_at(s, "repoURL").rstrip("/") == url for a in others for s in a.sources if s.get("chart"))

@@ -1,0 +1,81 @@
+"""denied-by: what the object asks for is another object's already, and the sentence names that one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from argolint.edits.advice import advice
+from argolint.model import ResourceId
+from argolint.redaction import excerpt
+from argolint.relations.explained import Explained
+from argolint.relations.look_up import Complaint, mentioned
+
+_ALREADY = re.compile(
+    r"\b(?:is|are|was|been|being)? ?already (?:being |been )?(?:managed|used|owned|scaled|targeted|claimed|taken|defined|handled|controlled|bound"
+    r"|reconciled|referenced|registered|served|selected|assigned|allocated|configured|in use)\b",
+    re.IGNORECASE,
+)
+
+
+_CALLS = re.compile(
+    r'webhook "(?P<webhook>[^"]{1,253})":?[^\n]{0,300}?https://(?P<service>[a-z0-9-]{1,63})\.(?P<space>[a-z0-9-]{1,63})\.svc'
+    r'[^\n]{0,400}?service "(?P=service)" not found'
+)
+
+
+def gone_service(complaint: Complaint) -> Iterator[Explained]:
+    """A webhook calls a Service that is not there and that no application here brings: its configuration is left over, or names the wrong one."""
+    found = next((f for text in complaint.texts if (f := _CALLS.search(text[:8000]))), None)
+    if found is None or complaint.id is None:
+        return
+    cluster = complaint.app.cluster
+    if any(
+        (k.namespace, k.name) == (found["space"], found["service"])
+        for k in complaint.fleet.of_kind(cluster, "", "Service")
+    ):
+        return
+    service = f"Service {found['space']}/{found['service']}"
+    facts = {"service": service, "name": found["service"], "space": found["space"], "webhook": found["webhook"]}
+    yield Explained(
+        "owner-ill",
+        complaint.app.ref,
+        ResourceId("", "Service", found["space"], found["service"], "v1", cluster),
+        f"{complaint.id} is refused, since a webhook calls {service}, which is not there and no Application brings.",
+        evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
+        fixes=advice(__package__, "owner-ill/gone-service", facts, complaint.id),
+        likely=True,
+    )
+
+
+def taken(complaint: Complaint) -> Iterator[Explained]:
+    """A validation calls something already managed, used or defined by an object that is known here."""
+    app, id_ = complaint.app, complaint.id
+    tails = tuple(t[found.end() :] for t in complaint.texts if (found := _ALREADY.search(t[:8000])))
+    if id_ is None or not tails:
+        return
+    for mention, known in mentioned(replace(complaint, texts=tails)):
+        if known.how != "name" or (known.id.kind != id_.kind and not mention.kinds):
+            continue
+        same = known.app.ref == app.ref
+        gone = same and known.resource.extra
+        where = ", which left Git but is not pruned," if gone else "" if same else f" of Application {known.app.ref}"
+        facts = {
+            "app": str(app.ref),
+            "object": str(id_),
+            "holder": str(known.id),
+            "picked": f"{known.id.group}:{known.id.kind}:{known.id.namespace + '/' if known.id.namespace else ''}{known.id.name}",
+            "gone": gone,
+            "same": same and not gone,
+            "other": "" if same else str(known.app.ref),
+        }
+        yield Explained(
+            "denied-by",
+            known.app.ref,
+            known.id,
+            f"{id_} is refused, since {known.id}{where} already has what it asks for.",
+            evidence=(f"the message: {excerpt(complaint.texts[0], 400)}",),
+            fixes=advice(__package__, "denied-by/taken", facts, id_),
+        )
+        return

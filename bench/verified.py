@@ -1,0 +1,79 @@
+"""How many first fixes are verified, and why the others are not: `python bench/verified.py [PHASE...] [--severity S] [--rules] [--all]`.
+
+PHASE is a snapshot; without one, each recorded phase beside the checkout that holds states. `--rules` lists each rule's reasons, `--all`
+each finding. A fix counts once a phase, as a reader sees it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from argolint.engine import pipeline
+from argolint.engine.join import join
+from argolint.engine.plan import Chosen, Plan
+from argolint.model import Finding
+from argolint.plugins import load_rules
+from argolint.snapshots.reader import SnapshotTransport
+
+RECORDINGS = Path(__file__).resolve().parents[2] / "shared" / "recordings"
+_QUOTED = re.compile(r'"[^"]*"|`[^`]*`')
+_NAMED = re.compile(r"\b(?:[A-Z]\w+ )?[\w.-]+/[\w./~-]+|/[\w./~-]+")
+
+
+def phases() -> Iterator[Path]:
+    """Each phase that tells the states of applications."""
+    for listing in sorted(RECORDINGS.glob("*/*/requests.jsonl")):
+        if b"/managed-resources" in listing.read_bytes():
+            yield listing.parent
+
+
+def findings(phase: Path) -> Iterator[Finding]:
+    rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+    part = pipeline.collect(SnapshotTransport([phase]), Plan(rules, workers=1))
+    yield from join(part.results, rules).findings
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("phase", nargs="*", type=Path)
+    parser.add_argument("--severity", default="error")
+    parser.add_argument("--rules", action="store_true")
+    parser.add_argument("--all", action="store_true")
+    asked = parser.parse_args()
+    families = {rule.id: rule.family for rule in load_rules().values()}
+    first: defaultdict[str, Counter[bool]] = defaultdict(Counter)
+    why: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    whole = Counter[str]()
+    for phase in asked.phase or phases():
+        for finding in findings(phase):
+            if finding.severity != asked.severity or not finding.fixes:
+                continue
+            fix = finding.fixes[0]
+            proven = fix.verified is True
+            first[families[finding.rule]][proven] += 1
+            reason = "verified" if proven else _NAMED.sub("_", _QUOTED.sub('"_"', fix.unverified))[:110]
+            whole[reason] += 1
+            why[finding.rule][f"{fix.target} {fix.edit.kind}: {reason}"] += 1
+            if asked.all:
+                at = finding.at
+                print(
+                    f"{phase.parent.name}/{phase.name} {finding.rule} {finding.cause} {at.app} {at.resource} {at.pointer}"
+                )
+                print(f"    {fix.target} {fix.edit.kind}: {fix.title} | {fix.unverified or 'verified'}")
+    for family in sorted(first):
+        print(f"{family:16} {first[family][True]:4} of {first[family].total():4}")
+    print(f"{'all':16} {sum(c[True] for c in first.values()):4} of {sum(c.total() for c in first.values()):4}")
+    for reason, number in whole.most_common():
+        print(f"  {number:4}  {reason}")
+    for rule in sorted(why, key=lambda rule: -why[rule].total()) if asked.rules else ():
+        print(f"{families[rule]} {rule}: {why[rule].total()}")
+        for reason, number in why[rule].most_common():
+            print(f"  {number:4}  {reason}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,286 @@
+"""Edits that let pods be made and placed, where the words of quota or scheduler say all that counts, and what follows from them.
+
+A quota is arithmetic: what it holds, what is used, and what the pods that lack ask for. The scheduler names every resource that a node
+has too little of, and only nodes that passed all filters before; so an edit of one resource is judged where no later filter
+looks at the pods. One pod a node always fits then.
+
+Sources: k8s.io/kubernetes pkg/quota/v1/evaluator/core/pods.go; pkg/scheduler/apis/config/v1/default_plugins.go (the order of filters),
+framework/plugins/noderesources/fit.go (insufficient resources, all of them); pkg/controller/statefulset/stateful_set_control.go (a pod
+that never ran is not replaced; a new one has the update revision).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
+from argolint.values import below, dig, get, items, join_pointer, joined, mapping, maps, sh
+from argolint.values.kubernetes import containers, kubectl_name, pod_spec
+from argolint.values.quantities import amount, quantity
+
+from ..shared.pods import Trouble, status_reason
+
+_QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253}), requested: ([\w./,=-]{1,500}), used:")
+_ONE_LACKS = re.compile(r"0/(\d{1,6}) nodes are available: \1 Insufficient ephemeral-storage\.?")
+_NONE_IS_ASKED = re.compile(
+    r"0/(\d{1,6}) nodes are available: \1 node\(s\) didn't match Pod's node affinity/selector\.?"
+)
+_DISK = "ephemeral-storage"
+_LITTLE = Decimal(2**30)
+"""Nodes that have less than this for a pod offer none of it: who asks for more means it."""
+_MI = 2**20
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def fixes(app: App, resource: Resource, trouble: Trouble) -> Iterator[Fix]:
+    """Exact edits that end the trouble, the root first."""
+    if trouble.cause == "quota" and (refused := _QUOTA.search(trouble.text)):
+        yield from _of_quota(
+            app, resource, refused[1], dict(part.split("=", 1) for part in refused[2].split(",") if "=" in part)
+        )
+    elif trouble.cause == "resources" and _ONE_LACKS.fullmatch(trouble.text) and not _newer(resource):
+        yield from _without_disk(app, resource)
+
+
+def _newer(resource: Resource) -> bool:
+    """Whether Git has pods that the scheduler has not seen."""
+    return any(below(change.pointer, pod_spec(resource.desired)[0]) for change in resource.changes)
+
+
+def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
+    """What quota and scheduler make of the workload's pods on the application after the edit."""
+    resource = after.resource(finding.at.resource.key) if finding.at.resource else None
+    if resource is None or resource.live is None or fix.target != "manifest":
+        return None
+    if finding.cause == "quota":
+        refused, unknown = next(_counted(after, fleet, resource), ("", ""))
+    elif finding.cause in ("resources", "selector"):
+        said = _ONE_LACKS if finding.cause == "resources" else _NONE_IS_ASKED
+        nodes = next((int(m[1]) for line in finding.evidence if (m := said.search(line))), 0)
+        refused, unknown = next(_placed(resource, finding.cause, nodes, emptied=bool(fix.before)), ("", ""))
+    else:
+        return None
+    return Afterwards(refused=refused, unknown=unknown, live={resource.key: resource.live})
+
+
+def _of_quota(app: App, resource: Resource, name: str, requested: dict[str, str]) -> Iterator[Fix]:
+    quota = app.resource(ResourceKey(app.cluster, "", "ResourceQuota", resource.namespace, name))
+    used = {held: _usage(held, resource.live) for held in requested}
+    if any(used[held] != amount(text) for held, text in requested.items()):
+        return  # a LimitRange, or another pod
+    lacking, there = _lacking(app, resource), _pods(app, resource)
+    if lacking is None or there is None:
+        return
+    operations: tuple[dict[str, Json], ...] = ()
+    if quota is not None and quota.desired and quota.live:
+        operations = tuple(_raised(quota.desired, quota.live, resource.live, lacking))
+        if operations:
+            words = ", ".join(f"{o['path'].rpartition('/')[2]} to {o['value']}" for o in operations)
+            yield Fix(
+                f"Raise {words} in the quota, so that all pods fit",
+                "manifest",
+                str(quota.id),
+                Edit("json-patch", list(operations)),
+                caveat="the namespace may then use that much",
+                resource=quota.id,
+            )
+    if there and dig(resource.desired, "spec", "replicas") is not None:
+        yield Fix(
+            f"{'Or run' if operations else 'Run'} {there} replicas, which the quota admits",
+            "manifest",
+            str(resource.id),
+            Edit("json-patch", [{"op": "replace", "path": "/spec/replicas", "value": there}]),
+        )
+
+
+def _raised(desired: Object, live: Object, workload: Object | None, lacking: int) -> Iterator[dict[str, Json]]:
+    """What the quota has to hold, of each resource that it has too little of."""
+    for name, held in mapping(desired, "spec", "hard").items():
+        most, used, each = amount(held), amount(dig(live, "status", "used", name)), _counts(name, workload)
+        if most is not None and used is not None and each is not None and used + lacking * each > most:
+            value = _printed(used + lacking * each, binary="i" in str(held) or most >= _MI)
+            yield {"op": "replace", "path": f"/spec/hard{join_pointer(name)}", "value": value}
+
+
+def _printed(number: Decimal, *, binary: bool) -> str:
+    if binary:
+        return str(quantity(f"{-(-int(number) // _MI)}Mi"))
+    return str(quantity(f"{int((number * 1000).to_integral_value('ROUND_CEILING'))}m"))
+
+
+def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, str]]:
+    """Why a quota of the namespace refuses pods all the same, or what is not known."""
+    lacking = _lacking(app, resource)
+    if lacking is None:
+        yield "", "how many pods the quota has to admit is not known here"
+    if not lacking:
+        return
+    for key in fleet.of_kind(app.cluster, "", "ResourceQuota"):
+        if key.namespace == resource.namespace and app.resource(key) is None:
+            yield "", f"what ResourceQuota {key.name} of another application holds is not known here"
+    for quota in app.of_kind("ResourceQuota", ""):
+        if quota.namespace != resource.namespace:
+            continue
+        if quota.live is None or get(quota.live, "/spec/scopes", None) or get(quota.live, "/spec/scopeSelector", None):
+            yield "", f"which pods {quota.id} counts is not known here"
+            continue
+        for name, held in mapping(quota.live, "spec", "hard").items():
+            most, used, each = (
+                amount(held),
+                amount(dig(quota.live, "status", "used", name)),
+                _counts(name, resource.live),
+            )
+            if most is None or used is None or each is None:
+                yield "", f"what {quota.id} counts of {name} is not known here"
+            elif used + lacking * each > most:
+                yield f"{quota.id} has too little {name} for {lacking} more pods", ""
+
+
+def _lacking(app: App, resource: Resource) -> int | None:
+    """How many pods its controller still has to make; None where two versions of them are there, one has ended, or no number is asked for."""
+    wanted, there = dig(resource.live, "spec", "replicas"), _pods(app, resource)
+    return max(0, wanted - there) if isinstance(wanted, int) and there is not None else None
+
+
+def _pods(app: App, resource: Resource) -> int | None:
+    pods = [node for node in app.descendants(resource.uid) if node.id.kind == "Pod"] if resource.uid else []
+    ends = any(pod.health.status == "Degraded" or status_reason(pod) == "Terminating" for pod in pods)
+    return None if ends or len({owner.name for pod in pods for owner in pod.owners}) > 1 else len(pods)
+
+
+def _counts(name: str, workload: Object | None) -> Decimal | None:
+    """What a quota counts for a pod; None for one that asks for nothing: a LimitRange has asked for it, or the quota admits none."""
+    each = _usage(name, workload)
+    return None if each == 0 and name.rpartition(".")[2] in _PLAIN else each
+
+
+def _usage(name: str, workload: Object | None) -> Decimal | None:
+    """What one pod of the workload counts for in a quota."""
+    if name in ("pods", "count/pods"):
+        return Decimal(1)
+    kind, _, what = name.rpartition(".") if name.startswith(("requests.", "limits.")) else ("requests", "", name)
+    if name.startswith("count/") or (kind == "requests" and not name.startswith("requests.") and name not in _PLAIN):
+        return Decimal(0)
+    _, spec = pod_spec(workload)
+    if not spec or spec.get("resources") or any(c.get("restartPolicy") for c in maps(spec, "initContainers")):
+        return None
+    what = name.removeprefix("requests.").removeprefix("limits.")
+    each = {field: [_asked(c, kind, what) for c in maps(spec, field)] for field in ("containers", "initContainers")}
+    return max(sum(each["containers"], Decimal(0)), *each["initContainers"], Decimal(0)) + (
+        amount(dig(spec, "overhead", what)) or 0
+    )
+
+
+_PLAIN = ("cpu", "memory", _DISK)
+
+
+def _asked(container: Object, kind: str, what: str) -> Decimal:
+    limits, requests = mapping(container, "resources", "limits"), mapping(container, "resources", "requests")
+    held = limits.get(what) if kind == "limits" else requests.get(what, limits.get(what))
+    return amount(held) or Decimal(0)
+
+
+def _without_disk(app: App, resource: Resource) -> Iterator[Fix]:
+    """The requests and limits of local disk left out: a limit without a request is one."""
+    own = resource.desired or {}
+    asked = _usage(_DISK, own)
+    if asked is None or not 0 < asked < _LITTLE:
+        return
+    operations = [
+        {"op": "remove", "path": path}
+        for place, container in containers(own)
+        for path in _disk(f"{place}/resources", container)
+    ]
+    caveat = "the kubelet then counts no disk of these pods"
+    before: tuple[str, ...] = ()
+    if stays := _kept(resource):
+        before = tuple(_to_nothing(app, resource))
+        pods = " ".join(sh(node.id.name) for node in app.descendants(resource.uid) if node.id.kind == "Pod")
+        again = "switch self-heal on again when the edit is synced" if app.self_heal else ""
+        delete = f"{stays}: delete it when the edit is synced (`kubectl -n {sh(resource.namespace)} delete pod {pods}`)"
+        caveat = joined(caveat, again if before else delete)
+    yield Fix(
+        f"Leave {_DISK} out of requests and limits, of which no node offers enough",
+        "manifest",
+        str(resource.id),
+        Edit("json-patch", operations),
+        caveat=caveat,
+        before=before,
+    )
+
+
+def _to_nothing(app: App, resource: Resource) -> Iterator[str]:
+    """Commands that take the pods away which have never run; the sync of the edit makes them again, of the new template."""
+    pods = [node for node in app.descendants(resource.uid) if node.id.kind == "Pod"]
+    idle = all(status_reason(pod) in ("Pending", "") and pod.health.status == "Progressing" for pod in pods)
+    ready = dig(resource.live, "status", "readyReplicas") or dig(resource.live, "status", "availableReplicas")
+    if pods and idle and not ready and isinstance(dig(resource.desired, "spec", "replicas"), int):
+        if app.self_heal:
+            yield f"argocd app set {sh(f'{app.ref.namespace}/{app.ref.name}')} --self-heal=false"
+        yield f"kubectl scale {kubectl_name(resource.id)} --replicas=0"
+
+
+def _disk(place: str, container: Object) -> Iterator[str]:
+    """Where the container asks for local disk; the whole map where it holds nothing else, since an empty one says nothing."""
+    held = mapping(container, "resources")
+    asking = [field for field, values in held.items() if isinstance(values, dict) and _DISK in values]
+    alone = [field for field in asking if len(held[field]) == 1]
+    if asking and len(alone) == len(held):
+        yield place
+        return
+    yield from (f"{place}/{field}" + ("" if field in alone else join_pointer(_DISK)) for field in asking)
+
+
+def _kept(resource: Resource) -> str:
+    in_order = dig(resource.live, "spec", "podManagementPolicy") != "Parallel"
+    return "a StatefulSet does not replace a pod that never ran" if resource.kind == "StatefulSet" and in_order else ""
+
+
+_PLAIN_VOLUMES = ("configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath")
+
+
+def _placed(resource: Resource, cause: str, nodes: int, *, emptied: bool) -> Iterator[tuple[str, str]]:
+    """What keeps the pods from nodes all the same, or may do so. `nodes` have refused them for that cause alone, which is all of them."""
+    _, spec = pod_spec(resource.live)
+    if not nodes or not spec:
+        yield "", "whether a node takes the pods shows only on the cluster"
+        return
+    if cause == "resources" and _usage(_DISK, resource.live) != 0:
+        yield f"the pods ask for {_DISK} all the same", ""
+    if cause == "selector" and (spec.get("nodeSelector") or dig(spec, "affinity", "nodeAffinity", _REQUIRED)):
+        yield "", "whether a node has what the pods still ask for shows only on the cluster"
+    if cause == "selector" and any(_usage(what, resource.live) != 0 for what in _PLAIN):
+        yield "", "whether a node has room for the pods shows only on the cluster"
+    if not emptied and (stays := _kept(resource)):
+        yield "", stays
+    if resource.kind not in ("Deployment", "StatefulSet") or spec.get("schedulerName") not in (
+        None,
+        "default-scheduler",
+    ):
+        yield "", "who places these pods is not known here"
+    volumes = [*maps(resource.live, "spec", "volumeClaimTemplates")]
+    volumes += [v for v in maps(spec, "volumes") if not any(kind in v for kind in _PLAIN_VOLUMES)]
+    if volumes or items(spec, "resourceClaims"):
+        yield "", "whether a node has the volumes or devices of the pods shows only on the cluster"
+    near = [dig(spec, "affinity", kind, _REQUIRED) for kind in ("podAffinity", "podAntiAffinity")]
+    if any(near) or any(
+        c.get("whenUnsatisfiable") != "ScheduleAnyway" for c in maps(spec, "topologySpreadConstraints")
+    ):
+        yield "", "whether the other pods of a node suit these shows only on the cluster"
+    wanted = dig(resource.live, "spec", "replicas")
+    if not isinstance(wanted, int) or _with_surge(resource, wanted) > nodes:
+        yield "", "whether a node takes two of the pods shows only on the cluster"
+
+
+def _with_surge(resource: Resource, wanted: int) -> int:
+    """The most pods that are there at once."""
+    strategy = mapping(resource.live, "spec", "strategy")
+    if resource.kind != "Deployment" or strategy.get("type") == "Recreate":
+        return wanted
+    surge = dig(strategy, "rollingUpdate", "maxSurge")
+    if isinstance(surge, int):
+        return wanted + surge
+    share = str(surge or "25%").removesuffix("%")[:4]  # the API server's default
+    return wanted + (-(-wanted * int(share) // 100) if share.isdecimal() else wanted)
