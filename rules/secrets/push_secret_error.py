@@ -24,6 +24,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Re
 from argolint.edits import set_field
 from argolint.edits.advice import advice
 from argolint.messages import telling
+from argolint.relations.operator_version import OperatorVersion, parse, version_of
 from argolint.values import dig, items, sh
 from argolint.values.knowledge import load
 
@@ -31,7 +32,6 @@ from . import _external_secret as es
 from . import _provider
 from . import _stores as stores
 from ._advice_facts import facts
-from ._operator_version import OperatorVersion, parse, version_of
 from ._sync_error_surroundings import formerly
 from ._sync_error_texts import Diagnosis, classify, clean, warnings
 
