@@ -2,7 +2,8 @@
 
 What it finds: an `ignoreDifferences` entry of an Application that selects none of its objects (no group means the core group
 only; a group is written without version; kinds are spelt exactly), or a pointer or jq path of it that names nothing in the
-objects it selects: an annotation's slash not escaped, an index beyond the list, a wildcard in a pointer, a misspelt field.
+objects it selects: an annotation's slash not escaped, an index beyond the list, a wildcard in a pointer, a misspelt field. Of
+the rules in argocd-cm it finds those whose key names the wrong group for a kind that differs.
 
 Why it hurts: the difference it was written for is still there, or comes back the day it matters; and a reader of the
 Application believes that it is taken care of.
@@ -36,6 +37,7 @@ from argolint.values import (
 from argolint.values.kubernetes import is_secret
 
 from ._ignored import entries, expression, has_entries, paths, selected, taken_out
+from ._misnamed_settings import misnamed
 
 Cause = Literal["group", "kind", "name", "pointer", "index", "jq", "manager", "repeated"]
 
@@ -59,6 +61,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an entry that selects nothing, else one a path of it that names nothing."""
     if not app.desired_known or not any(not r.hook for r in app.resources):
         return
+    yield from misnamed(app, fleet)
     for entry in entries(app):
         objects = selected(app, entry)
         if objects and not (entry.json_pointers or entry.jq_paths or entry.managers):

@@ -16,7 +16,21 @@ Sources: controller/state.go (CompareAppState), pkg/apis/application/v1alpha1/ty
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, narrowest_ignore
+from argolint import (
+    MISSING,
+    App,
+    Change,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Rank,
+    Resource,
+    Rule,
+    Symptom,
+    narrowest_ignore,
+)
 from argolint.application.applied import by_argocd, not_stored
 from argolint.edits import application_place
 from argolint.edits.pruning import ignored_extraneous
@@ -25,9 +39,12 @@ from argolint.redaction import show
 from argolint.values import dig, join_pointer, mapping, sh, text_at
 from argolint.values.kubernetes import argocd_name
 
-from ._edits import write_live
+from ._edits import drop, write_live
 from ._fields import finding, left_out, listing, pointers, tracks
 from ._writers import is_sort
+
+_NOTES = ("/metadata/annotations/", "/metadata/labels/")
+"""Where no schema drops anything."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -60,7 +77,10 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
     first = changes[0]
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
-    if dropped:
+    taken_off = dropped and all(change.pointer.startswith(_NOTES) for change in changes)
+    if taken_off:
+        fact = f"lacks {listing(changes)} though it was applied: a controller, a webhook or someone takes it off again"
+    elif dropped:
         fact = f"lacks {listing(changes)} though it was applied: its schema dropped it, or someone took it out"
     elif left_out(resource, first):
         fact = f"is OutOfSync: Argo CD compares {first.pointer} as absent although the live object holds it"
@@ -74,7 +94,9 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
         f"{resource.id} {fact}.",
         cause="other-writer" if foreign else "not-stored" if dropped else "unknown",
         confidence="likely" if foreign else "possible",
-        fixes=_of_writer(app, resource, changes)
+        fixes=_of_reader(app, resource, changes)
+        if taken_off
+        else _of_writer(app, resource, changes)
         if foreign and not any(tracks(change, label_key) for change in changes)
         else (),
     )
@@ -84,8 +106,20 @@ def _of_writer(app: App, resource: Resource, changes: tuple[Change, ...]) -> tup
     """What ends a contest with another writer; a number that a controller moves is left to it first."""
     ignore = narrowest_ignore(app, resource, pointers(changes))
     write = write_live(app, resource, changes, "Write the live value, if it is right")
+    if all(
+        c.live is MISSING for c in changes
+    ):  # a mark that its reader takes off when it is done; Git goes on to ask for it
+        return (ignore, drop(app, resource, changes, "Leave it out of Git"))
     moved = all(c.pointer.endswith("/replicas") for c in changes) and not is_sort(changes[0].writer, "person")
     return (ignore, write) if moved else (write, ignore)
+
+
+def _of_reader(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix | None, ...]:
+    """What ends it where a mark is taken off by who read it, when it is done, and Git goes on to ask for it."""
+    return (
+        narrowest_ignore(app, resource, pointers(changes)),
+        drop(app, resource, changes, "Leave it out of Git"),
+    )
 
 
 def _gone(app: App, resource: Resource) -> Finding | None:

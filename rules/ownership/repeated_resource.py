@@ -6,7 +6,8 @@ sources or two subcharts bring it, or a chart ships a CRD both in `crds/` and in
 Why it hurts: the last one wins, silently. An edit of the other copy does nothing, and a change of order, say a renamed file, swaps
 them.
 
-How to fix: delete one copy. The finding names the fields in which they differ, so that nothing is lost.
+How to fix: delete one copy. The finding names the fields in which they differ, so that nothing is lost. A chart that is there twice
+brings its objects twice: one of both leaves them out by a value. Equal copies of a CRD do no harm.
 
 Example: `schemas.yaml` and `topics.yaml` both hold ConfigMap `catalog-schemas`; the one in `topics.yaml` is applied.
 
@@ -15,17 +16,24 @@ Sources: DeduplicateTargetObjects in controller/state.go; argoproj/argo-cd issue
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from shlex import quote
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, ResourceId, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, ResourceId, Rule, Want
 from argolint.comparison import differences
 from argolint.redaction import show_sides
-from argolint.values import enumerated, sh
+from argolint.values import enumerated, mapping, sh
 from argolint.values.kubernetes import group_of, is_secret
 
+from ..shared.charts import inline_values
+
 _MESSAGE = re.compile(r"Resource (?P<key>\S+) appeared (?P<count>\d+) times among application resources\.?")
+
+_ADDED = re.compile(r"namespace|watch", re.IGNORECASE)
+_LEFT_OUT = re.compile(r"exclu|ignor|deny|denied|skip|except", re.IGNORECASE)
+"""How charts name a list of namespaces that they make objects in, and one of those that they leave out."""
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -55,7 +63,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             message=f"{app.name} renders {resource} {found['count']} times, {outcome}.",
             at=Location(app.ref, resource),
             evidence=(f"condition RepeatedResourceWarning: {condition.message}", *_values(copies)),
-            fixes=(_fix(app, resource, fields, read=len(copies) > 1),),
+            fixes=(*_own_namespace(app, resource), _fix(app, resource, fields, read=len(copies) > 1)),
             explains=(condition.symptom,),
         )
 
@@ -91,6 +99,29 @@ def _values(copies: list[Object]) -> Iterator[str]:
         yield f"{pointer}: {sides[0]} in the first copy, {sides[1]} in the last, which is applied"
 
 
+def _own_namespace(app: App, resource: ResourceId) -> Iterator[Fix]:
+    """A chart makes an object for each namespace of a list, and for its own by itself: listing its own makes two."""
+    for source in app.sources if resource.namespace == app.destination_namespace else ():
+        for name, namespaces in _lists(inline_values(mapping(source, "helm"))):
+            if resource.namespace in namespaces and _ADDED.search(name) and not _LEFT_OUT.search(name):
+                yield Fix(
+                    f"Take {quote(resource.namespace)} out of {name}: it is where the chart itself is installed",
+                    "helm-values",
+                    f"the values of Application {app.ref}",
+                    Edit("text", f"{name}: {json.dumps([n for n in namespaces if n != resource.namespace])}\n"),
+                    caveat="helps where the chart adds its own namespace to that list by itself",
+                )
+
+
+def _lists(values: Mapping[str, Json], above: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Each list of texts in a chart's values, by its dotted name."""
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _lists(value, f"{above}{key}.")
+        elif isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            yield f"{above}{key}", [str(item) for item in value]
+
+
 def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fix:
     places = [s for s in app.sources if s.get("path") or s.get("chart")]
     where = " and ".join(f"{s.get('path') or s.get('chart')} of {s.get('repoURL')}" for s in places) or "the source"
@@ -98,6 +129,8 @@ def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fi
         return _of_chart(app, resource, places, where, fields)
     folder = str(places[0].get("path") or ".") if places else "."
     equal = "the copies are equal" if read else "the copies were not read: compare them first"
+    if app.status.get("sourceType") == "Helm" and len(places) == 1:
+        return _of_own_chart(app, resource, folder, where, fields, equal)
     keep = f"keep the values wanted of {', '.join(fields[:3])}" if fields else equal
     return Fix(
         "Delete all copies but one",
@@ -109,17 +142,39 @@ def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fi
     )
 
 
+def _of_own_chart(app: App, resource: ResourceId, folder: str, where: str, fields: list[str], equal: str) -> Fix:
+    """A chart in Git: its own templates, or a chart among its dependencies that is there twice, under another alias too."""
+    render = (
+        f"helm template {sh(folder)} --dependency-update --namespace {sh(app.destination_namespace)} --include-crds"
+    )
+    return Fix(
+        "Let one place render it: delete a template, or switch it off in one of the charts below",
+        "helm-values",
+        where,
+        Edit(
+            "command",
+            f'{render} | grep -n -B12 -- {quote("name: " + resource.name)}   # "# Source:" names the templates and the charts\n',
+        ),
+        caveat=f"keep the values wanted of {', '.join(fields[:3])}" if fields else f"{equal}{_crds(resource)}",
+    )
+
+
+def _crds(resource: ResourceId) -> str:
+    """What else ends two copies of a CRD."""
+    if resource.kind != "CustomResourceDefinition":
+        return ""
+    return (
+        "; where both come from crds/ folders, helm.skipCrds leaves them out for an application of their own;"
+        " equal copies do no harm"
+    )
+
+
 def _of_chart(app: App, resource: ResourceId, places: list[Object], where: str, fields: list[str]) -> Fix:
     """Charts of a repository: their templates are someone else's, so only a value or another version lets one copy go."""
     source = places[0]
     repo, chart, version = (str(source.get(key) or "") for key in ("repoURL", "chart", "targetRevision"))
     origin = (sh(f"oci://{repo}/{chart}"),) if "://" not in repo else (sh(chart), "--repo", sh(repo))
     differ = f"they differ in {enumerated(fields, 'field')}; " if fields else ""
-    crds = (
-        "; or leave out a chart's crds/ folder with helm.skipCrds"
-        if resource.kind == "CustomResourceDefinition"
-        else ""
-    )
     command = " ".join(
         (
             "helm template",
@@ -139,7 +194,7 @@ def _of_chart(app: App, resource: ResourceId, places: list[Object], where: str, 
             "command",
             f'{command} --values VALUES_FILE | grep -n -B12 -- {quote("name: " + resource.name)}   # "# Source:" names the templates; helm show values tells their switches\n',
         ),
-        caveat=f"{differ}where no value helps, report it to the chart{crds}",
+        caveat=f"{differ}where no value helps, report it to the chart{_crds(resource)}",
     )
 
 

@@ -272,7 +272,7 @@ def _release(app: App, index: int, name: str, labels: Mapping[str, str]) -> Rele
         prefix,
         assumed,
         _values_at(app, index, source, kustomize),
-        _inline(helm),
+        inline_values(helm),
         bool(source.get("chart"))
         and not helm.get("valueFiles")
         and not helm.get("fileParameters")
@@ -326,7 +326,7 @@ def _values_at(app: App, index: int, source: Object, kustomize: bool) -> str:
     return f"the Application's spec.{place}.helm.{'values' if text else 'valuesObject'}"
 
 
-def _inline(helm: Mapping[str, Any]) -> dict[str, Any]:
+def inline_values(helm: Mapping[str, Any]) -> dict[str, Any]:
     """valuesObject, else values, with parameters laid over: the values that the Application itself carries."""
     values = helm.get("valuesObject")
     if not values and isinstance(helm.get("values"), str):

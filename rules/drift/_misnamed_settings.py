@@ -1,0 +1,54 @@
+"""Ignore rules in Argo CD's settings whose key names another API group than the kind has that differs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource
+from argolint.comparison import IgnoreRule, server_rules
+from argolint.values import at_and_above
+
+from ._ignored import taken_out
+
+_KEY = "resource.customizations.ignoreDifferences"
+
+
+def misnamed(app: App, fleet: Fleet) -> Iterator[Finding]:
+    """One finding for each such key that would hide a difference of this application, were it spelt right."""
+    for entry in server_rules(fleet.settings):
+        if "*" in f"{entry.group}{entry.kind}" or any(
+            r.group == entry.group for other in fleet.apps for r in other.of_kind(entry.kind)
+        ):
+            continue
+        for resource in app.changed:
+            places = _hidden(entry, resource)
+            if places:
+                yield _finding(app, entry, resource, places)
+                break
+
+
+def _hidden(entry: IgnoreRule, resource: Resource) -> list[str]:
+    """Pointers of the object's differences that the entry would take out under the group of the object's kind."""
+    if (entry.kind, entry.group == resource.group) != (resource.kind, False):
+        return []
+    taken = set(taken_out(replace(entry, group=resource.group), resource))
+    return [change.pointer for change in resource.changes if not taken.isdisjoint(at_and_above(change.pointer))]
+
+
+def _finding(app: App, entry: IgnoreRule, resource: Resource, places: list[str]) -> Finding:
+    right = f"{_KEY}.{f'{resource.group}_' if resource.group else ''}{entry.kind}"
+    group = f"has the group {resource.group!r}" if resource.group else "is of the core group, which a key does not name"
+    return Finding(
+        message=f"The ignore rule of {entry.origin} in argocd-cm hides nothing of {resource.id}: {resource.kind} {group}.",
+        at=Location(app.ref, resource.id, places[0]),
+        cause="group",
+        evidence=(f"settings.resourceOverrides has {entry.origin}", f"{places[0]} differs"),
+        fixes=(
+            Fix(
+                f"Name its key {right}",
+                "argocd-settings",
+                "ConfigMap argocd-cm",
+                Edit("text", f"{right}: instead of the entry for {entry.origin}, with the same content"),
+                "holds for every application",
+            ),
+        ),
+    )
