@@ -38,13 +38,17 @@ class UnknownCommandError(Exception):
 
 @dataclass
 class World:
-    """`git` is what each application renders, `live` whose tracking data each object bears; `lost` are objects that were deleted."""
+    """`git` is what each application renders, `live` whose tracking data each object bears; `lost` are objects that were deleted.
+
+    `listed` are the Applications that a set or a parent makes where they are not there.
+    """
 
     apps: dict[str, dict[str, Any]]
     git: dict[str, list[Key]]
     live: dict[Key, str]
     lost: list[Key] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    listed: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def run(self, program: str, words: Sequence[str], read: str) -> tuple[int, str]:
         self.asked.append(f"{program} {' '.join(words)}")
@@ -56,6 +60,8 @@ class World:
 
     def _argocd(self, words: list[str]) -> tuple[int, str]:
         group, verb, name, *rest = words
+        if group == "appset":
+            return 0, json.dumps(list(self.listed))
         short = name.rpartition("/")[2]
         app = self.apps.get(short)
         if group != "app" or app is None:
@@ -66,8 +72,9 @@ class World:
             if rest[1] == "automated":
                 policy["automated"] = {"prune": "--auto-prune" in rest, "selfHeal": "--self-heal" in rest}
             return 0, ""
-        if verb == "get" and rest == ["-o", "json"]:
+        if verb == "get" and rest[-2:] == ["-o", "json"]:
             listed = [{"kind": kind, "name": name} for kind, name in self.git[short]]
+            listed += [{"kind": "Application", "name": name} for name in self.listed if short == "root"]
             return 0, json.dumps({**app, "status": {"resources": listed}})
         if verb == "sync" and not rest:
             self._sync(short, prune=False)
@@ -100,6 +107,8 @@ class World:
             del self.live[key]
 
     def _controllers(self) -> None:
+        for name, raw in self.listed.items():
+            self.apps.setdefault(name, json.loads(json.dumps(raw)))
         for name in list(self.apps):
             automated = self.apps[name]["spec"].get("syncPolicy", {}).get("automated")
             if automated:

@@ -312,6 +312,16 @@ def of_set(name: str) -> Data:
     return app(name, tracked(name, "ConfigMap", name), metadata={"ownerReferences": [owner]})
 
 
+def test_a_set_among_the_objects_of_an_application_takes_its_applications_along() -> None:
+    raw = {"metadata": {"name": "fleet", "namespace": "argocd"}, "spec": {"generators": [], "template": {}}}
+    held = tracked("root", "ApplicationSet", "fleet", group="argoproj.io", namespace="argocd")
+    found = fate(fleet(app("root", held), of_set("a"), of_set("b"), applicationsets=[raw]), "root")
+    assert [name for _, name in order(found)] == ["fleet", "a", "b"]
+    assert messages(found, "child-application") == [
+        "ApplicationSet fleet is deleted, as an object of argocd/root, with its 2 Applications and with what they deployed."
+    ]
+
+
 @pytest.mark.parametrize("preserve", [True, False])
 def test_a_set_is_deleted_with_its_applications(preserve: bool) -> None:
     policy = {"syncPolicy": {"preserveResourcesOnDeletion": True}} if preserve else {}

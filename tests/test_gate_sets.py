@@ -12,11 +12,15 @@ import pytest
 import yaml
 
 from argolint.application.app import app_from_list
-from argolint.application.application_sets import Controller
+from argolint.application.application_sets import Controller, made
 from argolint.application.fleet import IN_CLUSTER, Fleet
+from argolint.engine.load import load_fleet
 from argolint.gate.change import Pair
 from argolint.gate.generated import of_sets
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.sources.generators import generated
 from argolint.sources.set_texts import NotEvaluatedError, put_in
+from tests.conftest import recording
 from tests.fleets import serving
 from tests.gitops import REPO, GitServer, commit, git
 from tests.here import run_here
@@ -156,6 +160,12 @@ def golden(tier: str, **more: Any) -> dict[str, Any]:
     return a_set({"clusters": {"selector": {"matchLabels": {"tier": tier}}}}, name="{{name}}", folder="web", **more)
 
 
+def secrets() -> dict[str, Any]:
+    """A set of every cluster that has a Secret."""
+    labels = {"matchLabels": {"argocd.argoproj.io/secret-type": "cluster"}}
+    return a_set({"clusters": {"selector": labels}}, name="{{name}}", folder="web")
+
+
 MATRIX = {"matrix": {"generators": [{"clusters": {"selector": {"matchLabels": {"tier": "gold"}}}}, BOTH]}}
 AS = {"list": {"elements": [{"folder": "ledger", "as": "l"}, {"folder": "web", "as": "x"}]}}
 MERGED = {
@@ -177,10 +187,34 @@ GO: dict[str, Any] = {"goTemplate": True, "goTemplateOptions": ["missingkey=erro
          ["a-web", "a-ledger"], ["a-ledger", "a-web"], ["b-ledger", "b-web"]),
         (a_set(PULLS, BOTH, name="{{folder}}"), a_set(PULLS, name="{{folder}}"), ["pr-7", "ledger", "web"], ["ledger", "web"], []),
         (listed("web", "late"), listed("late"), ["web"], ["web"], []),
+        (secrets(), golden("gold"), ["eu", "us"], ["us"], []),
+        (secrets(), golden("gold"), ["eu", "us", "in-cluster"], ["in-cluster", "us"], []),
     ],
 )  # fmt: skip
 def test_generators_are_evaluated_on_both_sides(live: Any, edit: Any, names: Any, gone: Any, new: Any) -> None:
     assert of(live, edit, *names) == (gone, new, [], [])
+
+
+def projects(policy: str, **more: Any) -> tuple[list[str], list[str], list[str]]:
+    """Which applications an edit of the template changes, notes, and what is not known."""
+    edit = listed("ledger", "web", **more)
+    edit["spec"]["template"]["spec"]["project"] = "{{folder}}"
+    known = fleet(listed("ledger", "web", **more), "ledger", "web")
+    made = of_sets(known, [Pair(listed("ledger", "web", **more), edit)], (), None, lambda: Controller(policy))
+    why = [f.error.partition(" before the merge: ")[2] for f in made.failures]
+    return sorted(r.name for r in made.edited), made.notes, why
+
+
+def test_an_edited_template_reaches_only_what_the_policy_lets_it_change() -> None:
+    assert projects("") == (["ledger", "web"], [], [])
+    left = "ApplicationSet argocd/shop leaves it as it is (policy create-only)"
+    assert projects("create-only") == ([], [f"argocd/ledger: {left}", f"argocd/web: {left}"], [])
+    patched = projects("", templatePatch="spec: {}")
+    assert patched[2][0] == "the set has a templatePatch, so what it makes of ledger is not known"
+    own = {"list": {"elements": [{"folder": "web"}], "template": {"spec": {"project": "other"}}}}
+    edit = a_set(own, name="{{folder}}", folder="{{folder}}")
+    made = of_sets(fleet(listed("web"), "web"), [Pair(listed("web"), edit)], (), None, lambda: Controller(""))
+    assert [after["spec"]["project"] for _, after in made.edited.values()] == ["other"]
 
 
 KEEPS: dict[str, Any] = {"syncPolicy": {"applicationsSync": "create-update"}}
@@ -211,7 +245,7 @@ def test_the_policy_that_counts_says_whether_something_goes(live: Any, edit: Any
          "its template has {{ if .folder }}"),
         (listed("web"), a_set(BOTH, name="{{ .folder }}", **GO, templatePatch="metadata: {name: x}"), ["web"], "its templatePatch changes metadata"),
         (listed("web"), a_set({"list": {"elements": [{"folder": "web"}] * 3000}}), ["web"], "it makes more than 2,000 elements"),
-        (listed("web"), a_set({"clusters": {"selector": {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gold"]}]}}}), ["web"],
+        (listed("web"), a_set({"clusters": {"selector": {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gold"]}]}}}, name="{{name}}"), ["web"],
          "no API tells whether the cluster in-cluster has a Secret to select it by"),
         (listed("web"), listed("web", "other"), ["web"], ""),
     ],
@@ -262,3 +296,12 @@ def test_texts_are_put_together_as_go_does_or_not_at_all(text: str, made: str | 
             put_in(text, params, go=True, strict=False)
     else:
         assert put_in(text, params, go=True, strict=False) == made
+
+
+@pytest.mark.parametrize("company", ["harbourline", "harbourline-3.6"])
+def test_a_recorded_set_gives_the_very_applications_that_argo_cd_made(company: str) -> None:
+    known, _ = load_fleet(SnapshotTransport([recording(f"{company}/3-after-commits")]))
+    (raw,) = known.application_sets
+    live = {app.name: app.spec for app in made(known, raw)}
+    given = generated(raw["spec"], "argocd", known, None)
+    assert {name: one.manifest and one.manifest["spec"] for name, one in given.items()} == live

@@ -46,6 +46,10 @@ def made(fleet: Fleet, raw: Object) -> Sequence[App]:
     return fleet.derive(_by_set).get((set_namespace(fleet, raw), text_at(raw, "metadata", "name")), ())
 
 
+def set_at(fleet: Fleet, namespace: str, name: str) -> Object | None:
+    return fleet.derive(_sets).get((namespace or fleet.control_plane, name))
+
+
 def maker(app: App, fleet: Fleet) -> Object | None:
     """The set that owns this Application; None where no such set is known."""
     known = fleet.derive(_sets)
@@ -79,6 +83,10 @@ class Controller:
         """The policy that counts for a set, `sync` where none is written."""
         own = text_at(raw, "spec", "syncPolicy", "applicationsSync")
         return (own if own and (not self.policy or self.overridden) else self.policy) or "sync"
+
+    def updates(self, raw: Object) -> bool:
+        """Whether it changes an Application that is there already."""
+        return self.of(raw) in ("sync", "create-update")
 
     def deletes(self, raw: Object) -> bool:
         """Whether it deletes an Application that the generators no longer give."""

@@ -184,8 +184,10 @@ def _print(choices: Sequence[Choice], findings: int, style: Style, output: str) 
         ]
         click.echo(fix_text.as_json(entries, findings=findings, written=False), nl=False)
     else:
+        seen: dict[tuple[str, str, str], Choice] = {}
         for choice in choices:
-            click.echo("\n".join(_printed(choice, style)) + "\n")
+            first = seen.setdefault((choice.fix.title, choice.fix.where, str(choice.fix.edit.content)), choice)
+            click.echo("\n".join(_printed(choice, style, first)) + "\n")
     click.echo(_counted(len(choices), findings), err=True)
 
 
@@ -241,11 +243,15 @@ def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
     return Site(checkouts, apps, rendered, owners)
 
 
-def _printed(choice: Choice, style: Style) -> Iterator[str]:
+def _printed(choice: Choice, style: Style, first: Choice) -> Iterator[str]:
+    """A finding and its fix; `first` is the choice that the very same commands were printed for."""
     finding, fix = choice.finding, choice.fix
     yield f"{click.style(finding.rule, bold=style.color or None)}  {fix_text.subject(finding)}"
     yield f"  {plain(finding.message)}"
     yield f"  fix {choice.number} of {len(finding.fixes)}: {plain(fix.title)}{f' [{plain(fix.where)}]' if fix.where else ''}"
+    if first is not choice and fix.edit.kind == "command":
+        yield f"    as for {first.finding.rule} above"
+        return
     yield from (f"    {line}" for line in fix_text.doubts(fix))
     if is_masked(fix):
         yield f"    by hand: {MASKED}"

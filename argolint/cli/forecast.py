@@ -207,10 +207,11 @@ def move_command(app: str, demo: bool, **given: Any) -> int:
 
 
 def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Made:
+    from argolint.engine.load import controller
     from argolint.forecast import removal
 
     app, failures = removal.one(read.transport, read.fleet, name, run.plan)
-    plan = move.plan(app, read.fleet, way, target)
+    plan = move.plan(app, read.fleet, way, target, controller(read.transport, read.fleet))
     forecast = Forecast(
         "move",
         about=(plan.about,),

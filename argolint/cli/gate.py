@@ -20,6 +20,7 @@ from argolint.cli.options import (
     fail_options,
     options,
     output_options,
+    place_options,
     rule_options,
     source_options,
     workers_option,
@@ -104,10 +105,7 @@ class _Command(click.Command):
         show_default=True,
         help="How long to ask again for a head that was just pushed and that Argo CD does not know yet.",
     ),
-    click.option("-p", "--project", "projects", multiple=True, help="Only applications of this project (repeatable)."),
-    click.option("-l", "--selector", metavar="LABELS", help="Only applications with these labels (a=b,c!=d,e,!f)."),
-    click.option("-N", "--app-namespace", help="Only applications of this namespace."),
-    click.option("-c", "--cluster", help="Only applications of this destination (name or URL)."),
+    place_options,
     workers_option,
 )
 @rule_options

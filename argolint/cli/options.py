@@ -94,14 +94,16 @@ source_options = options(
 )
 
 
-selection_options = options(
+place_options = options(
     click.option(
         "-p", "--project", "projects", multiple=True, help="Only applications of this project (repeatable, glob)."
     ),
     click.option("-l", "--selector", metavar="LABELS", help="Only applications with these labels (a=b,c!=d,e,!f)."),
     click.option("-N", "--app-namespace", help="Only applications of this namespace."),
     click.option("-c", "--cluster", help="Only applications of this destination (name or URL)."),
-    click.option("-r", "--repo", help="Only applications of this repository URL."),
+)
+selection_options = options(
+    place_options, click.option("-r", "--repo", help="Only applications of this repository URL.")
 )
 
 

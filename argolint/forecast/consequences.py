@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from argolint.application.app import App
+from argolint.application.application_sets import made, set_at
 from argolint.application.resource import Resource
 from argolint.edits.pruning import cascades
 from argolint.forecast.fate import Fate, Taken, found, keep
@@ -110,6 +111,8 @@ def _children(fate: Fate) -> Iterator[Finding]:
     """Applications that are objects of what is deleted: each goes, with its own objects where it has the finalizer."""
     for taken in fate.taken:
         r = taken.resource
+        if (r.group, r.kind) == ("argoproj.io", "ApplicationSet"):
+            yield from _of_set(fate, taken)
         if (r.group, r.kind) != ("argoproj.io", "Application"):
             continue
         child = fate.fleet.app(r.name, r.namespace)
@@ -121,6 +124,22 @@ def _children(fate: Fate) -> Iterator[Finding]:
         message = f"Application {child.ref} is deleted, as an object of {taken.app.ref}, {what}."
         related = (Related(child.ref, None, "", "dependent"),)
         yield found(fate.way, "child-application", taken.app, r.id, message, related=related)
+
+
+def _of_set(fate: Fate, taken: Taken) -> Iterator[Finding]:
+    r = taken.resource
+    raw = set_at(fate.fleet, r.namespace, r.name)
+    own = made(fate.fleet, raw) if raw is not None else ()
+    if not own:
+        return
+    bare = not any(map(cascades, own))
+    along = f"its {len(own)} Applications" if len(own) > 1 else "its Application"
+    objects = (
+        "whose objects stay" if bare else "and with what they deployed" if len(own) > 1 else "and with what it deployed"
+    )
+    message = f"ApplicationSet {r.name} is deleted, as an object of {taken.app.ref}, with {along}{',' if bare else ''} {objects}."
+    related = tuple(Related(app.ref, None, "", "dependent") for app in own)
+    yield found(fate.way, "child-application", taken.app, r.id, message, related=related)
 
 
 def _summed(fate: Fate) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from argolint.application.app import App
+from argolint.application.application_sets import made, set_at
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.application.tracked import tracking_of
@@ -53,10 +54,14 @@ class _Walk:
             self.turn += 1
             now = self.turn
             for r in sorted(groups[number], key=lambda r: r.key):
-                child = self.fleet.app(r.name, r.namespace) if r.kind == "Application" else None
-                if child is not None and child.ref in self.known:
-                    self.delete(self.known[child.ref])
+                children = children_of(self.fleet, r.group, r.kind, r.namespace, r.name)
+                for child in children if r.kind == "Application" else ():
+                    if child.ref in self.known:
+                        self.delete(self.known[child.ref])
                 self.taken.append(Taken(app, r, now, f"wave {number}" if len(groups) > 1 else ""))
+                for child in children if r.kind == "ApplicationSet" else ():
+                    if child.ref in self.known:
+                        self.delete(self.known[child.ref])
 
 
 def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resource]], list[Finding]]:
@@ -153,8 +158,17 @@ def below(apps: Sequence[App], fleet: Fleet) -> tuple[App, ...]:
             continue
         seen[app.ref] = app
         for row in app.rows:
-            if (row.group, row.kind) == ("argoproj.io", "Application") and not row.requires_pruning:
-                child = fleet.app(row.name, row.namespace)
-                if child is not None and cascades(app):
-                    queue.append(child)
+            if not row.requires_pruning and cascades(app):
+                queue += children_of(fleet, row.group, row.kind, row.namespace, row.name)
     return tuple(seen.values())
+
+
+def children_of(fleet: Fleet, group: str, kind: str, namespace: str, name: str) -> Sequence[App]:
+    """The Applications that go with an object: one itself, or those that an ApplicationSet owns."""
+    if group != "argoproj.io":
+        return ()
+    if kind == "Application":
+        child = fleet.app(name, namespace)
+        return (child,) if child is not None else ()
+    raw = set_at(fleet, namespace, name) if kind == "ApplicationSet" else None
+    return made(fleet, raw) if raw is not None else ()

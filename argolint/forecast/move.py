@@ -9,25 +9,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from argolint.application.app import App
-from argolint.application.application_sets import maker_or_name, preserves
+from argolint.application.application_sets import Controller, maker_or_name, preserves
 from argolint.application.fleet import Fleet
 from argolint.edits.handover import sync
 from argolint.edits.pruning import cascades
 from argolint.forecast.moves import argocd, cluster, generated, into, rename
 from argolint.forecast.moves.owners import parent_of
 from argolint.forecast.moves.plan import EFFECT, Plan, Step, Where, found
-from argolint.model import Edit, Finding, Fix, Related, ResourceId
+from argolint.model import Edit, Finding, Fix, Object, Related, ResourceId
 from argolint.values import enumerated, sh, text_at
 
 
-def plan(app: App, fleet: Fleet, where: Where, target: str) -> Plan:
-    """The move of one application, which has been read, to a `target`: a name, an application, a set or a cluster."""
+def plan(app: App, fleet: Fleet, where: Where, target: str, sets: Controller | None = None) -> Plan:
+    """The move of one application, which has been read, to a `target`: a name, an application, a set or a cluster.
+
+    `sets` is what the ApplicationSet controller may do.
+    """
     called, findings, steps = _WAYS[where]
     about = f"{app.ref} {called} {target}"
-    said = (*_common(app, fleet, where, target), *findings(app, fleet, target))
+    said = (*_common(app, fleet, where, target, sets or Controller()), *findings(app, fleet, target))
     if any(EFFECT[f.cause or ""] == "refuses" for f in said):
         return Plan(about, (), said)
     return Plan(about, tuple(steps(app, fleet, target)), said)
+
+
+def _creates_only(owner: Object, sets: Controller) -> bool:
+    """The set neither deletes the Application nor gives it back its finalizer, which is sure where the controller's policy is seen."""
+    return sets.policy is not None and sets.of(owner) == "create-only"
 
 
 _Ask = Callable[[App, Fleet, str], Iterator[Finding]]
@@ -42,12 +50,12 @@ _WAYS: Mapping[Where, tuple[str, _Ask, _Plan]] = {
 """How each way is called, what it says, and its steps."""
 
 
-def _common(app: App, fleet: Fleet, where: Where, target: str) -> Iterator[Finding]:
+def _common(app: App, fleet: Fleet, where: Where, target: str, sets: Controller) -> Iterator[Finding]:
     """What refuses whatever the way: an owner that deletes, a deletion under way, objects that another application claims."""
     if app.deleting:
         yield found("application-deleting", app, f"{app.ref} is being deleted, so there is nothing left to move.")
     owner = maker_or_name(app, fleet)
-    if owner is not None and where != "to-cluster" and not preserves(owner):
+    if owner is not None and where != "to-cluster" and not (preserves(owner) or _creates_only(owner, sets)):
         name = text_at(owner, "metadata", "name")
         message = f"ApplicationSet {name} would delete {app.ref} with all of its objects as soon as its element goes."
         id_ = ResourceId("argoproj.io", "ApplicationSet", app.ref.namespace, name, "v1alpha1")

@@ -52,5 +52,6 @@ def _of(touched: Touched, fleet: Fleet | None) -> Iterator[Finding]:
     elif touched.delta.removed:
         fate = of_prune([app], fleet, frozenset(touched.delta.removed))
     for found in fate.findings if fate else ():
-        if found.cause in _SAID:
+        of_set = found.at.resource is not None and found.at.resource.kind == "ApplicationSet"
+        if found.cause in _SAID and not of_set:  # _let_go says it
             yield found

@@ -22,7 +22,7 @@ from argolint.gate.reads import before_pattern, covered
 from argolint.gate.touched import LetGo
 from argolint.gate.written import is_live_set, ref_of, with_edits
 from argolint.model import AppRef, Failure, Object
-from argolint.sources.generators import Generated, generated
+from argolint.sources.generators import Generated, LocalClusterError, generated
 from argolint.sources.git import Entry, Git
 from argolint.sources.links import folders
 from argolint.sources.set_texts import NotEvaluatedError
@@ -84,19 +84,10 @@ def trees(git: Git, repo: str, base: str, head: str) -> Trees:
     return Trees(Tree(git, repo, base, before), Tree(git, repo, base, after), sorted(c.path for c in changes))
 
 
-@dataclass(frozen=True)
+@dataclass
 class OfSets:
     """What a change makes of the Applications of sets: manifests before and after, new ones, and those that a set lets go."""
 
-    edited: Mapping[AppRef, tuple[Object, Object]] = field(default_factory=dict)
-    new: tuple[Object, ...] = ()
-    gone: Mapping[AppRef, LetGo] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
-
-
-@dataclass
-class _Found:
     edited: dict[AppRef, tuple[Object, Object]] = field(default_factory=dict)
     new: list[Object] = field(default_factory=list)
     gone: dict[AppRef, LetGo] = field(default_factory=dict)
@@ -115,7 +106,7 @@ def of_sets(
 
     `written` are sets of files, `rendered` those that applications render otherwise. `controller` is asked where a set lets Applications go.
     """
-    found = _Found()
+    found = OfSets()
     edited = {ref_of(p.manifest, fleet): p for p in (*written, *rendered)}
     pruned = {ref_of(p.manifest, fleet) for p in rendered if p.after is None}
     for raw in fleet.application_sets:
@@ -131,20 +122,20 @@ def of_sets(
     for pair in edited.values():
         if pair.after is not None:
             _brought(found, fleet, pair.after, read)
-    notes = tuple(sorted(found.notes))
-    return OfSets(found.edited, tuple(found.new), found.gone, notes, tuple(found.failures))
+    found.notes.sort()
+    return found
 
 
 def _judge(
-    found: _Found, fleet: Fleet, raw: Object, after: Object, read: Trees | None, controller: Callable[[], Controller]
+    found: OfSets, fleet: Fleet, raw: Object, after: Object, read: Trees | None, controller: Callable[[], Controller]
 ) -> None:
     own = {app.name: app for app in made(fleet, raw)}
     try:
-        was, will, whole = _both(fleet, raw, after, read)
+        was, will, whole = _as_live(fleet, raw, after, read, set(own))
         deletes = set(was) - set(will) and controller().deletes(after)
         keeps = not whole or set(own) <= set(was) or not controller().deletes(raw)
         if not (keeps and _understood(set(was), set(own), whole=whole)):
-            raise NotEvaluatedError(_other_names(set(was), set(own)))
+            raise NotEvaluatedError(_other_names(set(was), set(own), whole=whole))
     except NotEvaluatedError as error:
         found.failures.append(_unknown(raw, str(error)))
         return
@@ -157,38 +148,73 @@ def _judge(
         found.notes.append(
             f"{_named(raw)} no longer gives {refs}, and deletes nothing (policy {controller().of(after)})"
         )
-    rest = _rest(raw) == _rest(after)
     for name, later in will.items():
         before, app = was.get(name), own.get(name)
         if before is None:
             _new(found, fleet, raw, later)
-        elif (
-            app is None
-            or (rest and before.params == later.params)
-            or (later.manifest is not None and before.manifest == later.manifest)
-        ):
-            continue
-        elif before.manifest is None or later.manifest is None:
-            found.failures.append(
-                _unknown(raw, f"{later.why or before.why}, so what it makes of {plain(name)} is not known")
-            )
-        else:
-            found.edited[app.ref] = (before.manifest, later.manifest)
+        elif app is not None and not _same(before, later, patched=_patch(raw) != _patch(after)):
+            _changed(found, raw, after, app, before, later, controller)
 
 
-def _both(
-    fleet: Fleet, raw: Object, after: Object, read: Trees | None
-) -> tuple[Mapping[str, Generated], Mapping[str, Generated], bool]:
+def _same(before: Generated, later: Generated, *, patched: bool) -> bool:
+    if before.manifest is not None and later.manifest is not None:
+        return bool(before.manifest == later.manifest)
+    return before.of == later.of and not patched
+
+
+def _patch(raw: Object) -> object:
+    return mapping(raw, "spec").get("templatePatch")
+
+
+def _changed(
+    found: OfSets,
+    raw: Object,
+    after: Object,
+    app: App,
+    before: Generated,
+    later: Generated,
+    controller: Callable[[], Controller],
+) -> None:
+    if not controller().updates(after):
+        found.notes.append(f"{app.ref}: {_named(raw)} leaves it as it is (policy {controller().of(after)})")
+    elif before.manifest is None or later.manifest is None:
+        why = f"{later.why or before.why}, so what it makes of {plain(app.name)} is not known"
+        found.failures.append(_unknown(raw, why))
+    else:
+        found.edited[app.ref] = (before.manifest, later.manifest)
+
+
+_Both = tuple[Mapping[str, Generated], Mapping[str, Generated], bool]
+
+
+def _as_live(fleet: Fleet, raw: Object, after: Object, read: Trees | None, own: set[str]) -> _Both:
+    """What a set gives before and after; what no API tells is taken so that it gives just what runs."""
+    try:
+        return _both(fleet, raw, after, read, None)
+    except LocalClusterError:
+        either = [_both(fleet, raw, after, read, local_secret) for local_secret in (True, False)]
+        fitting = [found for found in either if set(found[0]) == own]
+        if len(fitting) != 1:
+            raise
+        return fitting[0]
+
+
+def _both(fleet: Fleet, raw: Object, after: Object, read: Trees | None, local_secret: bool | None) -> _Both:
     """What a set gives before and after; where one of its generators is not evaluated and stays as it is, without that one."""
     namespace = set_namespace(fleet, raw)
     two = mapping(raw, "spec"), mapping(after, "spec")
 
     def each(one: Object, other: Object) -> tuple[Mapping[str, Generated], Mapping[str, Generated]]:
         before, after = (read.before, read.after) if read is not None else (None, None)
-        return generated(one, namespace, fleet, before), generated(other, namespace, fleet, after)
+        return (
+            generated(one, namespace, fleet, before, local_secret=local_secret),
+            generated(other, namespace, fleet, after, local_secret=local_secret),
+        )
 
     try:
         return *each(*two), True
+    except LocalClusterError:
+        raise
     except NotEvaluatedError:
         kept = [
             [g for g in items(spec, "generators") if g not in items(other, "generators") or _reads_repo(g, read)]
@@ -215,13 +241,14 @@ def _understood(given: set[str], own: set[str], *, whole: bool) -> bool:
     return (whole and own <= given) or (given <= own and bool(given or not own or not whole))
 
 
-def _other_names(given: set[str], own: set[str]) -> str:
-    one = min(own - given or given - own)
-    which = "owns" if one in own else "should have made"
+def _other_names(given: set[str], own: set[str], *, whole: bool) -> str:
+    lacking = own - given if whole else set()
+    one = min(lacking or given - own)
+    which = "owns" if lacking else "should have made"
     return f"its generators, as they are understood here, do not account for {plain(one)}, which it {which}"
 
 
-def _deleted(found: _Found, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
+def _deleted(found: OfSets, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
     """Kubernetes deletes what a set owns with it, whatever its policy; a set with a finalizer may take its references off first.
 
     docs/operator-manual/applicationset/Controlling-Resource-Modification.md.
@@ -238,7 +265,7 @@ def _deleted(found: _Found, fleet: Fleet, raw: Object, controller: Callable[[], 
 _FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
-def _brought(found: _Found, fleet: Fleet, raw: Object, read: Trees | None) -> None:
+def _brought(found: OfSets, fleet: Fleet, raw: Object, read: Trees | None) -> None:
     """A set that is not there yet."""
     try:
         for one in generated(
@@ -249,7 +276,7 @@ def _brought(found: _Found, fleet: Fleet, raw: Object, read: Trees | None) -> No
         found.failures.append(_unknown(raw, str(error)))
 
 
-def _new(found: _Found, fleet: Fleet, raw: Object, one: Generated) -> None:
+def _new(found: OfSets, fleet: Fleet, raw: Object, one: Generated) -> None:
     namespace = set_namespace(fleet, raw)
     there = fleet.app(one.name, namespace)
     if there is not None:

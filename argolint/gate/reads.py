@@ -37,7 +37,7 @@ from argolint.application.app import App
 from argolint.model import Object
 from argolint.sources.git import LINK, SUBMODULE, Changed, Git
 from argolint.sources.links import MAX_PATH, Links, among, below, folders
-from argolint.values import bare_address, dig, items, mapping, may_be_host
+from argolint.values import at_and_above, bare_address, dig, items, mapping, may_be_host
 from argolint.values.manifests import ManifestError, scalars
 
 OPEN = {
@@ -547,14 +547,6 @@ def covered(roots: Iterable[str], changed: Sequence[str]) -> set[str]:
         if not root:
             return set(changed)
         found.update(below(changed, root))
-        for folder in _above(root):
+        for folder in at_and_above(root):
             found.update(file for file in (folder, f"{folder}/.gitattributes".lstrip("/")) if among(changed, file))
     return found
-
-
-def _above(path: str) -> Iterator[str]:
-    """The path and the folders that it lies in, up to the empty path of the top one."""
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
-    yield ""

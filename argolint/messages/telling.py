@@ -34,7 +34,7 @@ _WHERE = re.compile(r" in API group \"[^\"]{0,253}\"")
 _ENDED = re.compile(r":? ?exit status \d{1,3}$")
 _RETRIED = re.compile(r" ?\(retried \d{1,9} times\)\.?$")
 _HINTS = re.compile(
-    r" (?:Please make sure you have the correct access rights|\(is 'helm' installed|Use --debug).*$| You may need to run [^:]*:?"
+    r" (?:Please make sure you have the correct access rights|\(is 'helm' installed|Use --debug|a: [^\n]{0,400} ,b: |in '\{).*$| You may need to run [^:]*:?"
 )
 
 

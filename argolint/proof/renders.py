@@ -13,7 +13,8 @@ from argolint.values import below, dig
 from argolint.values.kubernetes import group_of
 from argolint.values.manifests import ManifestError, mapping_of
 
-Render = Callable[[App, Object], tuple[Sequence[Object], Sequence[Object]] | None]
+Pair = tuple[Sequence[Object], Sequence[Object]]
+Render = Callable[[App, Object], Pair | None]
 """Two renders with these Helm values over the application's own; None when it is none that can be rendered here."""
 Place = tuple[ResourceKey, str]
 """A field of an object of the application."""
@@ -27,15 +28,7 @@ def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven
     random = {place for place in before if is_named(place, named)}
     if not random:
         raise CannotReplay("two renders do not differ in what the finding names even without these values")
-    try:
-        values = mapping_of(str(fix.edit.content))
-        pair = render(app, values) if values else None
-    except ManifestError as error:
-        raise Contradicted(f"the values are no YAML: {error}") from error
-    except ArgolintError as error:
-        raise CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None
-    if pair is None:
-        raise CannotReplay("what is rendered from this fragment is not known here")
+    pair = _rendered(str(fix.edit.content), app, render)
     after = regenerated(pair, app)
     if new := sorted(after - before):
         raise Contradicted(f"two renders with these values newly differ in {_place_text(new[0])}")
@@ -49,15 +42,7 @@ def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven
 
 def require_left_out(values: str, key: ResourceKey, app: App, render: Render) -> None:
     """Returns when a render with these values leaves out this object and nothing else. Raises CannotReplay or Contradicted."""
-    try:
-        given = mapping_of(values)
-        before, after = app.evidence.get(Want("render")) or render(app, {}), render(app, given)
-    except ManifestError as error:
-        raise Contradicted(f"the values are no YAML: {error}") from error
-    except ArgolintError as error:
-        raise CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None
-    if before is None or after is None:
-        raise CannotReplay("what is rendered from this fragment is not known here")
+    before, after = app.evidence.get(Want("render")) or _rendered(None, app, render), _rendered(values, app, render)
     kept, left = ({_key(m, app): m for m in pair[0]} for pair in (before, after))
     if key in left:
         raise CannotReplay(f"with these values {app.ref} still renders it")
@@ -70,6 +55,20 @@ def require_left_out(values: str, key: ResourceKey, app: App, render: Render) ->
             raise CannotReplay(f"with these values {app.ref} changes {_place_text((other, pointer))} too")
 
 
+def _rendered(values: str | None, app: App, render: Render) -> Pair:
+    """Two renders with these values; without any where None is given. Raises CannotReplay or Contradicted."""
+    try:
+        given = mapping_of(values)
+        pair = render(app, given) if given or values is None else None
+    except ManifestError as error:
+        raise Contradicted(f"the values are no YAML: {error}") from error
+    except ArgolintError as error:
+        raise CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None
+    if pair is None:
+        raise CannotReplay("what is rendered from this fragment is not known here")
+    return pair
+
+
 def named_by(finding: Finding, app: App) -> set[Place]:
     """Every place of the application that the finding speaks of."""
     named = {(claim.resource, claim.detail) for claim in finding.explains if claim.kind == "change" and claim.resource}
@@ -78,7 +77,7 @@ def named_by(finding: Finding, app: App) -> set[Place]:
     return named | {(r.resource.key, r.pointer) for r in finding.related if r.app == app.ref and r.resource is not None}
 
 
-def regenerated(pair: tuple[Sequence[Object], Sequence[Object]], app: App) -> set[Place]:
+def regenerated(pair: Pair, app: App) -> set[Place]:
     """Where two renders differ. An object that only one of them holds differs in its name."""
     one, two = ({_key(m, app): m for m in side} for side in pair)
     apart = {(key, "/metadata/name") for key in one.keys() ^ two.keys()}

@@ -265,13 +265,13 @@ def _shows(shown: str, condition: Object) -> bool:
 
 
 _NOT_FOUND = re.compile(
-    r'"(?:[\w.-]{1,63}/)?([a-z0-9][\w.-]{0,252})"[^"\n]{0,20}?\b(?:not found|does not exist)', re.IGNORECASE
+    r"[\"'](?:[\w.-]{1,63}/)?([a-z0-9][\w.-]{0,252})[\"'][^\"'\n]{0,20}?\b(?:not found|does not exist)", re.IGNORECASE
 )
 _SETTLED = timedelta(minutes=10)
 
 
 def there(complaint: Complaint) -> Iterator[Explained]:
-    """A controller calls an object of this application not found that is there since long before: it looks for it elsewhere.
+    """A controller calls an object of this application not found that is there since long before: it looks elsewhere, or has not looked again.
 
     Only of custom resources, whose controllers try again; a Secret or ConfigMap of the name may be one of a provider.
     """
@@ -293,7 +293,7 @@ def there(complaint: Complaint) -> Iterator[Explained]:
                 "contradicts",
                 app.ref,
                 known.id,
-                f"{id_} is not ready because its controller does not find {known.id}, which is there: it looks elsewhere.",
+                f"{id_} is not ready because its controller does not find {known.id}, which is there: it looks elsewhere or has not looked again.",
                 evidence=(f"the message calls {mention.name} not found; {known.id} is live",),
                 fixes=advice(__package__, "contradicts/there", facts, id_),
                 likely=True,

@@ -15,16 +15,18 @@ from argolint.relations.ill import ill, leaning, rewritten, taken_away, unanswer
 from argolint.relations.later import later
 from argolint.relations.look_up import Complaint
 from argolint.relations.made import made
-from argolint.relations.source import chart_in_address, chart_of_git, registered_apart, unexpanded
-from argolint.relations.spec import container_of_target, refused_value, unknown_field
+from argolint.relations.source import chart_in_address, chart_of_git, deep_on_hub, registered_apart, unexpanded
+from argolint.relations.spec import container_of_target, placeholder, refused_value, unknown_field
 from argolint.relations.taken import gone_service, taken
 
 Finder = Callable[[Complaint], Iterator[Explained]]
 _FINDERS: tuple[Finder, ...] = (
     unexpanded,
+    placeholder,
     later,
     chart_of_git,
     chart_in_address,
+    deep_on_hub,
     registered_apart,
     container_of_target,
     taken,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from argolint.application.app import App
 from argolint.edits import application_place
-from argolint.edits.advice import advice
+from argolint.edits.advice import Shell, advice
 from argolint.model import Object
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
@@ -65,6 +65,7 @@ _RENDER = (
     "Manifest generation error",
     "helm pull",
     "helm dependency",
+    "error resolving repo revision",
 )
 
 
@@ -116,8 +117,11 @@ _ABSENT = re.compile(
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
-    r"\b40[13]\b|unauthorized|authentication required|no basic auth credentials|\bdenied\b|forbidden", re.IGNORECASE
+    r"\b40[13]\b|unauthorized|authentication required|no basic auth credentials|\bdenied\b|forbidden"
+    r'|unsupported protocol scheme "" ?$',
+    re.IGNORECASE,
 )
+_HUB = frozenset({"docker.io", "registry-1.docker.io", "index.docker.io"})
 
 
 def chart_in_address(complaint: Complaint) -> Iterator[Explained]:
@@ -145,20 +149,50 @@ def chart_in_address(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
+def deep_on_hub(complaint: Complaint) -> Iterator[Explained]:
+    """A chart below the repository of another: those of Docker Hub have two parts, and it answers 401 for what it cannot have."""
+    for at, source in _charts(complaint, re.compile(f"{_ABSENT.pattern}|{_REFUSED.pattern}", re.IGNORECASE)):
+        url, chart = bare_address(text_at(source, "repoURL")).rstrip("/"), text_at(source, "chart")
+        parts = [part for part in (*url.split("/")[1:], *chart.split("/")) if part]
+        if _host(url) not in _HUB or len(parts) <= _OF_HUB:
+            continue
+        asked = "/".join(parts)
+        facts = {"place": application_place(complaint.app), "at": at, "first": parts[0], "second": parts[1]}
+        yield Explained(
+            "spec-says",
+            complaint.app.ref,
+            None,
+            f"Application {complaint.app.ref} asks Docker Hub for {excerpt(asked, 120)}, but repositories there have two parts.",
+            evidence=(
+                f"{at}/repoURL is {excerpt(url, 200)}; {at}/chart is {excerpt(chart, 60)}",
+                excerpt(complaint.texts[0], 400),
+            ),
+            fixes=advice(__package__, "spec-says/deep-on-hub", facts, None),
+            pointer=f"{at}/repoURL",
+        )
+        return
+
+
+_OF_HUB = 2
+"""Parts of a repository's name on Docker Hub: who owns it, and its own."""
+
+
 def registered_apart(complaint: Complaint) -> Iterator[Explained]:
     """Credentials are registered for another address of the same registry: of charts Argo CD takes those of exactly this one."""
     for at, source in _charts(complaint, _REFUSED):
         url = text_at(source, "repoURL")
         known = [text_at(r, "repo") for r in complaint.fleet.repositories]
         near = [k for k in known if _host(k) == _host(url)]
+        native = url.startswith("oci://")
         if not near or any(same_repository(k, url) for k in known):
             continue
         facts = {
             "place": application_place(complaint.app),
             "url": excerpt(url, 200),
             "near": excerpt(near[0], 200),
-            "prefix": _host(url),
-            "oci": "://" not in url or url.startswith("oci://"),
+            "prefix": f"oci://{_host(url)}" if native else _host(url),
+            "as": Shell("--type oci" if native else "--type helm --enable-oci"),
+            "oci": "://" not in url or native,
         }
         yield Explained(
             "spec-says",
@@ -180,7 +214,8 @@ def _charts(complaint: Complaint, words: re.Pattern[str]) -> Iterator[tuple[str,
         for index, source in enumerate(complaint.app.sources):
             single = "source" in complaint.app.spec and not complaint.app.spec.get("sources")
             url, chart = text_at(source, "repoURL"), text_at(source, "chart")
-            if chart and url and any(chart in text for text in complaint.texts):
+            path = bare_address(url).partition("/")[2].rstrip("/")
+            if chart and url and any(chart in text or (path and path in text) for text in complaint.texts):
                 yield "/spec/source" if single else f"/spec/sources/{index}", source
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from argolint.edits import set_field
 from argolint.edits.advice import advice
@@ -51,6 +51,53 @@ def choices(text: str) -> tuple[str, ...]:
         if 1 < len(words) <= _MOST and all(w and " " not in w for w in words):
             return tuple(words)
     return ()
+
+
+_PLACEHOLDER = re.compile(r"\$\([\w.-]{1,80}\)|\$\{[\w.:-]{1,80}\}|\{\{[^{}\n]{1,200}\}\}|<no value>")
+_FILLED_LATER = frozenset(
+    {"argoproj.io", "tekton.dev", "kyverno.io", "apiextensions.crossplane.io", "cluster.x-k8s.io"}
+)
+"""API groups whose controllers fill in such words themselves; so do those that have templates."""
+_TEMPLATED = frozenset(
+    {"template", "templates", "steps", "tasks", "params", "patches", "env", "args", "command", "data"}
+)
+_NAMES = frozenset({"host", "hostname", "commonName", "secretName", "namespace", "clusterName"})
+_LISTS = frozenset({"hosts", "hostnames", "dnsNames"})
+
+
+def placeholder(complaint: Complaint) -> Iterator[Explained]:
+    """A name in the object's own spec is still `$(…)`, `${…}` or `{{…}}`: no object and no host has such a name."""
+    id_, manifest = complaint.id, complaint.manifest
+    if id_ is None or manifest is None or id_.group in _FILLED_LATER:
+        return
+    for pointer, value in leaves(manifest.get("spec"), "/spec"):
+        tokens = split_pointer(pointer)
+        found = _PLACEHOLDER.search(value) if isinstance(value, str) else None
+        if found is None or not _TEMPLATED.isdisjoint(tokens) or not _is_name(tokens):
+            continue
+        facts = {
+            "object": str(id_),
+            "at": pointer,
+            "kustomize": found[0].startswith("$("),
+            "shell": found[0].startswith("${"),
+            "braces": found[0].startswith(("{", "<")),
+        }
+        yield Explained(
+            "spec-says",
+            complaint.app.ref,
+            id_,
+            f"{id_} holds {excerpt(found[0], 80)} at {pointer}, where nothing has put a value.",
+            evidence=(f"{pointer} is {excerpt(value, 200)}",),
+            fixes=advice(__package__, "spec-says/placeholder", facts, id_),
+            pointer=pointer,
+        )
+        return
+
+
+def _is_name(tokens: Sequence[str]) -> bool:
+    """A field that names another object or a host."""
+    last, above = tokens[-1], tokens[-2]
+    return last in _NAMES or last.endswith("ClassName") or (last == "name" and above.endswith("Ref")) or above in _LISTS
 
 
 def refused_value(complaint: Complaint) -> Iterator[Explained]:
@@ -109,6 +156,7 @@ def unknown_field(complaint: Complaint) -> Iterator[Explained]:
         "object": str(id_),
         "at": at,
         "name": name,
+        "several": len(places) > 1,
         "kind": f"{id_.kind.lower()}.{id_.group}".rstrip("."),
         "steps": _explain_path(places[0]),
     }
@@ -116,7 +164,9 @@ def unknown_field(complaint: Complaint) -> Iterator[Explained]:
         "spec-says",
         app.ref,
         id_,
-        f"{id_} sets {at}, but its API knows no field {name} there, so it is refused.",
+        f"{id_} sets {at}; its API does not know one of these, so it is refused."
+        if len(places) > 1
+        else f"{id_} sets {at}, but its API knows no field {name} there, so it is refused.",
         evidence=tuple(f"the message: {excerpt(text, 400)}" for text in complaint.texts[:1]),
         fixes=advice(__package__, "spec-says/unknown-field", facts, id_),
         pointer=places[0],

@@ -34,6 +34,10 @@ _KINDS = ("list", "clusters", "git", "matrix", "merge")
 _FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
+class LocalClusterError(NotEvaluatedError):
+    """A generator selects Argo CD's own cluster only where that has a Secret, and no API tells whether it has."""
+
+
 class Commit(Protocol):
     """The commit that Git generators read."""
 
@@ -54,17 +58,22 @@ class Commit(Protocol):
 
 @dataclass(frozen=True)
 class Generated:
-    """One Application. `manifest` is None where only its name is known, and `why` says why."""
+    """One Application, `of` a template and the parameters of an element. `manifest` is None where only its name is known, and `why` says why."""
 
     name: str
-    params: Object
+    of: tuple[Object, Object]
     manifest: Object | None = None
     why: str = ""
 
 
-def generated(spec: Object, namespace: str, fleet: Fleet, commit: Commit | None) -> Mapping[str, Generated]:
-    """The Applications of a set by their names. NotEvaluatedError where that is not known."""
-    making = _Making(spec, fleet, commit)
+def generated(
+    spec: Object, namespace: str, fleet: Fleet, commit: Commit | None, *, local_secret: bool | None = None
+) -> Mapping[str, Generated]:
+    """The Applications of a set by their names. NotEvaluatedError where that is not known.
+
+    `local_secret`: whether Argo CD's own cluster has a Secret, where no API tells; None raises LocalClusterError where that counts.
+    """
+    making = _Making(spec, fleet, commit, local_secret)
     found: dict[str, Generated] = {}
     for generator in maps(spec, "generators"):
         template = _filled(mapping(mapping(generator, _kind(generator)), "template"), mapping(spec, "template"))
@@ -97,6 +106,7 @@ class _Making:
     spec: Object
     fleet: Fleet
     commit: Commit | None
+    local_secret: bool | None = None
     steps: int = 0
     held: dict[str, list[Object]] = field(default_factory=dict)
 
@@ -140,16 +150,16 @@ class _Making:
         if "metadata" in patch:
             raise NotEvaluatedError("its templatePatch changes metadata")
         if patch:
-            return Generated(name, params, None, "the set has a templatePatch")
+            return Generated(name, (template, params), None, "the set has a templatePatch")
         try:
             made = self._put({k: template[k] for k in ("metadata", "spec") if k in template}, params)
         except NotEvaluatedError as error:
-            return Generated(name, params, None, str(error))
+            return Generated(name, (template, params), None, str(error))
         metadata = {**mapping(made, "metadata"), "name": name, "namespace": namespace}
         if not items(metadata, "finalizers") and not dig(self.spec, "syncPolicy", "preserveResourcesOnDeletion"):
             metadata["finalizers"] = [_FINALIZER]
         manifest = {**made, "metadata": metadata, "apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
-        return Generated(name, params, manifest)
+        return Generated(name, (template, params), manifest)
 
     # Texts
 
@@ -209,8 +219,10 @@ class _Making:
             if any(selector.values()):
                 if not _selects(selector, labels):
                     continue
-                if has_no_secret:
-                    raise NotEvaluatedError("no API tells whether the cluster in-cluster has a Secret to select it by")
+                if has_no_secret and self.local_secret is None:
+                    raise LocalClusterError("no API tells whether the cluster in-cluster has a Secret to select it by")
+                if has_no_secret and not self.local_secret:
+                    continue
             made[text_at(raw, "name")] = self._with_values(given, self._cluster(server, raw, bare=has_no_secret))
         found = list(made.values())
         return [{"clusters": found}] if given.get("flatList") is True else found

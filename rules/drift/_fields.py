@@ -9,7 +9,7 @@ from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resourc
 from argolint.application.applied import by_argocd
 from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
-from argolint.values import at_and_above, below, enumerated, get, join_pointer, split_pointer
+from argolint.values import at_and_above, below, enumerated, get, index_of, join_pointer, split_pointer
 
 from ._grammar import in_another_order
 
@@ -102,7 +102,7 @@ def described(change: Change, resource: Resource) -> str:
     if left_out(resource, change):
         live = "left out of the comparison on the live side, which holds it"
     elif change.live is MISSING and isinstance(get(resource.live, change.pointer.rpartition("/")[0]), list):
-        live = "no such item live"
+        live, by = "no such item live", ""
     elif phantom(resource, change):
         live, by = f"{value(change, change.live)} reckoned as live, which the live object does not have", ""
     desired = value(change, change.desired)
@@ -141,11 +141,24 @@ def phantom(resource: Resource, change: Change) -> bool:
     that Argo CD applied it: its server-side diff reckons with it."""
     if change.live in (MISSING, None, {}, [], "") or change.masked or below(change.pointer, "/metadata"):
         return False
-    if not by_argocd(change.writer):
+    if not by_argocd(change.writer) or shifted_list(resource, change.pointer):
         return False
     above, _, _ = change.pointer.rpartition("/")
     held = get(resource.live, above)
     return isinstance(held, Mapping) and get(resource.live, change.pointer) is MISSING
+
+
+def shifted_list(resource: Resource, pointer: str) -> str:
+    """The first list on the way from whose compared side an ignored item is left out, so that an index means another item of the
+    live list; empty for none."""
+    tokens = split_pointer(pointer)
+    for depth, token in enumerate(tokens):
+        place = join_pointer(*tokens[:depth])
+        held, compared = get(resource.live, place, None), get(resource.normalized, place, None)
+        lists = isinstance(held, list) and isinstance(compared, list)
+        if lists and index_of(token) is not None and len(held) != len(compared):
+            return place
+    return ""
 
 
 def left_out(resource: Resource, change: Change) -> bool:

@@ -68,7 +68,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _explained(app: App, fleet: Fleet, resource: Resource) -> bool:
     """Whether something may have put it to rest that will wake it up."""
     scaler = scaler_of(app, resource)
-    if scaler is not None and (scaler.low == 0 or scaler.paused):
+    if scaler is not None and scaler.low == 0:
         return True
     keys = fleet.derive(_sleepers, app.cluster)
     if resource.namespace in keys or get(resource.live, "/spec/paused", None) is True:

@@ -26,7 +26,7 @@ from argolint.redaction import is_hidden
 from argolint.values import at_and_above, below, get, index_of, join_pointer, sh, split_pointer
 from argolint.values.kubernetes import kubectl_name
 
-from ._fields import finding, listing
+from ._fields import finding, listing, shifted_list
 from ._ignored import entries, hidden_changes, paths
 
 
@@ -112,7 +112,11 @@ def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
         return None
     operations = []
     for change in sorted(changes, key=lambda c: split_pointer(c.pointer), reverse=True):
-        if change.desired is MISSING:
+        if shifted := shifted_list(resource, change.pointer):
+            if change.live is not MISSING or change.pointer.rpartition("/")[0] != shifted:
+                return None  # the item that it means has another index in the live list
+            operations.append({"op": "add", "path": f"{shifted}/-", "value": change.desired})
+        elif change.desired is MISSING:
             operations.append({"op": "remove", "path": change.pointer})
         else:
             there = get(resource.live, change.pointer) is not MISSING

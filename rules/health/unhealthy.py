@@ -400,7 +400,8 @@ def _of_pods(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
 def _tells(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
     """How little a condition tells; less is better."""
     of_now = text_at(condition, "observedGeneration") in ("", None) or is_of_now(resource, condition)
-    return not of_now, condition.get("reason") in _CONSEQUENCES, _deciding(resource, _of_condition(condition))
+    follows = condition.get("reason") in _CONSEQUENCES or text_at(condition, "message").endswith(_NO_MORE)
+    return not of_now, follows, _deciding(resource, _of_condition(condition))
 
 
 def _deciding(resource: Resource, text: str) -> int:
@@ -436,6 +437,8 @@ _CONSEQUENCES = (
     "ListenersNotValid",
 )
 """What the controllers of workloads say of any trouble of their pods; another condition tells which one it is."""
+_NO_MORE = "retries exhausted"
+"""How Flux ends a release; another condition tells what it failed with."""
 _BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid", "Conflicted")
 
 

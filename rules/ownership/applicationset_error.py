@@ -17,6 +17,8 @@ reasons).
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
@@ -24,7 +26,7 @@ from argolint.application.application_sets import made
 from argolint.application.fleet import IN_CLUSTER
 from argolint.messages import in_passing, quoted
 from argolint.redaction import excerpt, without_secrets
-from argolint.values import maps, same_repository, sh, text_at
+from argolint.values import dig, maps, same_repository, sh, text_at
 from argolint.values.knowledge import load
 
 from ..shared.messages import catalogue
@@ -127,6 +129,8 @@ def _resolved(fleet: Fleet, raw: Object, message: str) -> str:
         return _given_by(generators, found.facts.get("what") or "")
     if name == "credentials":
         return _scoped(fleet, generators)
+    if ("{{" in message or name == "elements-yaml") and (written := _of_go(raw)):
+        return f"Set goTemplate: true and begin each parameter with a dot: without it, {excerpt(written, 80)} is not filled in"
     if name == "not-found":
         return next(
             (
@@ -137,6 +141,18 @@ def _resolved(fleet: Fleet, raw: Object, message: str) -> str:
             "",
         )
     return ""
+
+
+_GO = re.compile(
+    r"\{\{-?\s*(?:(?:if|range|with|index|dig|get|default|printf|toJson|toYaml)\s+[^\s{}]|\.|[\w.]{1,100}\s*\|)[^{}]{0,300}\}\}"
+)
+"""What only a Go template fills in: a leading dot, a function, a pipe."""
+
+
+def _of_go(raw: Object) -> str:
+    """An expression of Go's templates, where the set does not use them; else empty."""
+    found = None if dig(raw, "spec", "goTemplate") else _GO.search(json.dumps(raw.get("spec") or {}))
+    return found[0].replace('\\"', '"') if found else ""
 
 
 def _given_by(generators: Sequence[tuple[str, Object]], parameter: str) -> str:

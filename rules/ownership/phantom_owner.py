@@ -36,7 +36,7 @@ from argolint.values import annotations_of, labels_of, text_at
 from argolint.values.kubernetes import kubectl_name
 
 from ._installations import own_installation
-from ._tracking import is_tracking, owner_of, refused_for, warned_resources
+from ._tracking import by_annotation, is_tracking, owner_of, refused_for, warned_resources
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -141,11 +141,17 @@ def _reason(
     if by_label and resource is not None and resource.kind == "CustomResourceDefinition":
         text = "Argo CD puts no tracking data on CRDs, and the chart's own instance label stays"
         rendered = labels_of(resource.desired).get(fleet.label_key)
-        return text, True, (_by_annotation(),) if rendered else (_by_annotation(), _untrack(fleet, resource))
+        return (
+            text,
+            True,
+            (by_annotation("no chart writes"),)
+            if rendered
+            else (by_annotation("no chart writes"), _untrack(fleet, resource)),
+        )
     if release and release == owner:
         where = annotations_of(live).get("meta.helm.sh/release-namespace") or app.destination_namespace
         text = f"it is the Helm release that installed the object in namespace {where}"
-        return text, True, (adopt, _by_annotation()) if by_label else (adopt,)
+        return text, True, (adopt, by_annotation("no chart writes")) if by_label else (adopt,)
     tracking = tracking_of(live, fleet)
     if tracking is not None and not tracking.own:
         text = "its tracking-id names another object, whose metadata was copied"
@@ -159,7 +165,7 @@ def _reason(
     if by_label:
         manager = labels_of(live).get("app.kubernetes.io/managed-by")
         text = f"the label {fleet.label_key} was written by {manager or 'another tool or a deleted Application'}"
-        return text, False, (adopt, _by_annotation())
+        return text, False, (adopt, by_annotation("no chart writes"))
     text = "it was deleted or renamed without its objects, belongs to another Argo CD on this cluster, or this account may not see it"
     return text, False, (adopt, own_installation())
 
@@ -174,17 +180,6 @@ def _adopt(app: App, fleet: Fleet, resource: Resource | None) -> Fix:
         f"Application {app.ref}",
         Edit("command", sync(app.ref) + "\n"),
         caveat="lasts only when the other writer is gone",
-    )
-
-
-def _by_annotation() -> Fix:
-    content = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n"
-    return Fix(
-        "Track by annotation, which no chart writes",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit("yaml", content),
-        caveat="sync every Application once afterwards",
     )
 
 

@@ -26,7 +26,7 @@ from argolint.relations.makers import maker_of
 from argolint.values import dig
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
-from ._tracking import copied_tracking
+from ._tracking import by_annotation, copied_tracking
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -44,6 +44,19 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         maker = _maker(app, fleet, resource, tracking.instance)
         by = f"{maker} made it and" if maker else "its maker"
+        if not tracking.own and resource.status == "OutOfSync":
+            danger = "auto-sync prunes it" if app.prune else "a sync with prune deletes it"
+            yield Finding(
+                message=f"{resource.id} carries another object's tracking-id, which this Argo CD takes for its own: {danger}.",
+                at=Location(app.ref, resource.id),
+                evidence=(
+                    f"{by} copied the metadata",
+                    "Argo CD 2.4 and later know by the tracking-id that it is another object's",
+                ),
+                fixes=(_kept(resource),),
+                explains=(Symptom.extra(resource.id),),
+            )
+            continue
         if not tracking.own:
             yield Finding(
                 message=f"{resource.id} carries another object's tracking-id, so Argo CD lists it without a sync status.",
@@ -96,15 +109,12 @@ def _managers(resource: Resource) -> str:
 
 
 def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
-    content = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n"
-    yield Fix(
-        "Track by annotation, which names one object",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit("yaml", content),
-        caveat="sync every Application once afterwards",
-    )
-    yield Fix(
+    yield by_annotation("names one object")
+    yield _kept(resource)
+
+
+def _kept(resource: Resource) -> Fix:
+    return Fix(
         "Keep the object from being pruned",
         "live",
         str(resource.id),

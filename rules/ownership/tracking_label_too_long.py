@@ -21,7 +21,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
 
-from ._tracking import LABEL_LIMIT
+from ._tracking import LABEL_LIMIT, by_annotation
 
 _REFUSED = "must be no more than 63 "
 
@@ -42,16 +42,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             f"trackingMethod of the server is label, written to {fleet.label_key}",
         ),
         fixes=(
-            Fix(
-                "Track by annotation, which has no such limit",
-                "argocd-settings",
-                "ConfigMap argocd-cm",
-                Edit(
-                    "yaml",
-                    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n",
-                ),
-                caveat="sync every Application once afterwards",
-            ),
+            by_annotation("has no such limit"),
             Fix(
                 "Give the Application a shorter name",
                 "application",

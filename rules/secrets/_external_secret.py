@@ -314,6 +314,16 @@ def waiting(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     return tuple(u for u in users_of(app, namespace, secret) if u.health.status in ("Progressing", "Degraded"))
 
 
+STOP_KES = "kubectl -n KES_NAMESPACE scale deployment kubernetes-external-secrets --replicas=0"
+"""The old controller takes a Secret back while it runs."""
+
+
+def release_secret(namespace: str, name: str) -> str:
+    """Free a Secret of its owner; nothing is deleted."""
+    gone = """'[{"op": "remove", "path": "/metadata/ownerReferences"}]'"""
+    return f"kubectl -n {sh(namespace)} patch secret {sh(name)} --type=json -p {gone}"
+
+
 def force_sync(kind: str, namespace: str, name: str) -> str:
     """The documented way to make the operator reconcile now; `kind` is the full plural name."""
     where = f"-n {sh(namespace)} " if namespace else ""

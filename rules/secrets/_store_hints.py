@@ -241,15 +241,25 @@ def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
             ),
             seen="KV version 2 puts data/ into the path",
         )
-    elif version == "v2" and (key.startswith("data/") or path.endswith("/data")):
-        where = "the key begins" if key.startswith("data/") else "spec.provider.vault.path ends"
+    elif version == "v2" and (key.startswith("data/") or "data" in path.split("/")[1:]):
+        mount, _, folder = f"{path}/".partition("/data/")
+        where = (
+            "the key begins"
+            if key.startswith("data/")
+            else f"spec.provider.{store.provider}.path {'goes on' if folder else 'ends'}"
+        )
+        written = (
+            f"\nThe path is the mount alone, {mount}; what stands behind data/ belongs before the key: {folder}{key}."
+            if folder
+            else ""
+        )
         yield Hint(
             f'{where} with "data", which KV version 2 adds by itself',
             Fix(
                 'Leave "data" out of key and path',
                 "manifest",
                 _of(store),
-                Edit("text", "The operator reads <path>/data/<key>."),
+                Edit("text", f"The operator reads <path>/data/<key>.{written}"),
             ),
         )
 

@@ -235,9 +235,9 @@ def _take_over(resource: Resource, secret: str) -> Fix:
     ns = resource.namespace
     lines = (
         "# 1. pause auto-sync of the application that deploys Kubernetes External Secrets, then stop it: it would take the Secret back",
-        "kubectl -n KES_NAMESPACE scale deployment kubernetes-external-secrets --replicas=0",
+        es.STOP_KES,
         "# 2. free the Secret; nothing is deleted",
-        f"""kubectl -n {sh(ns)} patch secret {sh(secret)} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
+        es.release_secret(ns, secret),
         "# 3. let External Secrets adopt it",
         es.force_sync(es.FULL_NAME, ns, resource.name),
         "# 4. only when it is Ready: remove the old object from Git",

@@ -24,8 +24,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
-from argolint.values import age_text, items, sh
+from argolint import App, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
+from argolint.edits.advice import Shell, advice
+from argolint.values import age_text, items
 
 from . import _external_secret as es
 from . import _stores as stores
@@ -125,47 +126,14 @@ def _loss(resource: Resource, users: tuple[Resource, ...]) -> str:
     return "nothing is written"
 
 
-def _classless(resource: Resource) -> Fix:
-    again = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
-    text = f"# take spec.controller out of the store in Git and sync it, then:\n{again}   # it was skipped, and the operator looks at it no more by itself"
-    return Fix(
-        "Let the default operator serve the store, then force a sync", "manifest", "the store", Edit("command", text)
-    )
-
-
 def _fixes(resource: Resource, answered: bool, foreign: str) -> tuple[Fix, ...]:
-    log = Fix(
-        "Read why the operator skips it: class, scope and missing rights are only logged",
-        "operator",
-        "Deployment of External Secrets",
-        Edit(
-            "command",
-            f"kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets | grep {sh(json.dumps(resource.name))}",
-        ),
-    )
-    serve = Fix(
-        "Let the operator serve it: controllerClass, scopedNamespace, processClusterStore, RBAC",
-        "operator",
-        "values of the External Secrets chart",
-        Edit(
-            "yaml",
-            'scopedRBAC: false\nscopedNamespace: ""\nprocessClusterStore: true\nprocessClusterExternalSecret: true\nprocessPushSecret: true',
-        ),
-        "an operator that is scoped on purpose needs a second one for this namespace instead",
-    )
-    install = Fix(
-        "Install the External Secrets Operator on this cluster, or start it again",
-        "operator",
-        "cluster of the application",
-        Edit(
-            "command",
-            "kubectl get pods -A -l app.kubernetes.io/name=external-secrets   # is there one, and is it running?",
-        ),
-        "install the operator's version that matches the CRDs that are there",
-    )
-    if foreign:
-        return _classless(resource), serve, log
-    return (log, serve) if answered else (install, serve)
+    facts = {
+        "foreign": foreign,
+        "answered": answered,
+        "in_log": json.dumps(resource.name),
+        "sync": Shell(es.force_sync(es.FULL_NAME, resource.namespace, resource.name)),
+    }
+    return advice(__package__, "not-reconciled", facts)
 
 
 RULE = Rule(

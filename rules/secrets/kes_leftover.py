@@ -132,8 +132,8 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
     )
     commands = (
         "# pause auto-sync of the applications concerned: self-heal starts the old controller again",
-        "kubectl -n KES_NAMESPACE scale deployment kubernetes-external-secrets --replicas=0",
-        f"""kubectl -n {sh(ns)} patch secret {sh(name)} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
+        es.STOP_KES,
+        es.release_secret(ns, name),
         "# sync the new ExternalSecret with target.name " + name,
         es.force_sync(es.FULL_NAME, ns, name),
         f"# when it is Ready: kubectl -n {sh(ns)} delete {CRD} {sh(name)}, and remove it from Git",

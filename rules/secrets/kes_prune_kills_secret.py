@@ -21,7 +21,6 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Resource, Rule, Symptom
 from argolint.edits.pruning import prunes
-from argolint.values import sh
 
 from . import _external_secret as es
 
@@ -45,8 +44,8 @@ def _finding(app: App, resource: Resource, secret: Node) -> Finding:
     ns, name = resource.namespace, secret.id.name
     commands = (
         "# stop the old controller first: it would take the Secret back",
-        "kubectl -n KES_NAMESPACE scale deployment kubernetes-external-secrets --replicas=0",
-        f"""kubectl -n {sh(ns)} patch secret {sh(name)} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
+        es.STOP_KES,
+        es.release_secret(ns, name),
     )
     return Finding(
         message=f'{resource.id} ({es.KES_GROUP}) is {"being deleted" if es.deleting(resource) else "to be removed"}, and it owns the Secret "{name}"{need}: '

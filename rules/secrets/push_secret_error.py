@@ -24,9 +24,12 @@ from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Re
 from argolint.edits import set_field
 from argolint.edits.advice import advice
 from argolint.messages import telling
+from argolint.relations.operator_version import OperatorVersion, parse, version_of
 from argolint.values import dig, items, sh
+from argolint.values.knowledge import load
 
 from . import _external_secret as es
+from . import _provider
 from . import _stores as stores
 from ._advice_facts import facts
 from ._sync_error_surroundings import formerly
@@ -285,7 +288,8 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     if _CANNOT_ASK.search(text):
         edit = Edit("json-patch", set_field(resource.any, "/spec/updatePolicy", "Replace"))
         title = "Write without asking first: this provider cannot tell whether a key exists"
-        return (Fix(title, "manifest", str(resource.id), edit, "replaces a value that is already there"),)
+        write = Fix(title, "manifest", str(resource.id), edit, "replaces a value that is already there")
+        return _by_distance(write, _asked_since(target), version_of(app, fleet))
     if "has no managed stores" in text:
         return advice(__package__, "unmanaged-store", {"controller": "<class>"})
     if _READ_ONLY.search(text):
@@ -320,6 +324,28 @@ def _template(resource: Resource, found: Diagnosis, retry: str) -> tuple[Fix, ..
         f"{retry}   # afterwards",
     )
     return (Fix(title, "manifest", f"spec.template of {resource.id}", Edit("command", "\n".join(lines))),)
+
+
+def _asked_since(target: stores.Store) -> str:
+    """The release from which on the operator asks this provider whether a key exists; empty for none."""
+    return str(load(__package__, "provider_advice.yaml")[_provider.name_of(target)].get("exists_since") or "")
+
+
+def _by_distance(write: Fix, since: str, version: OperatorVersion) -> tuple[Fix, ...]:
+    """An upgrade within a minor release comes first, a longer way last."""
+    if not since or version.at_least(since) is True:
+        return (write,)
+    content = (
+        f"From {since} on the operator asks this provider whether a key exists, as updatePolicy IfNotExists wants."
+    )
+    upgrade = Fix(
+        f"Upgrade External Secrets to {since} or later",
+        "operator",
+        "values of the External Secrets chart",
+        Edit("text", content),
+    )
+    near = version.exact is not None and version.exact[:2] == parse(since)[:2]
+    return (upgrade, write) if near else (write, upgrade)
 
 
 RULE = Rule(

@@ -167,6 +167,30 @@ def _from_root(app: App, source: Object, pointer: str) -> str:
     return "" if folder == "." or f"{rest}/".startswith(f"{folder}/") else f"${ref}/{folder}/{rest}"
 
 
+_MAYBE_MANIFEST = re.compile(r"^(?!(?:.*/)?(?:.*[._-])?(?:values|[Cc]hart|kustomization)\b).*\.ya?ml$")
+"""A YAML file that may well be meant as a manifest, by its name."""
+
+
+def _libs(source: Object) -> list[Json]:
+    """jsonnet's folders below the source's own path, where one of them is not written from the root; else none."""
+    path = str(source.get("path") or "").strip("/")
+    libs = [str(each).strip("/") for each in items(source, "directory", "jsonnet", "libs")]
+    below = [each if f"{each}/".startswith(f"{path}/") else posixpath.join(path, each) for each in libs]
+    return [*below] if path not in ("", ".") and below != libs else []
+
+
+def _with_ref(app: App, source: Object, pointer: str) -> str:
+    """The entry of valueFiles that `pointer` names, in the one source of a ref that no values file of the application names; else empty."""
+    place = pointer.rpartition("/helm/valueFiles/")[2]
+    entries = items(source, "helm", "valueFiles")
+    entry = entries[int(place)] if place.isdigit() and int(place) < len(entries) else ""
+    refs = [str(s["ref"]) for s in app.sources if s.get("ref")]
+    named = any(file.startswith("$") for s in app.sources for file in items(s, "helm", "valueFiles"))
+    if not entry or named or len(refs) != 1:
+        return ""
+    return f"${refs[0]}/{entry.lstrip('/')}"
+
+
 def _facts(
     app: App,
     fleet: Fleet,
@@ -199,6 +223,11 @@ def _facts(
         "file_shown": place or "the template",
         "file_or_files": place or "files that are no manifests",
         "from_root": _from_root(app, source, pointer),
+        "with_ref": _with_ref(app, source, pointer),
+        "libs_from_root": _libs(source),
+        "libs": f"[{', '.join(posixpath.join(path or '.', each) for each in ('vendor', 'lib'))}]",
+        "lacks_kind": read["file"] if _MAYBE_MANIFEST.search(read["file"]) else "",
+        "excluded": posixpath.basename(read["file"]) or "{values.yaml,*.json}",
         "plugin_env": _plugin_env(source, message),
         "oci_chart": _last_of(repo) if repo.startswith("oci://") and not chart else "",
         "oci_folder": repo.removeprefix("oci://").rpartition("/")[0],

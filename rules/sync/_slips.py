@@ -34,8 +34,9 @@ def coming(resource: Resource) -> Iterator[Slip]:
 def mistyped(resource: Resource) -> Iterator[schema.Fault]:
     """Values that the next sync brings and that the API server cannot read: a number for a text, a text for a number."""
     places = [change.pointer for change in resource.pending]
-    for fault in islice(schema.faults(resource.desired), _MOST) if resource.desired else ():
-        plain = fault.type in ("string", "integer", "boolean")
+    brought = resource.desired if resource.live is None or places else None
+    for fault in islice(schema.faults(brought), _MOST) if brought else ():
+        plain = fault.type in ("string", "integer", "boolean") and not fault.names
         if plain and (resource.live is None or any(below(fault.pointer, place) for place in places)):
             yield fault
 

@@ -22,8 +22,8 @@ class Served:
 
 def service_of(message: str) -> tuple[str, str]:
     """(namespace, name) of the Service that a webhook is asked by; empty when the message names none."""
-    found = _SERVICE.search(message)
-    return (found[2], found[1]) if found else ("", "")
+    named = ((found[2], found[1]) for found in _SERVICE.finditer(message))
+    return next((each for each in named if each != ("default", "kubernetes")), ("", ""))  # the API server is none
 
 
 def served_by_itself(app: App, message: str) -> Served | None:

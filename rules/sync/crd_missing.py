@@ -44,7 +44,7 @@ from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.relations import resolved
 from argolint.relations.blocked import derived_kinds
-from argolint.values import sh
+from argolint.values import dig, items, sh
 from argolint.values.knowledge import load
 
 from ._failures import Failed, answered_by, complaint_of
@@ -76,7 +76,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         ):
             coming.setdefault((resource.group, resource.kind), []).append(resource)
     for (group, kind), resources in coming.items():
-        yield _foreseen(app, group, kind, resources)
+        yield _foreseen(app, fleet, group, kind, resources)
 
 
 def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
@@ -101,14 +101,14 @@ def _serves_none(fleet: Fleet, cluster: str, group: str) -> bool:
     return "v1/ConfigMap" in served and not any(api.startswith(f"{group}/") for api in served)
 
 
-def _foreseen(app: App, group: str, kind: str, resources: list[Resource]) -> Finding:
+def _foreseen(app: App, fleet: Fleet, group: str, kind: str, resources: list[Resource]) -> Finding:
     first = resources[0]
     return Finding(
         message=f"The sync of application {app.ref} will apply nothing: cluster {app.cluster} does not serve {group}, the API group of {first.id}.",
         at=Location(app.ref, first.id, "/kind"),
         confidence="likely",
         related=tuple(Related(app.ref, r.id, role="symptom") for r in resources[1:]),
-        fixes=tuple(_fixes(app, group, kind, first.id, ())),
+        fixes=tuple(_fixes(app, fleet, group, kind, first.id, ())),
         explains=tuple(
             claim for r in resources if r.missing for claim in (Symptom.missing(r.id), Symptom.health(r.id))
         ),
@@ -125,17 +125,26 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
     )
     definitions = _definitions(app, fleet, group)
     origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
+    fails = f"fails at {first.id}" if first.id and _reached(app, first.id) else "applies nothing"
     finding = Finding(
-        message=f"The sync of application {app.ref} applies nothing: cluster {app.cluster} does not know {what}{origin}.",
+        message=f"The sync of application {app.ref} {fails}: cluster {app.cluster} does not know {what}{origin}.",
         at=Location(app.ref, first.id, "/kind" if first.id else ""),
         evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message, 400)}" for f in refused[:5]),
         related=(*definitions, *(Related(app.ref, f.id, role="symptom") for f in refused[1:] if f.id)),
-        fixes=tuple(_fixes(app, group, kind, first.id, definitions)),
+        fixes=tuple(_fixes(app, fleet, group, kind, first.id, definitions)),
         explains=tuple(consequences(app)),
         follows=(*(Follows(Symptom.missing(d.resource)) for d in definitions if d.resource), *_follows(app, group)),
     )
     found = resolved(finding, complaint_of(app, fleet, first))
     return found if found is finding else replace(found, follows=())  # its CRDs are not what lacks
+
+
+def _reached(app: App, id_: ResourceId) -> bool:
+    """The sync got beyond its dry run: that of this object is skipped, or other objects were applied."""
+    resource = app.resource(id_.key)
+    skipped = resource is not None and has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true")
+    applied = app.operation is not None and any(r.get("status") in ("Synced", "Pruned") for r in app.operation.results)
+    return skipped or applied
 
 
 def _follows(app: App, group: str) -> tuple[Follows, ...]:
@@ -163,13 +172,39 @@ def _definitions(app: App, fleet: Fleet, group: str) -> tuple[Related, ...]:
     return tuple(found[:3])
 
 
+def _child(app: App, fleet: Fleet, group: str) -> Resource | None:
+    """A child Application without objects as yet, named after the group, or with a chart, folder or repository named so."""
+    words = [word for word in group.split(".") if len(word) > _LEAST]
+    for resource in app.resources:
+        if (resource.group, resource.kind) != ("argoproj.io", "Application") or resource.desired is None:
+            continue
+        name = f"{resource.namespace or app.ref.namespace}/{resource.name}"
+        if any(str(a.ref) == name and a.ref.server == app.ref.server and a.resources for a in fleet.apps):
+            continue
+        spec = dig(resource.desired, "spec")
+        sources = [s for s in (dig(spec, "source"), *items(spec, "sources")) if isinstance(s, dict)]
+        said = [resource.name]
+        for source in sources:
+            repository = str(source.get("repoURL") or "").partition("://")[2].partition("/")[2]
+            said += [str(source.get("chart") or ""), str(source.get("path") or ""), repository]
+        if any(word in text for word in words for text in said):
+            return resource
+    return None
+
+
+_LEAST = 3
+"""Letters of a label that names no product: io, com, org, dev."""
+
+
 @cache
 def _derived() -> Mapping[str, Object]:
     """By API group: the kind of object from which a controller makes the group's kinds."""
     return {str(entry["group"]): entry for entry in load(__package__, "derived_kinds.yaml")}
 
 
-def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions: tuple[Related, ...]) -> Iterator[Fix]:
+def _fixes(
+    app: App, fleet: Fleet, group: str, kind: str, id_: ResourceId | None, definitions: tuple[Related, ...]
+) -> Iterator[Fix]:
     resource = app.resource(id_.key) if id_ else None
     owners = sorted({str(d.app) for d in definitions if d.app != app.ref})
     if owners:
@@ -190,6 +225,17 @@ def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions:
             ),
         )
         return
+    elif child := _child(app, fleet, group):
+        name = f"{child.namespace or app.ref.namespace}/{child.name}"
+        part = f"--resource {sh(f'argoproj.io:Application:{name}')}"
+        then = f"argocd app wait {sh(name)}"
+        yield Fix(
+            f"Sync Application {child.name} first, if it brings the CRD, and give it an earlier sync wave",
+            "live",
+            str(child.id),
+            Edit("command", f"argocd app sync {sh(app.ref)} {part} && {then} && argocd app sync {sh(app.ref)}"),
+            caveat="a wave waits for a child Application only where argocd-cm has a health check of Application",
+        )
     elif group in _derived():
         maker = _derived()[group]
         yield Fix(

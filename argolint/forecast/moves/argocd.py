@@ -8,7 +8,7 @@ from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.forecast.moves.owners import objects_of
 from argolint.forecast.moves.plan import Step, found
-from argolint.forecast.moves.steps import automated, let_go, made
+from argolint.forecast.moves.steps import automated, deletion, let_go, made, out_of_git
 from argolint.model import Finding
 from argolint.values import sh, text_at
 
@@ -44,8 +44,9 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
         made(app, app.name, argocd=target),
         f"{there} app diff {sh(name)} --refresh\n# shows nothing; anything else is what {target} would change",
     )
+    yield from out_of_git(app, fleet)
     yield Step(
-        "Delete the Application of the old Argo CD without its objects; in Git too, if that is where it comes from.",
+        f"Delete the Application of the old Argo CD{deletion(app, fleet)}.",
         f"argocd app delete {sh(name)} --cascade=false --yes",
         f"{there} app get {sh(name)} -o json | jq -e '[.status.resources[] | select(.hook | not)] | length >= {len(objects_of(app))}'",
     )

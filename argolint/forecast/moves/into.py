@@ -8,7 +8,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.forecast.moves.owners import objects_of, project_allows, release_names
 from argolint.forecast.moves.plan import Step, found
-from argolint.forecast.moves.steps import let_go, taken
+from argolint.forecast.moves.steps import let_go, out_of_git, taken
 from argolint.model import Edit, Finding, Fix
 from argolint.values import sh
 
@@ -59,10 +59,11 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
         f"argocd app diff {sh(new)} --refresh\n# of the objects that move it may show the tracking annotation or label, and nothing else",
     )
     yield from taken(app, other, fleet, new, other.instance)
-    yield from _away_into(app, new)
+    yield from _away_into(app, fleet, new)
 
 
-def _away_into(app: App, new: str) -> Iterator[Step]:
+def _away_into(app: App, fleet: Fleet, new: str) -> Iterator[Step]:
+    yield from out_of_git(app, fleet)
     old = f"{app.ref.namespace}/{app.name}"
     yield Step(
         f"Delete the old Application {old} without its objects, and remove its manifests from their old place in Git.",

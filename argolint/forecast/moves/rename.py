@@ -39,7 +39,7 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
         f"argocd app diff {sh(new)}\n# it may show the tracking annotation or label, and nothing else",
     )
     yield from taken(app, app, fleet, new, _instance(app, target))
-    yield from away(app, new)
+    yield from away(app, fleet, new)
 
 
 def _instance(app: App, name: str) -> str:

@@ -14,7 +14,7 @@ from argolint.edits.handover import names, untrack
 from argolint.edits.pruning import cascades
 from argolint.forecast.moves.owners import objects_of, parent_of, release_names
 from argolint.forecast.moves.plan import Step
-from argolint.values import items, sh
+from argolint.values import items, sh, text_at
 
 
 def let_go(app: App, fleet: Fleet) -> Iterator[Step]:
@@ -75,11 +75,38 @@ def automated(app: App, new: str, on: str, argocd: str = "argocd") -> Iterator[S
         )
 
 
-def away(app: App, new: str) -> Iterator[Step]:
+def out_of_git(app: App, fleet: Fleet) -> Iterator[Step]:
+    """What would make the old Application again lets go of it first."""
+    owner, parent = maker_or_name(app, fleet), parent_of(app, fleet)
+    if owner is not None:
+        name = text_at(owner, "metadata", "name")
+        yield Step(
+            f"Remove the element of {app.name} from ApplicationSet {name} in Git, which would make the Application again.",
+            "",
+            f"argocd appset generate {sh(name)}.yaml -o yaml\n# the file of the set, as Git has it now: no Application {app.name} in it",
+        )
+    elif parent is not None:
+        listed = f'[.status.resources[] | select(.kind == "Application" and .name == {json.dumps(app.name)} and (.requiresPruning | not))] == []'
+        yield Step(
+            f"Remove the manifest of Application {app.name} from {parent.ref} in Git, whose sync would bring it back.",
+            "",
+            f"argocd app get {sh(parent.ref.namespace)}/{sh(parent.name)} --refresh -o json | jq -e {sh(listed)}",
+        )
+
+
+def deletion(app: App, fleet: Fleet) -> str:
+    """How the step that deletes the old Application ends."""
+    if maker_or_name(app, fleet) is not None or parent_of(app, fleet) is not None:
+        return " without its objects, unless it is gone already"
+    return " without its objects; in Git too, if that is where it comes from"
+
+
+def away(app: App, fleet: Fleet, new: str) -> Iterator[Step]:
     old = f"{app.ref.namespace}/{app.name}"
     count = len(objects_of(app))
+    yield from out_of_git(app, fleet)
     yield Step(
-        f"Delete the old Application {old} without its objects; in Git too, if that is where it comes from.",
+        f"Delete the old Application {old}{deletion(app, fleet)}.",
         f"argocd app delete {sh(old)} --cascade=false --yes",
         f"argocd app get {sh(new)} -o json | jq -e '[.status.resources[] | select(.hook | not)] | length >= {count}'",
     )
