@@ -36,7 +36,9 @@ def _hidden(entry: IgnoreRule, resource: Resource) -> list[str]:
 
 def _finding(app: App, entry: IgnoreRule, resource: Resource, places: list[str]) -> Finding:
     right = f"{_KEY}.{f'{resource.group}_' if resource.group else ''}{entry.kind}"
-    group = f"has the group {resource.group!r}" if resource.group else "belongs to the core group, which a key leaves out"
+    group = (
+        f"has the group {resource.group!r}" if resource.group else "belongs to the core group, which a key leaves out"
+    )
     return Finding(
         message=f"The ignore rule of {entry.origin} in argocd-cm hides nothing of {resource.id}: {resource.kind} {group}.",
         at=Location(app.ref, resource.id, places[0]),
