@@ -218,7 +218,7 @@ def test_advice_is_for_causes_that_exist() -> None:
     named = {e.advice for e in ENTRIES if e.advice != e.cause}
     known = (
         set(rules["external-secret-sync-error"].causes)
-        | {"unknown-store", "push", "push-refused", "push-deleted"}
+        | {"unknown-store", "push", "push-refused", "push-deleted", "not-reconciled"}
         | named
     )
     advice = set(load("argolint_rules.secrets", "advice.yaml"))
@@ -230,7 +230,7 @@ def test_every_provider_says_all_that_advice_asks_for() -> None:
     table = load("argolint_rules.secrets", "provider_advice.yaml")
     needed = {"title", "signs", "renew", "grant", "compare", "property", "reach"}
     assert {
-        name: left for name, entry in table.items() if (left := needed ^ (set(entry) - {"find", "write", "throttle"}))
+        name: left for name, entry in table.items() if (left := needed ^ (set(entry) - {"exists_since", "find", "write", "throttle"}))
     } == {}
     assert [name for name, entry in table.items() if "" not in entry["renew"]] == []
 

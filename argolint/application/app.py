@@ -53,6 +53,10 @@ class App:
     control_plane: str = "argocd"
     _derived: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.entry, Mapping):  # a plain Application, as tests of rules give it
+            object.__setattr__(self, "entry", Entry(self.entry))
+
     def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
         """What the function makes of this application and these arguments, the fleet for instance, made once however many rules
         ask. It must be pure, and have a name."""
