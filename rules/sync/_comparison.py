@@ -167,8 +167,11 @@ def _from_root(app: App, source: Object, pointer: str) -> str:
     return "" if folder == "." or f"{rest}/".startswith(f"{folder}/") else f"${ref}/{folder}/{rest}"
 
 
-_MAYBE_MANIFEST = re.compile(r"^(?!(?:.*/)?(?:.*[._-])?(?:values|[Cc]hart|kustomization)\b).*\.ya?ml$")
-"""A YAML file that may well be meant as a manifest, by its name."""
+def _maybe_manifest(file: str) -> bool:
+    """Whether a YAML file may well be meant as a manifest, by its name."""
+    name = posixpath.basename(file)
+    of_tools = {"values", "chart", "Chart", "kustomization"}.intersection(re.split(r"[._-]", name))
+    return name.endswith((".yaml", ".yml")) and not of_tools
 
 
 def _libs(source: Object) -> list[Json]:
@@ -226,7 +229,7 @@ def _facts(
         "with_ref": _with_ref(app, source, pointer),
         "libs_from_root": _libs(source),
         "libs": f"[{', '.join(posixpath.join(path or '.', each) for each in ('vendor', 'lib'))}]",
-        "lacks_kind": read["file"] if _MAYBE_MANIFEST.search(read["file"]) else "",
+        "lacks_kind": read["file"] if _maybe_manifest(read["file"]) else "",
         "excluded": posixpath.basename(read["file"]) or "{values.yaml,*.json}",
         "plugin_env": _plugin_env(source, message),
         "oci_chart": _last_of(repo) if repo.startswith("oci://") and not chart else "",
