@@ -230,7 +230,9 @@ def test_every_provider_says_all_that_advice_asks_for() -> None:
     table = load("argolint_rules.secrets", "provider_advice.yaml")
     needed = {"title", "signs", "renew", "grant", "compare", "property", "reach"}
     assert {
-        name: left for name, entry in table.items() if (left := needed ^ (set(entry) - {"exists_since", "find", "write", "throttle"}))
+        name: left
+        for name, entry in table.items()
+        if (left := needed ^ (set(entry) - {"exists_since", "find", "write", "throttle"}))
     } == {}
     assert [name for name, entry in table.items() if "" not in entry["renew"]] == []
 
