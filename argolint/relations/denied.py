@@ -18,6 +18,9 @@ from argolint.values.kubernetes import containers, pod_spec
 _LEVEL = re.compile(r'violates PodSecurity "(restricted|baseline)(?::[^"]{0,40})?"')
 _MUST = re.compile(r"failed quota: ([a-z0-9][\w.-]{0,252}): must specify ([^\n]{1,2000})")
 
+USUAL_REQUESTS = {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "100Mi"}
+"""What a container that asks for nothing may ask for first."""
+
 
 def level(complaint: Complaint) -> Iterator[Explained]:
     """Pod Security refuses what the manifest asks for on purpose, and the namespace came bare from CreateNamespace=true."""
@@ -141,8 +144,7 @@ def _fields(wanted: list[str]) -> str:
             what.partition(".") if what.startswith(("limits.", "requests.")) else ("requests", "", what)
         )
         sections.setdefault(section, []).append(resource)
-    usual = {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "100Mi"}
     return "resources:" + "".join(
-        f"\n  {section}:" + "".join(f"\n    {r}: {usual.get(r, '1')}" for r in sorted(set(named)))
+        f"\n  {section}:" + "".join(f"\n    {r}: {USUAL_REQUESTS.get(r, '1')}" for r in sorted(set(named)))
         for section, named in sorted(sections.items())
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from argolint.application.app import App
+from argolint.application.application_sets import maker, maker_or_name
 from argolint.edits import application_place
 from argolint.edits.advice import Shell, advice
 from argolint.model import Object
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.values import bare_address, dig, leaves, maps, same_repository, split_pointer, text_at
+from argolint.values import bare_address, dig, leaves, same_repository, split_pointer, text_at
 
 _BRACES = re.compile(r"\{\{[^{}\n]{0,200}\}\}")
 
@@ -24,16 +26,15 @@ def unexpanded(complaint: Complaint) -> Iterator[Explained]:
         last = split_pointer(pointer)
         if not isinstance(value, str) or not _BRACES.search(value) or not _of_address(last):
             continue
-        owners = maps(app.brief, "metadata", "ownerReferences")
-        name = next((text_at(o, "name") for o in owners if text_at(o, "kind") == "ApplicationSet"), "")
-        made_by = next((s for s in complaint.fleet.application_sets if text_at(s, "metadata", "name") == name), {})
+        made_by = maker(app, complaint.fleet)
+        name = text_at(maker_or_name(app, complaint.fleet), "metadata", "name")
         braces = (_BRACES.search(value) or [""])[0]
         word = braces.strip("{} -").lstrip(".")
         by_dots, go = braces.strip("{} -").startswith("."), dig(made_by, "spec", "goTemplate") is True
         facts = {
             "set": f"{app.ref.namespace}/{name}" if name else "",
-            "dotted": f"{{{{.{word}}}}}" if made_by and go and not by_dots else "",
-            "not_go": bool(made_by) and not go and by_dots,
+            "dotted": f"{{{{.{word}}}}}" if go and not by_dots else "",
+            "not_go": made_by is not None and not go and by_dots,
             "not_given": bool(name) and go == by_dots,
             "word": word,
             "value": excerpt(braces, 80),
@@ -121,6 +122,7 @@ _REFUSED = re.compile(
     r'|unsupported protocol scheme "" ?$',
     re.IGNORECASE,
 )
+_NOT_HAD = re.compile(f"{_ABSENT.pattern}|{_REFUSED.pattern}", re.IGNORECASE)
 _HUB = frozenset({"docker.io", "registry-1.docker.io", "index.docker.io"})
 
 
@@ -132,44 +134,27 @@ def chart_in_address(complaint: Complaint) -> Iterator[Explained]:
         asked = f"{url}/index.yaml" if "://" in url else f"{url}/{chart}"
         if last != chart or "/" not in above.removeprefix("https://").removeprefix("http://") or _well(complaint, url):
             continue
-        facts = {"place": application_place(complaint.app), "chart": chart, "at": at, "above": above}
-        yield Explained(
-            "spec-says",
-            complaint.app.ref,
-            None,
-            f"Application {complaint.app.ref} writes chart {excerpt(chart, 60)} in repoURL and in chart, and nothing is found at {excerpt(asked, 160)}.",
-            evidence=(
-                f"{at}/repoURL is {excerpt(url, 200)}; {at}/chart is {excerpt(chart, 60)}",
-                excerpt(complaint.texts[0], 400),
-            ),
-            fixes=advice(__package__, "spec-says/chart-in-address", facts, None),
-            pointer=f"{at}/repoURL",
-            likely=True,
+        said = (
+            f"writes chart {excerpt(chart, 60)} in repoURL and in chart, and nothing is found at {excerpt(asked, 160)}."
         )
+        address = f"{at}/repoURL is {excerpt(url, 200)}; {at}/chart is {excerpt(chart, 60)}"
+        facts = {"chart": chart, "at": at, "above": above}
+        yield _of_address_at(complaint, at, said, address, "chart-in-address", facts, likely=True)
         return
 
 
 def deep_on_hub(complaint: Complaint) -> Iterator[Explained]:
     """A chart below the repository of another: those of Docker Hub have two parts, and it answers 401 for what it cannot have."""
-    for at, source in _charts(complaint, re.compile(f"{_ABSENT.pattern}|{_REFUSED.pattern}", re.IGNORECASE)):
+    for at, source in _charts(complaint, _NOT_HAD):
         url, chart = bare_address(text_at(source, "repoURL")).rstrip("/"), text_at(source, "chart")
         parts = [part for part in (*url.split("/")[1:], *chart.split("/")) if part]
         if _host(url) not in _HUB or len(parts) <= _OF_HUB:
             continue
         asked = "/".join(parts)
-        facts = {"place": application_place(complaint.app), "at": at, "first": parts[0], "second": parts[1]}
-        yield Explained(
-            "spec-says",
-            complaint.app.ref,
-            None,
-            f"Application {complaint.app.ref} asks Docker Hub for {excerpt(asked, 120)}, but repositories there have two parts.",
-            evidence=(
-                f"{at}/repoURL is {excerpt(url, 200)}; {at}/chart is {excerpt(chart, 60)}",
-                excerpt(complaint.texts[0], 400),
-            ),
-            fixes=advice(__package__, "spec-says/deep-on-hub", facts, None),
-            pointer=f"{at}/repoURL",
-        )
+        said = f"asks Docker Hub for {excerpt(asked, 120)}, but repositories there have two parts."
+        address = f"{at}/repoURL is {excerpt(url, 200)}; {at}/chart is {excerpt(chart, 60)}"
+        facts = {"at": at, "first": parts[0], "second": parts[1]}
+        yield _of_address_at(complaint, at, said, address, "deep-on-hub", facts)
         return
 
 
@@ -187,24 +172,40 @@ def registered_apart(complaint: Complaint) -> Iterator[Explained]:
         if not near or any(same_repository(k, url) for k in known):
             continue
         facts = {
-            "place": application_place(complaint.app),
             "url": excerpt(url, 200),
             "near": excerpt(near[0], 200),
             "prefix": f"oci://{_host(url)}" if native else _host(url),
             "as": Shell("--type oci" if native else "--type helm --enable-oci"),
             "oci": "://" not in url or native,
         }
-        yield Explained(
-            "spec-says",
-            complaint.app.ref,
-            None,
-            f"Application {complaint.app.ref} reads charts of {excerpt(url, 100)}, but Argo CD has {excerpt(near[0], 100)} registered, which is another address.",
-            evidence=(f"{at}/repoURL is {excerpt(url, 200)}", excerpt(complaint.texts[0], 400)),
-            fixes=advice(__package__, "spec-says/registered-apart", facts, None),
-            pointer=f"{at}/repoURL",
-            likely=True,
-        )
+        said = f"reads charts of {excerpt(url, 100)}, but Argo CD has {excerpt(near[0], 100)} registered, which is another address."
+        address = f"{at}/repoURL is {excerpt(url, 200)}"
+        yield _of_address_at(complaint, at, said, address, "registered-apart", facts, likely=True)
         return
+
+
+def _of_address_at(
+    complaint: Complaint,
+    at: str,
+    said: str,
+    address: str,
+    topic: str,
+    facts: Mapping[str, Any],
+    *,
+    likely: bool = False,
+) -> Explained:
+    """What is wrong with the address of a source; `said` is what the Application does, `address` what it holds."""
+    app = complaint.app
+    return Explained(
+        "spec-says",
+        app.ref,
+        None,
+        f"Application {app.ref} {said}",
+        evidence=(address, excerpt(complaint.texts[0], 400)),
+        fixes=advice(__package__, f"spec-says/{topic}", {"place": application_place(app), **facts}, None),
+        pointer=f"{at}/repoURL",
+        likely=likely,
+    )
 
 
 def _charts(complaint: Complaint, words: re.Pattern[str]) -> Iterator[tuple[str, Object]]:

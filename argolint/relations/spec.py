@@ -10,6 +10,7 @@ from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.model import Json, Object
 from argolint.redaction import excerpt
+from argolint.relations.denied import USUAL_REQUESTS
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.values import (
@@ -254,12 +255,11 @@ def container_of_target(complaint: Complaint) -> Iterator[Explained]:
         absent = bool(at) and get(manifest, at, None) is None
         if at and not absent:
             continue  # Git has what the message misses
-        usual = {"cpu": "100m", "memory": "128Mi"}.get(what, "100Mi")
         facts = {
             "workload": str(target.id),
             "container": name,
             "what": f"{what} {side}" if lacks else "",
-            "patch": list(set_field(manifest, at, usual)) if absent else [],
+            "patch": list(set_field(manifest, at, USUAL_REQUESTS[what])) if absent else [],
         }
         said = f"sets no {facts['what']}" if absent else f"is not as it must be ({telling(complaint.texts[0], 8)})"
         yield Explained(
