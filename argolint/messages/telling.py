@@ -32,6 +32,8 @@ _EMPTY = " \t:,."
 _WHO = re.compile(r"^[\w.-]{1,200}(?: \"[^\"]{1,253}\")? is forbidden: User \"[^\"]{1,253}\" (?=cannot)")
 _WHERE = re.compile(r" in API group \"[^\"]{0,253}\"")
 _ENDED = re.compile(r":? ?exit status \d{1,3}$")
+_LIST = re.compile(r"(?:[^\s,]{1,100}, ){1,50}(?:(?:and|or) )?[^\s,]{1,100}")
+"""`tags, name, path`: says nothing without the sentence before it."""
 _RETRIED = re.compile(r" ?\(retried \d{1,9} times\)\.?$")
 _HINTS = re.compile(
     r" (?:Please make sure you have the correct access rights|\(is 'helm' installed|Use --debug|a: [^\n]{0,400} ,b: |in '\{).*$| You may need to run [^:]*:?"
@@ -64,6 +66,8 @@ def _end(line: str, words: int) -> str:
         tail = longer
     else:
         return line
+    if _LIST.fullmatch(tail):
+        return _cut(f"{' '.join(before)}: {tail}", words)
     if len(tail.split()) >= _LEAST or not tail:
         return tail or _cut(" ".join(before), words)
     left = before[len(tail.split()) - words :]
