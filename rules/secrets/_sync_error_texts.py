@@ -101,7 +101,8 @@ def unclassified(text: str) -> Diagnosis:
 
 def _taken_out(text: str) -> tuple[str, dict[str, str]]:
     """The error without what the operator writes around it, and the entry (`list`, `index`, `key`) that the envelope names."""
-    error, where = clean(text), {}
+    error = clean(text)
+    where: dict[str, str] = {}
     for envelope in _envelopes():
         if found := envelope.match(error):
             where |= {k: v for k, v in found.groupdict().items() if v is not None}
@@ -113,9 +114,7 @@ def _taken_out(text: str) -> tuple[str, dict[str, str]]:
 
 def _at(where: Mapping[str, str], found: Diagnosis) -> Diagnosis:
     key = {"key": where["key"]} if where.get("key") else {}
-    return replace(
-        found, detail={**found.detail, **key}, entry=where.get("list", ""), index=int(where.get("index", 0))
-    )
+    return replace(found, detail={**found.detail, **key}, entry=where.get("list", ""), index=int(where.get("index", 0)))
 
 
 _LONGEST = 25
