@@ -1,4 +1,4 @@
-"""`.argolint.yaml`: what the user wants of argolint. Strict: a typo is an error that names file, line, key and nearest match."""
+"""`.argolint.yaml`: the user's configuration. Strict: a typo is an error that names file, line, key and the most similar key."""
 
 from __future__ import annotations
 
@@ -57,8 +57,7 @@ class Metrics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
 
 
 def metric_label(key: str) -> str:
-    """A label of an Application as a label of a metric, as kube-state-metrics spells them: `app.kubernetes.io/part-of` is
-    `label_app_kubernetes_io_part_of`."""
+    """The metric label for an Application's label, spelled as kube-state-metrics does: `app.kubernetes.io/part-of` becomes `label_app_kubernetes_io_part_of`."""
     return "label_" + re.sub(r"[^A-Za-z0-9_]", "_", key)
 
 
@@ -89,7 +88,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 @dataclass(frozen=True)
 class Loaded:
-    """A configuration and where it came from, with the places of its ignore entries."""
+    """A configuration and its file, with the lines of its ignore entries."""
 
     config: Config
     file: Path | None = None
@@ -97,14 +96,14 @@ class Loaded:
 
 
 LOOK_ALIKES = (".argolint.yml", "argolint.yaml", "argolint.yml", ".argolint.json", ".argolint.toml")
-"""Names that people give the file, and that are not read."""
+"""Common wrong names of the file, which are not read."""
 
 
 def find() -> Path | None:
-    """`.argolint.yaml` here, else the nearest one above within the Git clone: what lies above that is someone else's."""
+    """`.argolint.yaml` here, else in the nearest folder above within the Git clone: folders above the clone belong to someone else."""
     try:
         here = Path.cwd()
-    except FileNotFoundError:  # the folder was removed under us, and nothing stands in it
+    except FileNotFoundError:  # the folder was removed meanwhile
         return None
     for folder in (here, *here.parents):
         if (folder / DEFAULT_FILE).exists():
@@ -117,7 +116,7 @@ def find() -> Path | None:
 
 
 def look_alike() -> Path | None:
-    """A file here whose name is nearly that of the configuration."""
+    """A file here whose name is one of the wrong ones."""
     return next((Path(name) for name in LOOK_ALIKES if Path(name).exists()), None)
 
 
@@ -135,7 +134,7 @@ def load(file: Path | None) -> Loaded:
 
 
 def parse(text: str, path: Path) -> Loaded:
-    """The configuration in `text`; UsageError names file, line, key and the nearest match."""
+    """The configuration in `text`; UsageError names file, line, key and the most similar key."""
     document = strict_yaml.parse(text, str(path))
     try:
         config = converted({} if document.data is None else document.data, Config)
@@ -197,7 +196,7 @@ def rule_options(rule: Rule, given: Mapping[str, Any], where: str) -> Any:
 
 
 def _explained(error: msgspec.ValidationError, document: strict_yaml.Document, path: Path) -> UsageError:
-    """msgspec's error with the line it is about and, for an unknown key, the nearest known one."""
+    """The error of msgspec with its line and, for an unknown key, the most similar known one."""
     found = strict_yaml.misfit(error, document, Config)
     name = found.unknown
     if name and found.path == (name,) and name in _connection_keys():
@@ -221,7 +220,7 @@ _INSTEAD = {
 
 
 def _connection_keys() -> frozenset[str]:
-    """Options of the command line that say where to connect and how: no configuration holds them."""
+    """Options that say where and how to connect: a configuration must not contain them."""
     from argolint.server.connection import Flags
 
     return frozenset(field.name.replace("_", "-") for field in dataclasses.fields(Flags))
