@@ -1,4 +1,4 @@
-"""The change that the gate judges, and what it says of Argo CD's own objects."""
+"""The change to judge, with its manifests of Argo CD's own objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pair:
-    """A manifest as the base has it and as it will be, in this file; None where there is none."""
+    """A manifest before and after the change, in this file; None if it does not exist on that side."""
 
     before: Object | None
     after: Object | None
@@ -26,7 +26,7 @@ class Pair:
 
     @property
     def manifest(self) -> Object:
-        """As it was, else as it will be."""
+        """The manifest after the change, or if it is deleted, before it."""
         found = self.before or self.after
         assert found is not None
         return found
@@ -79,7 +79,7 @@ class Change:
     _given: Once = field(default_factory=Once, compare=False, repr=False)
 
     def given(self, ref: AppRef) -> tuple[Object, ...] | None:
-        """The manifests in `rendered` of an application; None where there are none of it. Errors as `manifests_of` has them."""
+        """The manifests in `rendered` of an application; None if there are none. Errors: see `manifests_of`."""
         folder = self.rendered
         if folder is None:
             return None
@@ -87,5 +87,5 @@ class Change:
 
     @property
     def by_files(self) -> bool:
-        """True when files with Applications are judged, and no repository."""
+        """True if files with Applications are judged instead of a repository."""
         return self.files is not None
