@@ -31,7 +31,7 @@ _KEYS = frozenset(("id", "in", "until", "effect", "severity", "if", "says", "fir
 
 @dataclass(frozen=True)
 class First:
-    """What to do before the upgrade; texts are templates as the row's sentence is."""
+    """What to do before the upgrade; the texts are templates like the row's sentence."""
 
     title: str
     target: FixTarget
@@ -59,11 +59,11 @@ class Row:
 
 
 class TableError(ValueError):
-    """A table that is no table: a mistake in the file."""
+    """An error in a table's file."""
 
 
 def rows(table: Mapping[str, Any]) -> Iterator[Row]:
-    """The rows of one table, checked."""
+    """The validated rows of one table."""
     product = str(table["product"])
     for raw in table.get("rows") or ():
         yield _row(product, raw)
