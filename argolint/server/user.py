@@ -1,7 +1,7 @@
-"""The user's own settings, `$XDG_CONFIG_HOME/argolint/config.yaml`: which Argo CD to read when nothing else says so.
+"""The user's own settings, `$XDG_CONFIG_HOME/argolint/config.yaml`: which Argo CD to read if nothing else names one.
 
-They are apart from `.argolint.yaml` on purpose. That file lies in a checkout, where a change may have written it, and
-where a token goes is no matter of a change.
+They are separate from `.argolint.yaml` on purpose: that file is in a checkout, where a change may have written it, and a change must not
+decide where a token goes.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
 
 
 def settings_file(environ: Mapping[str, str], home: Path) -> Path:
-    """Where the file is, whether it exists or not."""
+    """The path of the file, whether it exists or not."""
     return Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "argolint", "config.yaml")
 
 
 def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
-    """The user's settings, empty when there is no file. Raises UsageError for one that cannot be used."""
+    """The user's settings, empty if there is no file. Raises UsageError for an invalid one."""
     file = settings_file(environ, home)
     try:
         if file.exists():
