@@ -1,4 +1,4 @@
-"""How often things happen while Argo CD's changes are followed. Seconds, all of them."""
+"""Intervals for following Argo CD's changes, in seconds."""
 
 from __future__ import annotations
 
