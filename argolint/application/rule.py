@@ -14,34 +14,34 @@ from argolint.model import Fact, Finding, Fix, Object, ResourceKey, Severity, Wa
 
 
 class Rank(IntEnum):
-    """Who speaks when two findings explain one symptom: the higher rank. Negative ones are fallbacks."""
+    """The rank of a claim if two findings explain one symptom: the higher one wins. Negative ranks are fallbacks."""
 
     CATCH_ALL = -100
-    """Nothing else knows a reason."""
+    """No other rule knows a reason."""
     NOT_DONE = -50
-    """Something has not happened yet, and no one says why."""
+    """Something has not happened yet, for an unknown reason."""
     FAILURE = -40
     """It failed for a reason that no rule knows."""
     WAITING = -20
     """It waits for something that shows no fault of its own."""
     WRITER = -10
-    """Who wrote it is known, why is not."""
+    """The writer is known, the reason is not."""
     DEFAULTED = -5
-    """A default that a schema fills in; a webhook's or an operator's own rule knows better."""
+    """A schema's default; a rule on a webhook or an operator knows more."""
     USUAL = 0
     SPELLING = 5
     """One value in two spellings."""
     CAUSE = 10
-    """A cause that is known by name."""
+    """A known cause."""
     CONSEQUENCE = 15
-    """What a known cause takes along."""
+    """A consequence of a known cause."""
     ROOT = 20
-    """What others follow from: two owners, a render that generates again."""
+    """The root of other faults: two owners, a render with generated values."""
 
 
 @dataclass(frozen=True)
 class NoOptions:
-    """For rules that have nothing to set."""
+    """For rules without options."""
 
 
 @dataclass(frozen=True)
