@@ -25,7 +25,7 @@ IN_CLUSTER = "https://kubernetes.default.svc"
 
 @dataclass(frozen=True)
 class Claimant:
-    """An Application that lists an object which an Application of another Argo CD lists too, and what its Argo CD tracks by.
+    """An Application that shares an object with an Application of another Argo CD, and its Argo CD's tracking settings.
 
     argocd         its Argo CD, as this run calls it
     cluster        the object's cluster, as its Argo CD calls it
@@ -47,7 +47,7 @@ class Claimant:
 class Crossing:
     """Objects of one cluster that Applications of several Argo CDs list. `cluster` is its name for all of them.
 
-    `claimants` want the objects. `pruners` take them for their own, do not want them, and delete them at their next sync with
+    `claimants` want the objects. `pruners` consider themselves owners, do not want them, and delete them at their next sync with
     prune. `objects` are group, kind, namespace and name.
     """
 
@@ -59,14 +59,14 @@ class Crossing:
 
 @dataclass(frozen=True, eq=False)
 class Fleet:
-    """All applications (from the list: no states) and what is common to them.
+    """All applications (from the list, without states) and what they share.
 
     server     the Argo CD's own URL (settings.url, else where we connected)
     version    such as v3.5.1; `at_least` compares
     settings   /api/v1/settings
-    remarks    what the user should know of how the fleet was read
-    name       what a run over several Argo CDs calls this one; empty in a run of one
-    crossings  by application: what it shares with applications of other Argo CDs that the same run reads
+    remarks    remarks for the user on how the fleet was read
+    name       the name of this Argo CD in a run over several; otherwise empty
+    crossings  by application: objects that it shares with applications of other Argo CDs in the same run
     """
 
     server: str

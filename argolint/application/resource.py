@@ -122,10 +122,10 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     """One object that the Application manages.
 
     status          Synced, OutOfSync, Unknown or empty (hooks, skipped)
-    desired, live   decoded states; None when absent or not known (`desired_known`, `live_known` tell which)
-    normalized, predicted   what Argo CD compares: the normalised live state and the live state a sync would leave
-    pending         differences that the next sync of a change not merged yet will write: no symptom, set by the gate alone
-    answered        pointers of differences that a rule of higher rank explains: `changes` leaves them out, set by the engine alone
+    desired, live   decoded states; None if absent or unknown (see `desired_known`, `live_known`)
+    normalized, predicted   what Argo CD compares: the normalized live state and the live state after a sync
+    pending         differences that the sync of an unmerged change will end: no symptom, set by the gate only
+    answered        pointers of differences that a rule of higher rank explains: not in `changes`, set by the engine only
     """
 
     id: ResourceId

@@ -21,8 +21,8 @@ class Tracking:
     """What the tracking data of a live object says.
 
     instance   `name`, or `<namespace>_<name>` for an application outside the control plane
-    by         the annotation or label that says so
-    own        False when a tracking-id names another object: metadata copied from it, which Argo CD does not count
+    by         the annotation or label that has it
+    own        False if a tracking-id names another object: copied metadata, which Argo CD ignores
     """
 
     instance: str

@@ -1,8 +1,8 @@
-"""The process around a command: its streams, its signals, and an exit code for whatever happens in it.
+"""Runs a command in this process: handles its streams and signals, and always returns an exit code.
 
-0 1 3       what the command says
-2           what it foresaw and cannot go on from, or a crash
-128 + n     it was ended by signal n (130 for Ctrl-C)
+0 1 3       the exit code of the command
+2           an expected error that stops the command, or a crash
+128 + n     ended by signal n (130 for Ctrl-C)
 """
 
 from __future__ import annotations

@@ -33,12 +33,12 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Metrics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """What `-o prometheus` and `argolint serve` expose of single applications; the sums of the fleet are always whole.
+    """Metrics of single applications in `-o prometheus` and `argolint serve`; the sums of the fleet are always complete.
 
     per-app       a series for each application and rule
     min-severity  only of findings at least this severe
-    max-series    how many of these series at most: infos are left out first, then warnings
-    app-labels    labels of Applications to expose, so that alerts find the team that owns one
+    max-series    most of these series: infos are left out first, then warnings
+    app-labels    labels of Applications to export, for example so that alerts reach the owning team
     """
 
     per_app: bool = True
@@ -62,7 +62,7 @@ def metric_label(key: str) -> str:
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """The whole file; every key is optional. Nothing in it says where a token goes: it lies in a checkout.
+    """The whole file; every key is optional. It cannot set the target of a token, since the file is in a checkout.
 
     select, deselect   rules by id, family or severity
     rules              settings of single rules by id
@@ -70,7 +70,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     fail-on, output    as the options of the command line
     baseline           file of accepted findings
     pedantic           also show rules that are advice on GitOps itself
-    require-plugins    packages that must bring rules, or the run does not start
+    require-plugins    packages that must provide rules for the run to start
     metrics            which series `-o prometheus` writes
     """
 

@@ -1,9 +1,9 @@
-"""From a fleet to results: choose whom to look at, and look at them in threads.
+"""Chooses applications of a fleet and looks at them in threads.
 
     load.load_fleet → run [here, in threads, or workers: load.load → inspect.inspect] → AppResult* → join.join → settle.settle
 
-Applications in flight are bounded, each is dropped as soon as its facts are kept, and results are
-sorted before anything looks at them, so the bytes of a report do not depend on scheduling.
+The number of applications in flight is limited, and each is freed once its facts are stored. Results are sorted before use, so a
+report does not depend on scheduling.
 """
 
 from __future__ import annotations

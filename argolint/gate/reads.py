@@ -1,25 +1,25 @@
-"""What Argo CD's tools read of a repository: the one place that says so, and that proves a file unread.
+"""The files that Argo CD's tools may read in a repository; only this module decides that a file is certainly unread.
 
-A file counts as read unless it is proven unread. What a tool may open is found by an over-estimate that needs no tool's schema:
+A file counts as read unless it is proven unread. The files that a tool may open are over-estimated, without any tool's schema:
 
-* a folder that is reached counts whole, whatever of it a tool opens, and so does what the links in it lead to;
-* of a file that names others (a kustomization, a chart's dependencies, `.argocd-source.yaml`) every scalar of every document counts
-  that names something in the tree, whatever key it stands under;
-* where that is no proof, the application reads the whole repository: see `OPEN`.
+* a reached folder counts as a whole, and so do the targets of links in it;
+* in a file that names others (a kustomization, a chart's dependencies, `.argocd-source.yaml`) every scalar of every document counts
+  if it names something in the tree, under any key;
+* if that proves nothing, the application reads the whole repository: see `OPEN`.
 
 | tool | what it reads | source |
 |---|---|---|
-| any | below the path; `.argocd-source.yaml` there changes the source | argo-cd reposerver/repository, mergeSourceParameters |
-| any | through links, wherever they lead in the repository | util/app/path, CheckOutOfBoundsSymlinks |
-| Directory | files below the path, and what links of them lead to; Jsonnet imports from anywhere | findManifests, makeJsonnetVM |
+| any | files below the path; `.argocd-source.yaml` there changes the source | argo-cd reposerver/repository, mergeSourceParameters |
+| any | targets of links, anywhere in the repository | util/app/path, CheckOutOfBoundsSymlinks |
+| Directory | files below the path, and targets of links there; Jsonnet imports from anywhere | findManifests, makeJsonnetVM |
 | Helm | the chart, charts that Chart.yaml, requirements.yaml or their locks name as `file://` | helm downloader, resolver.GetLocalPath |
 | Helm | valueFiles and fileParameters; `/` is the repository's root, `$ref/` another source's | util/io/path, getResolvedValueFiles |
-| Helm | what a values.schema.json refers to as `file:` | gojsonschema, from the working directory |
+| Helm | `file:` references of a values.schema.json | gojsonschema, from the working directory |
 | Kustomize | kustomization.yaml, .yml, Kustomization, and what they name; keys in any case | kustomize api/types, Kustomization.Unmarshal |
 | Kustomize | a chart below `helmGlobals.chartHome`, or above it by a name with `..` | HelmChartInflationGenerator |
 | Kustomize | components and patches of the Application | util/kustomize, Build |
-| plugin | what it likes; found by files where no tool is named | util/app/discovery, DetectConfigManagementPlugin |
-| git | .gitattributes of the folders above; .gitmodules and submodules, which fail the checkout of all | util/git/client, Checkout |
+| plugin | anything; chosen by files if no tool is named | util/app/discovery, DetectConfigManagementPlugin |
+| git | .gitattributes of the folders above; .gitmodules and submodules, which can break the whole checkout | util/git/client, Checkout |
 """
 
 from __future__ import annotations

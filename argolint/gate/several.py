@@ -1,8 +1,8 @@
-"""One verdict on a change over several Argo CDs: each that has applications of the repository judges it, all at the same time.
+"""Judges a change on several Argo CDs at the same time, each with applications of the repository, and gives one verdict.
 
 list all → the change's sides on each → what they share before and after → examine on each → one verdict
 
-An Argo CD without applications of the repository has its part in the third step: what it lists is on common clusters all the same.
+An Argo CD without applications of the repository takes part in the third step: its objects may be on common clusters.
 """
 
 from __future__ import annotations

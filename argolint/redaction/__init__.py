@@ -1,14 +1,14 @@
-"""What may be printed, stored and handed on: the one answer for messages, fixes, reports, the gate and snapshots.
+"""Masks secrets in everything that is printed, stored or shared: messages, fixes, reports, the gate and snapshots.
 
-    names       which names are those of secrets, and which values under them are none
-    forms       what is a secret by its form alone; `words`: what the words before it tell; `commands`: what a program asks for
-    documents   JSON and YAML inside a text; `lines`: files that are neither
-    `drawn`     words that look random, where nothing else tells
+    names       names that stand for secrets, and exceptions for their values
+    forms       secrets recognized by form; `words`: by the words before them; `commands`: by a program's arguments
+    documents   JSON and YAML inside a text; `lines`: other files
+    random_words  random-looking words, if nothing else decides
     redactor    objects, their places, and the texts in them
-    sides       values of one place: hidden in one, hidden in all
-    findings    the net below all rules
+    sides       several values of one place: masked in one, masked in all
+    findings    a second check of all findings
 
-What is hidden stands as `(masked)` in all that is printed, and under a keyed hash in a snapshot.
+A masked value is `(masked)` in printed output, and a keyed hash in a snapshot.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What stands for a secret in a snapshot: a keyed hash, and as much of its shape as tells a generated value from a written one.
+"""Masks of secrets in a snapshot: a keyed hash, and enough of the value's shape to recognize a generated value.
 
     masked-3f2a91c07be4        any value
     masked-3f2a91c07be4-rqk    a random word (r; x: of hexadecimal digits, u: a UUID, s: a salted hash, p: a PEM block, w: any other
-                               word) and, as two letters counted from where only the key tells, its length
+                               word) and its length, as two letters with a start that depends on the key
 
-Equal values have equal masks. Whether two values that differ look like two draws of one random expression, as
-`nondeterministic-*` asks, their masks still tell: by their stand-ins.
+Equal values have equal masks. The stand-ins of two different masks still show whether both values may come from the same random
+expression, as `nondeterministic-*` needs.
 """
 
 from __future__ import annotations

@@ -29,23 +29,23 @@ Sort = Literal[
     "typed",
     "near",
 ]
-"""What stands under a name.
+"""The sort of value below a name.
 
 ""         no secret
-password   a secret, even where it is a number
+password   a secret, even a number
 secret     a secret text
-several    secrets in a list or under keys of their own; numbers are limits (`maxTokens`)
-object     a secret, or the name of a Secret that tells what it is (`secret: db-credentials`)
+several    secrets in a list or below their own keys; numbers are limits (`maxTokens`)
+object     a secret, or the name of a Secret that looks like one (`secret: db-credentials`)
 named      the name of a Secret, unless it cannot be one (`tlsSecret: web`)
-key        a secret, or the name of the key that holds it (`secretKey: password`)
+key        a secret, or the name of the key that has it (`secretKey: password`)
 mode       a secret, or one of the well-known ways to log in (`AUTH=basic`)
 method     a secret, or how to log in (`auth: namespaced`)
 cookie     a cookie with its value, or its name
 address    an address whose path is the secret (`webhookUrl`)
-dsn        an address with a login in it; hidden whole where that cannot be separated from the rest
+dsn        an address with a login in it; masked as a whole if the login cannot be separated
 login      a user and a password (`admin:x`), one or several; a user alone is no secret
-typed      a secret where digits or signs stand among its letters (`LICENSE=x7`), else a name, a word, a number (`license: MIT`)
-near       a name that tells of secrets (`tokenSettings`): a secret where the value looks random
+typed      a secret if it has digits or signs among its letters (`LICENSE=x7`), else a name, a word, a number (`license: MIT`)
+near       a secret if the value looks random: the name hints at secrets (`tokenSettings`)
 """
 
 

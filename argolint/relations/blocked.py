@@ -75,13 +75,13 @@ class Member:
 
 @dataclass(frozen=True)
 class Blocked:
-    """`waiting` does not become healthy, or complete, before `later` is there, and the sync applies that only after it.
+    """`waiting` does not become healthy, or complete, without `later`, which the sync applies only after it.
 
-    pointer   the field of `waiting` that says so
-    name      what it needs, where that is not `later` itself: the Secret that `later` makes
-    now       the next sync stops here; else it is a first sync, of a new cluster, that would
-    sure      False where a controller or a shell decides
-    says      how a sentence goes on that begins with `later`
+    pointer   the field of `waiting` with the dependency
+    name      what it needs, if that is not `later` itself: the Secret that `later` makes
+    now       True if the next sync stops here; else only a first sync to a new cluster would
+    sure      False if a controller or a shell decides
+    says      the rest of a sentence that begins with `later`
     """
 
     waiting: Member

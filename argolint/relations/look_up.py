@@ -32,11 +32,11 @@ WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 
 @dataclass(frozen=True)
 class Complaint:
-    """What is wrong and in whose words.
+    """A fault, and the texts that describe it.
 
     id        the object that complains; None for the application itself
-    manifest  the object as Git wants it, else as it is live; None where it is not known
-    texts     sentences that Argo CD, the object, its children or its Events give; the one that decides first
+    manifest  the desired object, else the live one; None if unknown
+    texts     sentences of Argo CD, the object, its children or its Events; the most important one first
     """
 
     app: App

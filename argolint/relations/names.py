@@ -27,9 +27,9 @@ _WORD = re.compile(r"[A-Za-z][\w.-]*")
 class Mention:
     """A name in a sentence.
 
-    kinds      words before it that may be its kind, in one spelling (`kind_word`), the nearest first
-    namespace  of `namespace/name`, or of a host; empty where the sentence names none
-    marked     quotes or brackets stand around it
+    kinds      words before it that may be its kind, normalized (`kind_word`), the nearest first
+    namespace  from `namespace/name`, or from a host; empty if the sentence has none
+    marked     it is in quotes or brackets
     """
 
     name: str

@@ -19,8 +19,8 @@ _Count = Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)]
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """
     workers       requests in flight to one Argo CD
-    per-cluster   of them, those that make it read one cluster
-    rate          how many requests may begin: `5/s`, `30/m`
+    per-cluster   those of them that make it read one cluster
+    rate          requests that may begin per second or minute: `5/s`, `30/m`
     """
 
     workers: _Count | None = None

@@ -34,12 +34,12 @@ _SHAPE = "an entry looks like `- {name: eu, server: cd-eu.example.com, auth-toke
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """One Argo CD. Exactly one of `server`, `context` and `snapshot` says where it is; paths start at the file's folder.
+    """One Argo CD, reached by exactly one of `server`, `context` and `snapshot`; paths are relative to the file's folder.
 
-    auth-token-env, auth-token-file   where its token is; a `server` without either uses the login that was made for it
-    headers, headers-env              sent with each request, as `Name: value` and as `Name: VARIABLE` that holds the value
-    limits                            how hard it may be asked, whatever options say
-    clusters                          names for its clusters, by their address or name there: clusters of one name are one
+    auth-token-env, auth-token-file   where its token is; a `server` without either uses its login
+    headers, headers-env              sent with each request, as `Name: value` and as `Name: VARIABLE` with the variable's value
+    limits                            limits of its requests, which options cannot exceed
+    clusters                          names for its clusters, by their address or name there: clusters of the same name are the same
     """
 
     name: str

@@ -20,13 +20,13 @@ from argolint.values.decoding import converted
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Named as Argo CD's CLI names them; empty means that the file does not say.
+    """The names are those of Argo CD's CLI; empty means not set.
 
     server           HOST[:PORT] of the Argo CD
     argocd-context   a login of Argo CD's own login file
-    servers          a servers file (`--servers`): read every Argo CD that it names; a path starts at this file's folder
-    knowledge        a knowledge pack (`--knowledge`); a path starts at this file's folder
-    limits           how hard each Argo CD may be asked, whatever options say
+    servers          a servers file (`--servers`) with the Argo CDs to read; the path is relative to this file's folder
+    knowledge        a knowledge pack (`--knowledge`); the path is relative to this file's folder
+    limits           limits of requests to each Argo CD, which options cannot exceed
     """
 
     server: str = ""

@@ -55,8 +55,8 @@ class Template:
     """One run, in the fields of an Application's source.
 
     chart      the chart's folder; helm runs in it
-    root       the repository's top folder, out of which nothing may lead
-    values     files, the one that counts most last
+    root       the repository's root, which no path may leave
+    values     files; later ones override earlier ones
     set, set_string, set_file   pairs of key and value; set_file's values are files
     """
 

@@ -125,10 +125,10 @@ def _containers(base: str, spec: Object, *fields: str) -> Iterator[tuple[str, Ob
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An object that a pod spec names, and where.
+    """A reference of a pod spec to an object.
 
-    needed  False where the pod starts without it: the reference is optional, or belongs to an ephemeral container
-    by      environment and volume: the containers see it; pull: the kubelet reads it; pod: the pod itself names it
+    needed  False if the pod starts without it: the reference is optional, or in an ephemeral container
+    by      environment and volume: the containers use it; pull: the kubelet reads it; pod: the pod itself refers to it
     """
 
     group: str
