@@ -15,9 +15,7 @@ THINKING = threading.Lock()
 keep their decoded data, and memory would grow with the number of threads.
 """
 LOOK_S = 0.5
-"""Seconds of one wait of the main thread. Python handles signals only there, and a signal that the system gives to another thread does not
-end the wait: it is handled after it.
-"""
+"""Seconds of one wait of the main thread. Python handles signals only there, and a signal that the system gives to another thread does not end the wait: it is handled after it."""
 
 
 def each(items: Iterable[S], call: Callable[[S], T], at_once: int, name: str = "argolint") -> list[T]:

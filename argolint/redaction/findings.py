@@ -35,9 +35,7 @@ _QUOTED = re.compile(r"[\x00-\x1f\x7f\"'\\]+")
 
 
 def _spellings(value: str) -> Iterator[str]:
-    """The forms of a secret: the password of `user:password`, its decoded base64, and its JSON and Python quotings: quoted once, or the
-    largest part that no quoting changes.
-    """
+    """The forms of a secret: the password of `user:password`, its decoded base64, and its JSON and Python quotings: quoted once, or the largest part that no quoting changes."""
     yield value
     yield json.dumps(value)[1:-1]
     yield repr(value)[1:-1]

@@ -39,9 +39,7 @@ class TooLargeError(msgspec.DecodeError):
 MAX_OBJECT = 10 << 20
 """Most bytes. etcd allows 1.5 MiB by default, and warns about a larger limit than this (server/etcdserver/server.go, recommendedMaxRequestBytes)."""
 MAX_DEPTH = 128
-"""Most levels of maps and lists in a value. Real objects have at most 30; rules and libraries use up to four recursive calls per level, and
-Python allows a thousand.
-"""
+"""Most levels of maps and lists in a value. Real objects have at most 30; rules and libraries use up to four recursive calls per level, and Python allows a thousand."""
 
 _COMPLETING = threading.Lock()
 _ANY = msgspec.json.Decoder()
