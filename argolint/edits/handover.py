@@ -50,6 +50,11 @@ def sync(app: AppRef) -> str:
     return f"argocd app sync {sh(app.namespace)}/{sh(app.name)}"
 
 
+def delete(app: AppRef) -> str:
+    """Deletes the Application and leaves its objects, whatever its finalizers say."""
+    return f"argocd app delete {sh(app.namespace)}/{sh(app.name)} --cascade=false"
+
+
 def untrack(resource: ResourceId, key: str) -> str:
     """Takes tracking data, an annotation or a label, off the live object: no one owns it then, and no one is warned."""
     return f"kubectl {'annotate' if key == TRACKING_ID else 'label'} {kubectl_name(resource)} {sh(key)}-"

@@ -291,7 +291,8 @@ class Fix:
     that come before the edit reaches the cluster: the proof counts on them, and `fix --write` writes none that has one. `needs` are versions that the fix asks for in addition to what its
     edit says by itself; the engine drops it where the fleet contradicts one. `plays` is what a command does to the live object of the
     finding (of `resource`, where it is `GONE`), as a json-patch: that is replayed in the place of the command, which no one runs.
-    `GONE` of a fix of target `manifest` is that the whole manifest leaves Git.
+    `GONE` of a fix of target `manifest` is that the whole manifest leaves Git. `older` is what is left of the fix on an Argo CD that
+    is too old for the edit, and what it then costs.
     """
 
     title: str
@@ -309,6 +310,7 @@ class Fix:
     trials: tuple[tuple[AppRef, Part], ...] = ()
     needs: tuple[Need, ...] = ()
     plays: Edit | None = None
+    older: tuple[Edit, str] | None = None
 
 
 RelationKind = Literal[

@@ -76,11 +76,18 @@ def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) ->
         f"{what}, and {end}.",
         fixes=(
             narrowest_ignore(app, resource, pointers(changes)),
-            None if unnamed else write_live(app, resource, changes, "Or write in Git what the controller makes of it"),
+            None
+            if unnamed or all(_moves(c) for c in changes)
+            else write_live(app, resource, changes, "Or write in Git what the controller makes of it"),
         ),
         severity="warning",
         confidence="likely",
     )
+
+
+def _moves(change: Change) -> bool:
+    """A number that a controller moves will be another one tomorrow."""
+    return all(isinstance(side, int | float) and not isinstance(side, bool) for side in (change.desired, change.live))
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str, confidence: str) -> Finding:
