@@ -20,6 +20,10 @@ class CannotReplay(Exception):
     """Why a fix can be neither proven nor contradicted here."""
 
 
+class NotRendered(CannotReplay):
+    """Nothing of the application can be rendered here, with whatever values."""
+
+
 class Contradicted(Exception):
     """Why a fix does not work."""
 
