@@ -54,6 +54,7 @@ _POLICY = re.compile(
     r'|violates PodSecurity "(?P<level>[^"]{1,60})"'
 )
 """The policy that denies, by the words of Kyverno, Gatekeeper and the API server itself."""
+_DENIES = re.compile(r'admission webhook "([^"]{1,253})" denied')
 _TAKEN_PORT = re.compile(r"Invalid value: (\d{1,5}): provided port is already allocated")
 _SILENT = re.compile(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
 
@@ -153,6 +154,7 @@ def _holder(app: App, failed: Failed) -> str:
 def _policy(message: str) -> str:
     found = _POLICY.search(message)
     if found is None:
-        return "the policy"
+        webhook = _DENIES.search(message)
+        return f"webhook {webhook[1]}" if webhook else "the policy"
     name = next(value for value in found.groups() if value)
     return f"Pod Security level {name}" if found["level"] else f"policy {name}"

@@ -29,9 +29,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Symptom, Want
 from argolint.edits import annotate
-from argolint.edits.advice import advice
+from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.relations.blocked import (
     Blocked,
@@ -50,6 +50,9 @@ from argolint.sequence.order import PHASES, SYNC, Place, delete_policies
 from argolint.values import annotations_of, dig, join_pointer, split_pointer, text_at
 from argolint.values.kubernetes import SYNC_OPTIONS, SYNC_WAVE, pod_spec
 
+from ..shared.age import Patience, overdue
+from ..shared.operations import sync_again
+from ..shared.pods import troubles_below, watched_below
 from ._failures import UNANSWERED, failures
 
 _WAVE = join_pointer("metadata", "annotations", SYNC_WAVE)
@@ -100,9 +103,23 @@ def _late(app: App, fleet: Fleet, later: Member, pairs: list[Blocked]) -> Findin
         confidence="proven" if first.sure else "likely",
         evidence=tuple(_evidence(app, fleet, pairs)),
         related=tuple(Related(app.ref, (p.later if claim else p.waiting).id, role="dependent") for p in pairs[:10]),
-        fixes=tuple(_fixes(app, fleet, first, pairs)),
-        explains=tuple(consequences(app)) if _untold(app, first.waiting.id) else (),
+        fixes=(*_fixes(app, fleet, first, pairs), *_again(app, first.waiting.id)),
+        explains=tuple(_begun_already(app, first.waiting.id)),
     )
+
+
+def _begun_already(app: App, id_: ResourceId) -> Iterator[Symptom]:
+    """What Argo CD shows of a hook that has failed or waits by now."""
+    node = app.node(id_)
+    if _untold(app, id_) or app.awaits(id_):
+        yield from consequences(app)
+        yield from (Symptom.health(each.id) for each in ((node, *watched_below(app, node)) if node else ()))
+
+
+def _again(app: App, id_: ResourceId) -> tuple[Fix, ...]:
+    """A sync that waits by now keeps the next one from starting."""
+    facts = {"app": str(app.ref), "again": Shell(sync_again(app))}
+    return advice(__package__, "sync-deadlock/again", facts) if app.awaits(id_) else ()
 
 
 def _of_external_secrets(pair: Blocked) -> bool:
@@ -114,8 +131,10 @@ def _of_external_secrets(pair: Blocked) -> bool:
 def _said_already(app: App, pair: Blocked) -> bool:
     """Of kinds with a rule of their own, and of a wait that has begun: rules that read what Argo CD says of it explain that."""
     waiting = pair.waiting
-    if _of_external_secrets(pair) or app.awaits(waiting.id):
+    if _of_external_secrets(pair):
         return True
+    if app.awaits(waiting.id):
+        return not (waiting.hook and pair.how == "host" and _quiet(app, waiting.id))
     if waiting.hook:
         results = app.operation.results_of(waiting.id) if app.operation else ()
         begun = any(row.get("hookPhase") in ("Running", "Failed", "Error") for row in results)
@@ -127,6 +146,13 @@ def _said_already(app: App, pair: Blocked) -> bool:
 def _untold(app: App, id_: ResourceId) -> bool:
     """The hook has failed, and what Argo CD says of that is no more than that it did: a deadline, a number of attempts."""
     return any(f.hook and f.id and f.id.key == id_.key and (f.rule, f.cause) == UNANSWERED for f in failures(app))
+
+
+def _quiet(app: App, id_: ResourceId) -> bool:
+    """The hook has run for minutes, and no pod of it tells a trouble: what it calls is all that is known."""
+    node = app.node(id_)
+    late = node is not None and node.created_at is not None and overdue(app, node.created_at, Patience().span)
+    return node is not None and late and not troubles_below(app, node)
 
 
 def _severity(pair: Blocked) -> Severity:
