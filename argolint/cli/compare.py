@@ -30,9 +30,9 @@ from argolint.values import plain
 )
 @look_options
 def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose: bool) -> int:
-    """Say which findings of NEW are new, by cause and with their fixes, which of OLD are gone, and how many stayed.
+    """Show which findings of NEW are new, by cause and with their fixes, which of OLD are gone, and how many stayed.
 
-    Reports between them give the trend. Exit code 1 when there are new ones.
+    Reports between them show the trend. Exit code 1 if there are new findings.
     """
     if len(files) < 2:
         raise UsageError("compare needs two reports", "argolint compare OLD.json NEW.json")

@@ -48,7 +48,7 @@ _KEYS = {"select": "select", "ignore": "deselect", "fail_on": "fail_on", "output
     "--check",
     "only_check",
     is_flag=True,
-    help="Only say what of the configuration, the baseline and your settings is not read; ask no server.",
+    help="Only report unknown settings in the configuration, the baseline and your settings; send no request.",
 )
 @connection_options
 @servers_options
@@ -57,9 +57,9 @@ _KEYS = {"select": "select", "ignore": "deselect", "fail_on": "fail_on", "output
 @output_options
 @click.pass_context
 def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **options: Any) -> int:
-    """Check the configuration, and print what is in force and from where: flag, environment, file or default.
+    """Check the configuration, and print the effective settings with their origin: flag, environment, file or default.
 
-    A configuration that cannot be used is reported, and what holds without it is printed all the same; the exit code is 2.
+    An invalid configuration is reported, and the settings without it are printed; the exit code is 2.
     """
     given = Given(**options)
     if only_check:

@@ -57,49 +57,51 @@ _EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
 
 @click.command()
 @click.option("--interval", default="10m", show_default=True, metavar="TIME", help="Time between checks: 90s, 10m, 1h.")
-@click.option("--listen", default="127.0.0.1:9797", show_default=True, metavar="HOST:PORT", help="Where to answer.")
+@click.option(
+    "--listen", default="127.0.0.1:9797", show_default=True, metavar="HOST:PORT", help="The address to listen on."
+)
 @click.option(
     "--host",
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="Also answer requests for this host name, such as a proxy passes on. Needed where --listen is loopback and no token is asked for: "
-    "there a web page could read the report by a name of its own that leads to this machine. Repeatable.",
+    help="Also answer requests for this host name, for example from a proxy. Needed if --listen is loopback and no token is set: "
+    "otherwise any web page could read the report through a host name of its own (DNS rebinding). Repeatable.",
 )
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help=f"Answer only who sends this bearer token [default: ${_TOKEN}, if set].",
+    help=f"Require this bearer token [default: ${_TOKEN}, if set].",
 )
 @click.option(
     "--extension-token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help=f"Answer Argo CD's UI extension, which sends this bearer token [default: ${_EXTENSION_TOKEN}, if set].",
+    help=f"The bearer token of Argo CD's UI extension [default: ${_EXTENSION_TOKEN}, if set].",
 )
 @click.option(
     "--extension-show-other-projects",
     is_flag=True,
-    help="Name related applications of other projects in Argo CD's UI, whatever its user may see.",
+    help="Show names of related applications of other projects in Argo CD's UI, even to users without a right to them.",
 )
 @click.option(
     "--extension-server",
     metavar="NAME",
-    help="With --servers: the one whose UI has the extension. It is answered about its own applications alone.",
+    help="With --servers: the one whose UI has the extension. It gets answers on its own applications only.",
 )
 @click.option(
     "--watch",
     is_flag=True,
-    help="Follow Argo CD's stream of changes, look again at what changed, and list all applications every 10 minutes "
-    "in place of every --interval.",
+    help="Follow Argo CD's stream of changes, check what changed, and list all applications every 10 minutes "
+    "instead of every --interval.",
 )
 @state_option
 @source_options
 @selection_options
 @rule_options
 @workers_option
-@click.option("--deep", is_flag=True, help="Read the states of every application, also of those that look fine.")
+@click.option("--deep", is_flag=True, help="Read the states of every application, even of healthy and synced ones.")
 def command(
     interval: str,
     listen: str,
@@ -118,9 +120,9 @@ def command(
     /report.html /report.json            the last report
     /api/v1/applications[/NAMESPACE/NAME]  findings of one application; SERVER/NAMESPACE/NAME with --servers
     /api/v1/application                  for Argo CD's UI: `argolint explain --setup extension`
-    /healthz /readyz                     the process lives; a check has succeeded, and the token is accepted
+    /healthz /readyz                     the process runs; a check has succeeded, and the token is accepted
 
-    While Argo CD cannot be read the last good report stays, marked incomplete, with its time.
+    While Argo CD cannot be read, the last good report is served, marked as incomplete, with its time.
     """
     given = Given(**options)
     from argolint.serve.checker import Checker

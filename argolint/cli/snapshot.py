@@ -38,10 +38,10 @@ from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, record, wr
     "target",
     required=True,
     type=click.Path(path_type=Path),
-    help="A new directory, or a .tar.gz, .tgz or .zip file. Of several servers a directory, which holds one for each.",
+    help="A new directory, or a .tar.gz, .tgz or .zip file. For several servers a directory with one for each.",
 )
 @click.option(
-    "--fleet-only", is_flag=True, help="Save the list and what belongs to no application, for `check --fleet`."
+    "--fleet-only", is_flag=True, help="Save only the list and data outside of applications, for `check --fleet`."
 )
 @source_options
 @selection_options
@@ -51,10 +51,10 @@ from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, record, wr
 def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **options: Any) -> int:
     """Save what `argolint check` with the same options reads, for `argolint check --snapshot PATH`.
 
-    What could be a secret is masked, and no token is in it. What stays in clear is printed at the end: look through it before
-    you hand it on, for it holds the names of your applications, hosts and repositories, and every manifest.
+    Possible secrets are masked, and it contains no token. The end of the output lists what is not masked: review the snapshot before
+    you share it, since it has the names of your applications, hosts and repositories, and every manifest.
 
-    Of several servers (--servers, --all-contexts) each gets a snapshot in the directory, next to a servers.yaml that names them:
+    With several servers (--servers, --all-contexts), each gets a snapshot in the directory, next to a servers.yaml that names them:
     `argolint check --servers DIR/servers.yaml`.
     """
     given = Given(**options)

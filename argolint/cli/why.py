@@ -47,16 +47,16 @@ from argolint.values import same_repository
     "checkouts",
     multiple=True,
     metavar="[URL=]DIR",
-    help="A clone of the application's repository (repeatable), to show file and line; else the clone that one stands in.",
+    help="A clone of the application's repository (repeatable), to show file and line; else the clone of the working directory.",
 )
 @source_options
 @rule_options
 @look_options
 def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any) -> int:
-    """Explain why APP (NAME, NAMESPACE/NAME or SERVER/NAMESPACE/NAME), one of its objects or one field is as it is.
+    """Explain why APP (NAME, NAMESPACE/NAME or SERVER/NAMESPACE/NAME), one of its objects or one field is in its current state.
 
     Where the desired state comes from, who wrote the live one, what differs, which rule explains it, who else is involved,
-    and the way out. POINTER is a JSON pointer such as /spec/replicas.
+    and how to fix it. POINTER is a JSON pointer such as /spec/replicas.
     """
     given = Given(**options)
     run = prepare(replace(given, outputs=()))

@@ -26,7 +26,7 @@ class Looked(Protocol):
     size: int
     """The number of applications of the last check."""
     reused: int
-    """How many of them kept an earlier result."""
+    """How many applications of the last check kept an earlier result."""
     projects: Sequence[str]
     """The projects of all applications, sorted."""
     default_namespace: str

@@ -32,9 +32,9 @@ ITEM_NAMES = (
     "type",
     "topologyKey",
 )
-"""The fields by which a person tells the items of a list apart, the clearest first: for pairing and for choosing items.
+"""The fields by which people distinguish list items, the clearest first: for pairing and for selecting items.
 
-How the API server merges a list is another question: `comparison.scheme.MERGE_KEYS` (strategic merge patch) and
+For how the API server merges a list see `comparison.scheme.MERGE_KEYS` (strategic merge patch) and
 `comparison.managed_fields.LIST_MAP_KEYS` (server-side apply).
 """
 
