@@ -50,6 +50,11 @@ def sync(app: AppRef) -> str:
     return f"argocd app sync {sh(app.namespace)}/{sh(app.name)}"
 
 
+def delete(app: AppRef) -> str:
+    """Deletes the Application and leaves its objects, whatever its finalizers say."""
+    return f"argocd app delete {sh(app.namespace)}/{sh(app.name)} --cascade=false"
+
+
 def untrack(resource: ResourceId, key: str) -> str:
     """Remove tracking data, an annotation or a label, from the live object: then it has no owner, and no warning is shown."""
     return f"kubectl {'annotate' if key == TRACKING_ID else 'label'} {kubectl_name(resource)} {sh(key)}-"

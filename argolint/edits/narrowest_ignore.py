@@ -36,17 +36,22 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str]) -> F
     `pointers`: pointers of `resource.changes`. The edit is a json-patch on the Application; the engine verifies it.
     """
     joined = _joined(resource, pointers)
-    fields = _fields(app, resource, joined)
+    places = _places(resource, joined)
+    fields = _trusted(app, resource, joined) or places
     target = {"group": resource.group, "kind": resource.kind, "name": resource.name, "namespace": resource.namespace}
-    entry = {**{key: value for key, value in target.items() if value}, **fields}
-    operations = [*ignore_entries(app, entry), *_respect_operations(app, resource, pointers)]
+    entry = {key: value for key, value in target.items() if value}
+    operations = [*ignore_entries(app, {**entry, **fields}), *_respect_operations(app, resource, pointers)]
     return Fix(
         title=f"Ignore {', '.join(joined[:3])}{' …' if len(joined) > 3 else ''} of {resource.id}",
         target="application",
         where=application_place(app),
         edit=Edit("json-patch", operations),
         caveat=_caveat(app, resource, fields, operations),
+        older=(Edit("json-patch", ignore_entries(app, {**entry, **places})), _WRITES_ON),
     )
+
+
+_WRITES_ON = "hides every change of these fields; each sync still writes Git's value, which an Argo CD of 2.3 or later can leave alone"
 
 
 def _joined(resource: Resource, pointers: Sequence[str]) -> list[str]:
@@ -96,15 +101,19 @@ def _caveat(app: App, resource: Resource, fields: Mapping[str, list[str]], opera
     return blind + once + closed + wide
 
 
-def _fields(app: App, resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]:
-    """The entry's fields: one trusted manager if it owns exactly these fields, else pointers, and jq inside lists.
+def _trusted(app: App, resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]:
+    """One trusted manager, if just these fields are its own; else empty.
 
     A server-side diff removes trusted managers' fields before the API server restores them (argoproj/argo-cd#20178).
     """
     by_server = "ServerSideDiff=true" in comma_list(annotations_of(app.raw).get(COMPARE_OPTIONS))
     manager = None if by_server else _sole_manager(resource.live or {}, pointers)
-    if manager is not None and _hides_exactly(resource, manager, pointers):
-        return {"managedFieldsManagers": [manager]}
+    exact = manager is not None and _hides_exactly(resource, manager, pointers)
+    return {"managedFieldsManagers": [manager]} if manager is not None and exact else {}
+
+
+def _places(resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]:
+    """The entry's fields by their place: pointers, and jq inside lists."""
     changes = {change.pointer: change for change in reversed(resource.changes)}
     items = _Items()
     found: dict[str, dict[str, None]] = {}

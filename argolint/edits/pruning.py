@@ -11,9 +11,9 @@ from typing import Literal
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
-from argolint.model import Object
+from argolint.model import Object, ResourceId
 from argolint.values import annotations_of, comma_list, items
-from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS
+from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, kubectl_name
 
 
 def prunes(app: App, resource: Resource, fleet: Fleet) -> Literal["automatic", "manual", "never"]:
@@ -67,3 +67,8 @@ def ignored_extraneous(app: App, resource: Resource) -> bool:
     """True for an extra object that does not make the application OutOfSync (controller/state.go); a prune still deletes it."""
     own = comma_list(annotations_of(resource.live).get(COMPARE_OPTIONS))
     return "IgnoreExtraneous" in app.compare_options or "IgnoreExtraneous" in own
+
+
+def keeping(resource: ResourceId) -> str:
+    """The command by which no sync prunes an object that is not in Git, and none calls the application OutOfSync for it."""
+    return f"kubectl annotate {kubectl_name(resource)} --overwrite {SYNC_OPTIONS}=Prune=false {COMPARE_OPTIONS}=IgnoreExtraneous"

@@ -27,11 +27,12 @@ from argolint.errors import ArgolintError, AuthError
 from argolint.host import threads
 from argolint.host.inflate import held_together
 from argolint.host.timing import charged, measured
-from argolint.model import AppRef, Failure, Finding
+from argolint.model import AppRef, Failure, Finding, Object
 from argolint.model.results import AppResult
-from argolint.proof.verify import Render
+from argolint.proof.renders import Pair, Render
 from argolint.redaction import in_place, without_secrets
 from argolint.server.transport import Transport
+from argolint.sources.helm import NotHereError
 from argolint.values import join_pointer, labels_of
 
 _LOG = logging.getLogger(__name__)
@@ -151,8 +152,8 @@ def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     with charged("decide"):
         states = plan.deep or needs_states(app, fleet, plan.rules)
     app, failures = load(t, app, fleet, plan, states=states)
-    render = _renderer(app, fleet, plan)
-    with nullcontext() if render else threads.THINKING, charged("inspect"):  # with `render`, it waits for a program
+    render = renderer(plan, fleet)
+    with nullcontext() if render else threads.THINKING, charged("inspect"):  # who renders waits for a program
         result = inspect(app, fleet, plan.rules, render)
     unread = not states and any(not row.hook for row in app.rows)
     known = _of_what_was_read(result.findings, app, failures, plan.rules)
@@ -184,8 +185,15 @@ def _of_what_was_read(
     )
 
 
-def _renderer(app: App, fleet: Fleet, plan: Plan) -> Render | None:
+def renderer(plan: Plan, fleet: Fleet) -> Render | None:
+    """What renders Helm applications from the checkouts, where --helm-render asks for it."""
     local = plan.local
-    if local is None or not local.covers(app):
+    if local is None:
         return None
-    return lambda rendered, values: local.twice(rendered, fleet, values)
+
+    def rendered(app: App, values: Object | None) -> Pair | None:
+        if lacking := local.lacks(app):
+            raise NotHereError(lacking)
+        return local.twice(app, fleet, values)
+
+    return rendered

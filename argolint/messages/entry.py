@@ -29,7 +29,9 @@ STAGES = frozenset(
             "health",
             "pod",
             "scheduling",
-        ),  # what an object says of itself, what the kubelet says, what the scheduler says
+            "image",
+            "volume",
+        ),  # what an object says of itself, what the kubelet says, what the scheduler says; why no image, why no volume comes
         *("provider", "update"),  # External Secrets: asking the provider, writing the Secret
     }
 )

@@ -17,7 +17,7 @@ from argolint.application.shared_warnings import without_warnings
 from argolint.comparison.ignore import without
 from argolint.model import AppRef, Effect, Fact, Finding, Fix, ResourceKey, Trial
 from argolint.proof import effects
-from argolint.proof.outcomes import CannotReplay, Contradicted, SyncFails
+from argolint.proof.outcomes import CannotReplay, Contradicted, NotRendered, SyncFails
 from argolint.proof.renders import Render, require_left_out
 from argolint.proof.syncs import Moment, application_after, compared, moment_of, one_sync, terms_of
 from argolint.values import annotations_of, join_pointer
@@ -49,6 +49,8 @@ def _rendered(trial: Trial, app: App, render: Render | None) -> Trial:
         return trial
     try:
         require_left_out(trial.values, trial.resource.key, app, render)
+    except NotRendered:
+        return trial
     except (CannotReplay, Contradicted) as reason:
         return replace(trial, why=str(reason))
     return replace(trial, open="")

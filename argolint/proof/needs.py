@@ -33,6 +33,9 @@ def fitted(fix: Fix, versions: Sequence[str], app: App | None = None, fleet: Fle
         cluster = fleet.kubernetes_version(app.cluster) if fleet is not None and app is not None else ""
         for have in (versions or ("",)) if need.of == "argocd" else (cluster,):
             verdict = _meets(have, need.at_least)
+            if verdict is False and need.of == "argocd" and fix.older is not None:
+                edit, caveat = fix.older
+                return fitted(replace(fix, edit=edit, caveat=caveat, older=None), versions, app, fleet)
             if verdict is False:
                 return _after_upgrade(fix, need, have), False
             if verdict is None:

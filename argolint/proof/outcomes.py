@@ -20,6 +20,10 @@ class CannotReplay(Exception):
     """The fix can be neither verified nor contradicted here; the text says why."""
 
 
+class NotRendered(CannotReplay):
+    """Nothing of the application can be rendered here, with whatever values."""
+
+
 class Contradicted(Exception):
     """The fix does not work; the text says why."""
 

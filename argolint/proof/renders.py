@@ -8,7 +8,8 @@ from argolint.application.app import App
 from argolint.comparison import diff
 from argolint.errors import ArgolintError
 from argolint.model import Finding, Fix, Object, ResourceKey, Want
-from argolint.proof.outcomes import CannotReplay, Contradicted, Proven
+from argolint.proof.outcomes import CannotReplay, Contradicted, NotRendered, Proven
+from argolint.sources.helm import NotHereError
 from argolint.values import below, dig
 from argolint.values.kubernetes import group_of
 from argolint.values.manifests import ManifestError, mapping_of
@@ -23,7 +24,7 @@ Place = tuple[ResourceKey, str]
 def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven:
     """Returns if the values end the differences that the finding names. Raises CannotReplay or Contradicted."""
     named = named_by(finding, app)
-    rendered = app.evidence.get(Want("render")) or ((), ())
+    rendered = app.evidence.get(Want("render")) or _rendered(None, app, render)
     before = regenerated(rendered, app)
     random = {place for place in before if is_named(place, named)}
     if not random:
@@ -62,8 +63,11 @@ def _rendered(values: str | None, app: App, render: Render) -> Pair:
         pair = render(app, given) if given or values is None else None
     except ManifestError as error:
         raise Contradicted(f"the values are no YAML: {error}") from error
+    except NotHereError as error:
+        raise NotRendered(f"nothing is rendered here: {error.message}") from None
     except ArgolintError as error:
-        raise CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None
+        how = "even without these values" if values is None else "with these values as they stand"
+        raise CannotReplay(f"the chart does not render {how}: {error.message}") from None
     if pair is None:
         raise CannotReplay("what is rendered from this fragment is not known here")
     return pair

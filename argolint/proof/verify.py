@@ -19,6 +19,7 @@ from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, L
 from argolint.proof.renders import Render, render_again
 from argolint.proof.replay import NOT_REPLAYED, Check, Looks, leaves_git, patched, replay
 from argolint.proof.syncs import Today
+from argolint.sources.local_renders import not_local
 from argolint.values import joined, owner_references, sh
 
 __all__ = ["Check", "Render", "Today", "played", "unreplayed", "verify", "verify_together"]
@@ -201,11 +202,10 @@ def _with_step(
 
 
 def _could_be(fix: Fix, app: App) -> str:
-    """The flag that would make verification possible."""
-    rendered = any(source.get("chart") or source.get("helm") for source in app.sources)
-    return (
-        "; --helm-render can prove it" if fix.target == "helm-values" and fix.edit.kind == "yaml" and rendered else ""
-    )
+    """Which flag could prove it, or why none can."""
+    if fix.target != "helm-values" or fix.edit.kind != "yaml":
+        return ""
+    return f"; {not_local(app) or '--helm-render can prove it'}"
 
 
 _NOT_SAFE = frozenset({"restarts", "scales", "deletes", "hides"})

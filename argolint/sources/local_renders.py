@@ -57,12 +57,15 @@ class LocalRenders:
         return replace(self, _made=Once())
 
     def covers(self, app: App) -> bool:
-        """True if every rendered source is a path of a checkout and may be a Helm chart."""
-        rendering = [s for s in app.sources if not _only_ref(s)]
-        return bool(rendering) and all(
-            not any(s.get(kind) for kind in ("chart", "kustomize", "directory", "plugin")) and self._checkout(s)
-            for s in rendering
-        )
+        """True when every source that renders is a path of a checkout and may be a Helm chart."""
+        return not self.lacks(app)
+
+    def lacks(self, app: App) -> str:
+        """Why the application cannot be rendered from these checkouts; empty where it may be."""
+        for source in app.sources:
+            if not _only_ref(source) and not self._checkout(source) and not source.get("chart"):
+                return f"no --checkout is a clone of {source.get('repoURL')}"
+        return not_local(app)
 
     def twice(self, app: App, fleet: Fleet, values: Object | None = None) -> Pair | None:
         """Two renders at the revisions that Argo CD compares with, Secrets masked as a pair; None if the application is no Helm chart.
@@ -177,6 +180,18 @@ class LocalRenders:
         except ExportError as error:
             return error
         return place
+
+
+def not_local(app: App) -> str:
+    """Why no checkout can render the application as a Helm chart; empty where one may."""
+    rendering = [source for source in app.sources if not _only_ref(source)]
+    if chart := next((source["chart"] for source in rendering if source.get("chart")), ""):
+        return f"chart {chart} is in no Git repository, and nothing is downloaded"
+    other = next((kind for source in rendering for kind in _OTHER_TOOLS if source.get(kind)), "")
+    return f"its source is rendered by {other} and not by Helm" if other else "" if rendering else "it has no source"
+
+
+_OTHER_TOOLS = ("kustomize", "directory", "plugin")
 
 
 def _only_ref(source: Object) -> bool:

@@ -63,6 +63,12 @@ def faults(obj: Object) -> Iterator[Fault]:
         yield from _of_type(obj, root, "", 0)
 
 
+def api_of_kind(kind: str) -> str:
+    """The apiVersion under which Kubernetes serves this kind of its own; empty where that is not known here."""
+    kinds = load(__package__, "kubernetes_types.yaml")["kinds"]
+    return next((str(of).rpartition(" ")[0] for of in kinds if str(of).rpartition(" ")[2] == kind), "")
+
+
 def _root(obj: Object) -> str | None:
     found = load(__package__, "kubernetes_types.yaml")["kinds"].get(f"{obj.get('apiVersion')} {obj.get('kind')}")
     return str(found) if found else None
