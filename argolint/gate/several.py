@@ -14,11 +14,11 @@ from typing import TypeVar
 from argolint.engine.plan import Plan
 from argolint.engine.servers import Read, Source, each, load, named
 from argolint.errors import ArgolintError, UsageError
+from argolint.gate.assignment import assigned
 from argolint.gate.between import between, crossing, parties
 from argolint.gate.candidates import candidates
 from argolint.gate.change import Change, Written
 from argolint.gate.examine import Examined, examined
-from argolint.gate.homes import homes
 from argolint.gate.judge import verdict_of
 from argolint.gate.sides import Sides, base_of, sides_of, untouched
 from argolint.gate.verdict import Verdict
@@ -41,7 +41,7 @@ def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Ve
     if not judging:
         raise _none(read, unread, change)
     base = _one_base(judging, change)
-    parts = homes(written(change, base), [one.fleet for one in judging], change.projects)
+    parts = assigned(written(change, base), [one.fleet for one in judging], change.projects)
     own = {one.source.name: part for one, part in zip(judging, parts.own, strict=True)}
     sides, broken = _all_sides(read, change, plan, own)
     found, more = _all_examined(read, sides, plan)
