@@ -32,9 +32,9 @@ from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
 from argolint.fixes.site import Site, place_of
 from argolint.gate import files as files_of
+from argolint.gate.branch_wait import USUAL_S, BranchWait
 from argolint.gate.change import Change
 from argolint.gate.judge import judge
-from argolint.gate.patience import USUAL_S, Patience
 from argolint.gate.several import judge_all
 from argolint.gate.taken_back import change_first
 from argolint.gate.verdict import Verdict, gate_report
@@ -162,7 +162,7 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
         change = Change(
             *(repo, head, base, git, folder, given.everything, twice),
             commit=_commit(git or _own_clone(repo), head),
-            patience=Patience(given.wait, _waiting),
+            branch_wait=BranchWait(given.wait, _waiting),
             local=run.plan.local,
         )
     sources, remarks = sources_of(given)

@@ -65,8 +65,8 @@ def _all_sides(
         part = own.get(one.source.name)
         if part is None or (change.by_files and not (part.applications or part.others)):
             return untouched(one.transport, one.fleet)
-        patience = change.patience.of(one.source.name)
-        return sides_of(one.transport, one.fleet, replace(change, patience=patience), one.bounded(plan), part)
+        branch_wait = change.branch_wait.of(one.source.name)
+        return sides_of(one.transport, one.fleet, replace(change, branch_wait=branch_wait), one.bounded(plan), part)
 
     found = _attempted(read, made)
     sides = [
