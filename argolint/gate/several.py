@@ -15,9 +15,9 @@ from argolint.engine.plan import Plan
 from argolint.engine.servers import Read, Source, each, load, named
 from argolint.errors import ArgolintError, UsageError
 from argolint.gate.assignment import assigned
-from argolint.gate.between import between, crossing, parties
 from argolint.gate.candidates import candidates
 from argolint.gate.change import Change, Written
+from argolint.gate.crossings import crossing_findings, parties, with_crossings
 from argolint.gate.examine import Examined, examined
 from argolint.gate.judge import verdict_of
 from argolint.gate.sides import Sides, base_of, sides_of, untouched
@@ -49,7 +49,7 @@ def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Ve
     if not whole:
         raise ArgolintError(f"none of the Argo CDs can be read: {_in_words((*unread, *broken, *more))}", more[0].hint)
     last = [s for s, _ in whole], [e for _, e in whole if e is not None]
-    verdict = verdict_of([one.fleet for one in read], *last, plan, between(*last, plan))
+    verdict = verdict_of([one.fleet for one in read], *last, plan, crossing_findings(*last, plan))
     of_lists = (f for one in read for f in one.failures)
     every = dict.fromkeys((*unread, *of_lists, *parts.failures, *broken, *more, *verdict.failures))
     notes = (*sorted(parts.notes), *verdict.unlisted)
@@ -72,7 +72,7 @@ def _all_sides(
     sides = [
         untouched(one.transport, one.fleet) if isinstance(s, Failure) else s for one, s in zip(read, found, strict=True)
     ]
-    crossed = crossing([(one.member, s) for one, s in zip(read, sides, strict=True)])
+    crossed = with_crossings([(one.member, s) for one, s in zip(read, sides, strict=True)])
     return crossed, [f for f in found if isinstance(f, Failure)]
 
 
