@@ -36,7 +36,7 @@ from argolint.gate.branch_wait import USUAL_S, BranchWait
 from argolint.gate.change import Change
 from argolint.gate.judge import judge
 from argolint.gate.several import judge_all
-from argolint.gate.taken_back import change_first
+from argolint.gate.undo import undo_first
 from argolint.gate.verdict import Verdict, gate_report
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
 from argolint.model.results import ServerRead
@@ -200,7 +200,7 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
     described = gate_report(verdict, change)
     judged = msgspec.structs.replace(built, gate=described)
     fails = _fails(judged, run.fail_on, allow_incomplete=run.allow_incomplete)
-    made = change_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails)))
+    made = undo_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails)))
     if files:
         return common.publish(_in_files(made, verdict, held), run)
     return common.publish(_anchored(made, verdict, change), run)
