@@ -57,7 +57,7 @@ def _release(r: Resource) -> str:
 
 
 def _older(r: Resource, args: Args) -> bool:
-    name, _, version = _release(r).partition(f"{asked['chart']}-")
+    name, _, version = _release(r).partition(f"{args['chart']}-")
     release = parse_version(version)
     return not name and release is not None and release < args["in"]
 

@@ -147,7 +147,7 @@ def _setting(world: World, args: Args) -> Iterator[Hit]:
     """A setting with this value: one hit for the server, at its first application."""
     if get(world.fleet.settings, args["at"], None) == args["is"] and world.fleet.apps:
         fields = {"value": str(args["is"])}
-        yield Hit(world.fleet.apps[0].ref, None, "", fields, (f"settings{asked['at']}: {asked['is']}",), key=args["at"])
+        yield Hit(world.fleet.apps[0].ref, None, "", fields, (f"settings{args['at']}: {args['is']}",), key=args["at"])
 
 
 def _scoped_cluster(world: World, args: Args) -> Iterator[Hit]:

@@ -147,7 +147,7 @@ def _image(app: App, world: World, args: Args) -> Iterator[Hit]:
     """An image of the application, from Argo CD's summary."""
     for image in items(app.status, "summary", "images"):
         name = str(image).partition("@")[0].rpartition(":")[0]
-        if f"/{name}".endswith(f"/{asked['value']}"):
+        if f"/{name}".endswith(f"/{args['value']}"):
             yield Hit(
                 app.ref,
                 None,
