@@ -61,12 +61,12 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
     given = Given(**options)
     run = prepare(replace(given, outputs=()))
     servers, failures, _ = read_lists(replace(given, workers=1))
-    asked = why.Asked(resource, pointer)
+    target = why.Target(resource, pointer)
     one, wanted = _named(servers, app, [f.server for f in failures if f.server])
     t, fleet = one.transport, one.fleet
     plan = replace(run.plan, workers=1)
     read, missing = load(t, wanted, fleet, plan, states=True)
-    why.chosen(read, asked)  # refuses a wrong name before more is read
+    why.chosen(read, target)  # refuses a wrong name before more is read
     others = why.sharing(read, fleet)
     results = [
         inspect(read, fleet, plan.rules),
@@ -74,7 +74,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
         *_across(one, wanted, servers, plan),
     ]
     outcome = suppress.apply(join(results, plan.rules), replace(run.suppressions, now=t.now()))
-    found = why.explain(read, fleet, outcome.findings, asked, _revisions(t, read))
+    found = why.explain(read, fleet, outcome.findings, target, _revisions(t, read))
     unasked = run.plan.shown.unasked
     found = msgspec.structs.replace(found, also=tuple(f for f in found.also if f.rule not in unasked))
     found = _in_git(found, read, given)
