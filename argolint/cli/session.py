@@ -125,13 +125,13 @@ def _with_history(made: Report, run: Run, given: Given) -> Run:
     """The run with a sentence on what is new since earlier checks; these are stored in the user's cache."""
     if given.no_history or run.selection != Selection() or given.only:
         return run
-    from argolint.reports import lately
+    from argolint.reports import whats_new
 
-    folder = lately.folder_of(*lately.environment())
+    folder = whats_new.folder_of(*whats_new.environment())
     if folder is None:
         return run
     asked = hashlib.blake2b(msgspec.json.encode((run.asked, run.plan.shown)), digest_size=8).hexdigest()
-    since = lately.remembered(made, asked, folder, offline=bool(given.snapshots))
+    since = whats_new.news(made, asked, folder, offline=bool(given.snapshots))
     return replace(run, style=replace(run.style, since=since))
 
 

@@ -129,7 +129,7 @@ def chosen(app: App, target: Target) -> tuple[Resource, ...]:
     """The objects that the user named, or all objects. UsageError if none matches or the JSON pointer is malformed."""
     if target.pointer and not target.pointer.startswith("/"):
         raise UsageError(
-            f"{asked.pointer!r} is no JSON pointer", "write it as /spec/replicas, with ~1 for a slash in a key"
+            f"{target.pointer!r} is no JSON pointer", "write it as /spec/replicas, with ~1 for a slash in a key"
         )
     if not target.resource:
         return tuple(app.resources)
@@ -140,7 +140,7 @@ def chosen(app: App, target: Target) -> tuple[Resource, ...]:
             n for n in names if target.resource.lower() in n.lower()
         ]
         raise UsageError(
-            f"application {app.ref} has no object {asked.resource!r}"
+            f"application {app.ref} has no object {target.resource!r}"
             + (f"; did you mean {close[0]!r}?" if close else ""),
             f"it has {len(names)}: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}",
         )
