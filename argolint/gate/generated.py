@@ -22,10 +22,10 @@ from argolint.gate.reads import before_pattern, covered
 from argolint.gate.touched import LetGo
 from argolint.gate.written import is_live_set, ref_of, with_edits
 from argolint.model import AppRef, Failure, Object
+from argolint.sources.appset_templates import NotEvaluatedError
 from argolint.sources.generators import Generated, LocalClusterError, generated
 from argolint.sources.git import Entry, Git
 from argolint.sources.links import folders
-from argolint.sources.set_texts import NotEvaluatedError
 from argolint.values import annotations_of, comma_list, enumerated, items, mapping, maps, plain, text_at
 from argolint.values.kubernetes import SYNC_OPTIONS
 
