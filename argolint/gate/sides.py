@@ -157,17 +157,17 @@ def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
     after = {j.ref: j.after for j in judged}
     new = [j.after for j in judged if j.before is None and j.after is not None]
     apps = (*(app for a in fleet.apps if (app := after.get(a.ref, a)) is not None), *new)
-    let_go = {(key.kind, key.name): j.ref for j in judged for key in j.delta.removed}
-    if let_go:
-        apps = tuple(without_ended_warnings(app, fleet, let_go) for app in apps)
+    removed_objects = {(key.kind, key.name): j.ref for j in judged for key in j.delta.removed}
+    if removed_objects:
+        apps = tuple(without_ended_warnings(app, fleet, removed_objects) for app in apps)
     return fleet.with_apps(apps)
 
 
-def without_ended_warnings(app: App, fleet: Fleet, let_go: Mapping[tuple[str, str], AppRef]) -> App:
+def without_ended_warnings(app: App, fleet: Fleet, removed_objects: Mapping[tuple[str, str], AppRef]) -> App:
     """The application without the warnings that end when one of the two applications drops the object."""
 
     def is_over(warning: SharedWarning) -> bool:
-        leaver, owner = let_go.get((warning.kind, warning.name)), fleet.app_of_instance(warning.owner)
+        leaver, owner = removed_objects.get((warning.kind, warning.name)), fleet.app_of_instance(warning.owner)
         return leaver is not None and leaver in (app.ref, owner.ref if owner else None)
 
     return without_warnings(app, is_over)
