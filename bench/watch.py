@@ -105,7 +105,7 @@ def service(url: str, token: str) -> Any:
     from argolint.engine.servers import Source
     from argolint.reports import assemble
     from argolint.reports import document as report
-    from argolint.serve.checked import Checked
+    from argolint.serve.check_result import CheckResult
     from argolint.server.connection import Connection
     from argolint.server.http import HttpTransport
 
@@ -114,9 +114,9 @@ def service(url: str, token: str) -> Any:
     def connect() -> HttpTransport:
         return HttpTransport(Connection(url, token))
 
-    def collect(ways: Any, *, whole: bool) -> Checked:
+    def collect(ways: Any, *, whole: bool) -> CheckResult:
         part, _ = reading.collect(run, Given(quiet=True), ((Source("", connect()),), ()), ways)
-        return Checked(common.conclude(part, run), frozenset(assemble.app(r.ref) for r in part.results))
+        return CheckResult(common.conclude(part, run), frozenset(assemble.app(r.ref) for r in part.results))
 
     summary = assemble.summarise((), 0, apps=0, resources=0)
     return connect, collect, report.Report("1.0", report.Tool("argolint", "0"), "", False, (), summary, ())

@@ -25,7 +25,7 @@ from argolint.reports.assemble import summarise
 from argolint.reports.document import Report, Tool, to_json
 from argolint.reports.formats import Style
 from argolint.serve import live
-from argolint.serve.checked import Checked
+from argolint.serve.check_result import CheckResult
 from argolint.serve.checker import Checker
 from argolint.serve.follower import Follower
 from argolint.serve.followers import Followers, Looks, Ways
@@ -70,10 +70,10 @@ class World:
     def connect(self) -> HttpTransport:
         return HttpTransport(Connection(self.server.url, self.token), workers=4, retry_s=0.01)
 
-    def collect(self, ways: Ways, *, whole: bool) -> Checked:
+    def collect(self, ways: Ways, *, whole: bool) -> CheckResult:
         part, _ = collect(self.run, Given(quiet=True), ((Source("", self.connect()),), ()), ways)
         apps = frozenset(report_app(r.ref) for r in part.results)
-        return Checked(common.conclude(part, self.run), apps)
+        return CheckResult(common.conclude(part, self.run), apps)
 
     def fresh(self) -> Report:
         part, _ = collect(self.run, Given(quiet=True), ((Source("", self.connect()),), ()))
@@ -122,10 +122,10 @@ class Counted(Looks):
         super().__init__({"": self.one}, world.collect)
         self.began: list[tuple[float, Action]] = []
 
-    def never(self) -> Checked:
+    def never(self) -> CheckResult:
         raise AssertionError("a check of the interval, and changes are followed")
 
-    def look(self, actions: Mapping[str, Action]) -> Checked:
+    def look(self, actions: Mapping[str, Action]) -> CheckResult:
         self.began.append((time.monotonic(), actions[""]))
         return super().look(actions)
 

@@ -41,7 +41,7 @@ from argolint.sources.files import read_text
 
 if TYPE_CHECKING:
     from argolint.reports.history import History
-    from argolint.serve.checked import Checked
+    from argolint.serve.check_result import CheckResult
     from argolint.serve.followers import Followers
     from argolint.serve.times import Times
     from argolint.serve.web import Web
@@ -186,17 +186,17 @@ def seconds(text: str) -> float:
     return value
 
 
-def _checked(run: Run, given: Given, known: History | None) -> Checked:
+def _checked(run: Run, given: Given, known: History | None) -> CheckResult:
     return _published(collect(run, replace(given, quiet=True))[0], run, known, whole=True)
 
 
-def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> Checked:
-    from argolint.serve.checked import Checked
+def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> CheckResult:
+    from argolint.serve.check_result import CheckResult
 
     made = common.conclude(part, run)
     if known is not None:
         made = common.remember(made, part, run, known, whole=whole)
-    return Checked(made, frozenset(assemble.app(r.ref) for r in part.results if not r.alongside))
+    return CheckResult(made, frozenset(assemble.app(r.ref) for r in part.results if not r.alongside))
 
 
 def _followers(run: Run, given: Given, known: History | None, times: Times | None = None) -> Followers:
@@ -208,7 +208,7 @@ def _followers(run: Run, given: Given, known: History | None, times: Times | Non
 
     times = times or Times()
 
-    def look_again(ways: Ways, *, whole: bool) -> Checked:
+    def look_again(ways: Ways, *, whole: bool) -> CheckResult:
         part, _ = collect(run, replace(given, quiet=True), ways=ways)
         return _published(part, run, known, whole=whole)
 
