@@ -45,8 +45,8 @@ def measure(argocd: subprocess.Popen[str], apps: int) -> None:
     from argolint.reports.formats import Style
     from argolint.serve.checker import Checker
     from argolint.serve.follower import Follower
-    from argolint.serve.followers import Followers, Looks
-    from argolint.serve.looks import FleetLook
+    from argolint.serve.followers import Followers, FleetReaders
+    from argolint.serve.fleet_reader import FleetReader
     from argolint.serve.times import Times
     from argolint.serve.watcher import Everything
 
@@ -56,8 +56,8 @@ def measure(argocd: subprocess.Popen[str], apps: int) -> None:
     url, token = told.readline().split()
     times = Times(relist_s=0.0)
     connect, collect, empty = service(url, token)
-    look, turn = FleetLook(times, 8), threading.Condition()
-    looks = Looks({"": look}, collect)
+    look, turn = FleetReader(times, 8), threading.Condition()
+    looks = FleetReaders({"": look}, collect)
     follower = Follower(look, connect, times, print, turn)
     followers = Followers({"": follower}, looks, turn)
     checker = Checker(lambda: collect({}, whole=True), empty, 600, Style(), print, followers)

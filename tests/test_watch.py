@@ -27,9 +27,9 @@ from argolint.reports.formats import Style
 from argolint.serve import live
 from argolint.serve.check_result import CheckResult
 from argolint.serve.checker import Checker
+from argolint.serve.fleet_reader import FleetReader
 from argolint.serve.follower import Follower
-from argolint.serve.followers import Followers, Looks, Ways
-from argolint.serve.looks import FleetLook
+from argolint.serve.followers import FleetReaders, Followers, Ways
 from argolint.serve.times import Times
 from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.connection import Connection
@@ -101,7 +101,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 @pytest.mark.parametrize("seed", range(30 if LONG else 1))
 def test_looks_at_what_changed_equal_a_fresh_check(world: World, seed: int) -> None:
-    looks = Looks({"": FleetLook(QUICK, 4)}, world.collect)
+    looks = FleetReaders({"": FleetReader(QUICK, 4)}, world.collect)
     looks.look({"": Everything()})
     changes = Changes(world.fleet, seed)
     done = []
@@ -114,11 +114,11 @@ def test_looks_at_what_changed_equal_a_fresh_check(world: World, seed: int) -> N
         assert _bytes(made) == _bytes(world.fresh()), done
 
 
-class Counted(Looks):
+class Counted(FleetReaders):
     """Knows how many lists were looked at since when."""
 
     def __init__(self, world: World, times: Times) -> None:
-        self.one = FleetLook(times, 4)
+        self.one = FleetReader(times, 4)
         super().__init__({"": self.one}, world.collect)
         self.began: list[tuple[float, Action]] = []
 

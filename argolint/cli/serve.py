@@ -201,9 +201,9 @@ def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> C
 
 def _followers(run: Run, given: Given, known: History | None, times: Times | None = None) -> Followers:
     """One stream of changes per server; a snapshot never changes."""
+    from argolint.serve.fleet_reader import FleetReader
     from argolint.serve.follower import Follower
-    from argolint.serve.followers import Followers, Looks, Ways
-    from argolint.serve.looks import FleetLook
+    from argolint.serve.followers import FleetReaders, Followers, Ways
     from argolint.serve.times import Times
 
     times = times or Times()
@@ -224,7 +224,7 @@ def _followers(run: Run, given: Given, known: History | None, times: Times | Non
     live = [source for source in sources if source.transport is None or not source.transport.offline]
     if not live:
         raise UsageError("a snapshot never changes, so there is nothing to watch", "leave --watch out, or name servers")
-    looks = {source.name: FleetLook(times, workers(given)) for source in sources}
+    looks = {source.name: FleetReader(times, workers(given)) for source in sources}
     turn = threading.Condition()
 
     def following(source: Source) -> Follower:
@@ -234,7 +234,7 @@ def _followers(run: Run, given: Given, known: History | None, times: Times | Non
         return Follower(looks[source.name], partial(connect, source.name), times, say, turn)
 
     followers = {source.name: following(source) for source in live}
-    return Followers(followers, Looks(looks, look_again), turn)
+    return Followers(followers, FleetReaders(looks, look_again), turn)
 
 
 def _nothing(given: Given) -> report.Report:

@@ -20,7 +20,7 @@ from argolint.serve.watcher import Action, Watcher
 from argolint.server.http import HttpTransport
 
 
-class Looked(Protocol):
+class FleetFacts(Protocol):
     """The facts on the fleet that a follower needs."""
 
     size: int
@@ -38,7 +38,7 @@ class Follower:
 
     def __init__(
         self,
-        looks: Looked,
+        looks: FleetFacts,
         connect: Callable[[], HttpTransport],
         times: Times,
         log: Callable[[str], None],

@@ -20,9 +20,9 @@ from argolint.errors import ArgolintError, AuthError
 from argolint.model import Failure
 from argolint.model.results import AppResult
 from argolint.serve.check_result import Check, CheckResult
+from argolint.serve.fleet_reader import FleetReader
 from argolint.serve.follower import Follower
 from argolint.serve.live import State
-from argolint.serve.looks import FleetLook
 from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.transport import Transport
 
@@ -36,10 +36,10 @@ class Collect(Protocol):
     def __call__(self, ways: Ways, *, whole: bool) -> CheckResult: ...
 
 
-class Looks:
+class FleetReaders:
     """Looks at all Argo CDs together, each with its own action. `fleets`: the known state of each, by name."""
 
-    def __init__(self, fleets: Mapping[str, FleetLook], collect: Collect) -> None:
+    def __init__(self, fleets: Mapping[str, FleetReader], collect: Collect) -> None:
         self._fleets = fleets
         self._collect = collect
         self.down: dict[str, ArgolintError] = {}
@@ -98,7 +98,7 @@ def _unread(checked: CheckResult) -> dict[str, ArgolintError]:
 class Followers:
     """Returns a check whenever something is due. All of `followers` share the condition `turn`."""
 
-    def __init__(self, followers: Mapping[str, Follower], looks: Looks, turn: threading.Condition) -> None:
+    def __init__(self, followers: Mapping[str, Follower], looks: FleetReaders, turn: threading.Condition) -> None:
         self._followers = followers
         self._looks = looks
         self._turn = turn

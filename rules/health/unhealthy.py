@@ -393,7 +393,7 @@ def _said(resource: Resource, sentence: list[str]) -> list[str]:
 
 
 def _of_status(resource: Resource) -> str:
-    """What an operator writes of its object's trouble beside conditions; empty where Argo CD shows that already."""
+    """What an operator writes of its object's trouble next to conditions; empty where Argo CD shows that already."""
     status = mapping(resource.live, "status") if "." in resource.group else {}
     said = next((text for field in _SENTENCES if (text := text_at(status, field))), "")
     return f"{text_at(status, 'phase')}: {said}".lstrip(": ") if said and said not in resource.health.message else ""

@@ -19,7 +19,7 @@ from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.transport import Transport
 
 
-class FleetLook:
+class FleetReader:
     """Keeps the fleet and the results of the last check of one Argo CD, and reads what an action requires."""
 
     def __init__(self, times: Times, workers: int) -> None:
