@@ -27,7 +27,7 @@ from argolint.engine.trusted import Trusted
 from argolint.errors import ArgolintError, UsageError
 from argolint.plugins import load_rules
 from argolint.redaction import without_secrets
-from argolint.server.connection import Flags, connect, connection_options, said_by
+from argolint.server.connection import Flags, connect, connection_options, origins
 from argolint.server.limits import Limits
 from argolint.server.servers_file import Named
 from argolint.server.user import read_settings, settings_file
@@ -186,7 +186,7 @@ def _connection(flags: Flags, environ: Mapping[str, str], home: Path) -> Iterato
     """The server, and whether there is a token for it; never the token."""
     try:
         found = connect(flags, environ, home, datetime.now(UTC))
-        server_by, token_by = said_by(flags, environ, home)
+        server_by, token_by = origins(flags, environ, home)
     except ArgolintError as error:
         yield f"{'server':16} -  ({error.message})"
         return
