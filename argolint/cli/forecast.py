@@ -26,7 +26,7 @@ from argolint.cli.options import (
 )
 from argolint.cli.prepare import Run, prepare
 from argolint.cli.progress import Clock, progress
-from argolint.engine.servers import Read
+from argolint.engine.servers import ListedServer
 from argolint.errors import UsageError
 from argolint.forecast import move, report
 from argolint.forecast.moves.plan import EFFECT, Where
@@ -105,7 +105,7 @@ Made = tuple[Forecast, Sequence[Finding], Sequence[Failure], Sequence[Any], int]
 """A forecast, its findings, the failures, the applications that were looked at, and the number of their objects."""
 
 
-def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, Run], Made]) -> int:
+def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[ListedServer, Run], Made]) -> int:
     """Read the one Argo CD that the options name, make the forecast, and write it."""
     if demo:
         if given.snapshots:
@@ -138,7 +138,9 @@ def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[Re
     return common.publish(made_report, run)
 
 
-def _upgrade(read: Read, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None) -> Made:
+def _upgrade(
+    read: ListedServer, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None
+) -> Made:
     from argolint.forecast.wanted import upgrades
 
     forecast, found = upgrades(read.transport, read.fleet, read.failures, wanted, run.plan, cluster or "", charts)
@@ -179,7 +181,7 @@ def prune_command(named: tuple[str, ...], demo: bool, **given: Any) -> int:
     return _forecast(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "prune", "auto"))
 
 
-def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Made:
+def _removal(read: ListedServer, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Made:
     from argolint.forecast import removal
 
     meant = removal.meant(read.fleet, named, run.selection.takes, way)
@@ -210,7 +212,7 @@ def move_command(app: str, demo: bool, **given: Any) -> int:
     return _forecast(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
 
 
-def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Made:
+def _move(read: ListedServer, run: Run, name: str, way: Where, target: str) -> Made:
     from argolint.engine.load import controller
     from argolint.forecast import removal
 
