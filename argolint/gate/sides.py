@@ -129,7 +129,9 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
     return Sides(t, fleet, ahead, judged, base_name, failures, (*unlisted, *edits.notes, *sets.notes), files)
 
 
-def _reads(found: Sequence[touched.Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, touched.Read]:
+def _reads(
+    found: Sequence[touched.Candidate], change: Change, base: str, git: Git
+) -> Mapping[AppRef, touched.ReadFiles]:
     """The changed files that each application may read, before and after the change."""
     changes = git.changes(base, change.head)
     revisions = (*git.bases(base), change.head)
@@ -141,7 +143,7 @@ def _reads(found: Sequence[touched.Candidate], change: Change, base: str, git: G
     }
 
 
-def _fetching(app: App, read: touched.Read) -> Failure:
+def _fetching(app: App, read: touched.ReadFiles) -> Failure:
     one, *more = map(plain, read.fetched)
     files = f"{one} and {len(more)} more" if more else one
     why = f"it fetches {files} from the repository's address, so no render shows what the change makes of it"
