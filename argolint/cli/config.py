@@ -163,7 +163,7 @@ def _limits_text(limits: Limits) -> str:
 def _servers(given: Given) -> list[str]:
     """The servers that `check` reads, if there are several, and whether there is a token for each; never the token."""
     try:
-        found = servers.asked(given)
+        found = servers.several_places(given)
     except ArgolintError as error:
         return [f"{'servers':16} -  ({error.message})"]
     return [line for one in (found[0] if found else ()) for line in _server(one)]

@@ -53,7 +53,7 @@ def read_lists(given: Given) -> tuple[tuple[ListedServer, ...], tuple[Failure, .
     return read, (*failures, *(f for one in read for f in one.failures)), (*remarks, *more)
 
 
-def asked(given: Given) -> tuple[Server, ...]:
+def requested_servers(given: Given) -> tuple[Server, ...]:
     """The Argo CDs that the options name, not yet read."""
     return tuple(
         Server(without_secrets(s.transport.server) if s.transport else "", "", 0, s.name or msgspec.UNSET)

@@ -17,7 +17,7 @@ import click
 
 from argolint import __version__
 from argolint.cli import session as common
-from argolint.cli.connecting import asked, sources_of
+from argolint.cli.connecting import requested_servers, sources_of
 from argolint.cli.given import Given
 from argolint.cli.options import (
     rule_options,
@@ -146,13 +146,13 @@ def command(
         follower = _followers(run, given, known) if watch else None
         checker = Checker(lambda: _checked(run, given, known), empty, wait_s, run.style, _say, follower)
         with Web(host, port, checker, token, extension, hosts) as web:
-            asked = _asked_to_end()
+            requested_servers = _asked_to_end()
             often = "following changes" if watch else f"checking every {interval}"
             _announce(f"listening on http://{_shown(web)}, {often}")
             if not token and not is_loopback(host):
                 _announce("anyone who reaches this address reads the report: set a token, or let a proxy ask for one")
             checker.start()
-            _serve(web, asked)
+            _serve(web, requested_servers)
             checker.stop()
     _announce("ended")
     return 0
@@ -244,7 +244,7 @@ def _nothing(given: Given) -> report.Report:
         report.Tool("argolint", __version__),
         "",
         False,
-        asked(given),
+        requested_servers(given),
         assemble.summarise((), 0, apps=0, resources=0),
         (),
     )
@@ -266,23 +266,23 @@ def _token(file: Path | None, variable: str, option: str) -> str:
 
 def _asked_to_end() -> threading.Event:
     """An event that SIGTERM or Ctrl-C sets."""
-    asked = threading.Event()
+    requested_servers = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
+        if requested_servers.is_set():
             os._exit(128 + number)  # a second signal ends at once
-        asked.set()
+        requested_servers.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask)
-    return asked
+    return requested_servers
 
 
-def _serve(web: Web, asked: threading.Event) -> None:
+def _serve(web: Web, requested_servers: threading.Event) -> None:
     """Serve until `asked` is set; then accept no more requests and give running ones some seconds to end."""
     thread = threading.Thread(target=web.serve_forever, args=(0.2,), name="argolint-web", daemon=True)
     thread.start()
-    threads.until(asked)
+    threads.until(requested_servers)
     web.shutdown()
     until = time.monotonic() + _GRACE_S
     while web.answering and time.monotonic() < until:
