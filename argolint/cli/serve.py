@@ -146,13 +146,13 @@ def command(
         follower = _followers(run, given, known) if watch else None
         checker = Checker(lambda: _checked(run, given, known), empty, wait_s, run.style, _say, follower)
         with Web(host, port, checker, token, extension, hosts) as web:
-            requested_servers = _asked_to_end()
+            stop = _asked_to_end()
             often = "following changes" if watch else f"checking every {interval}"
             _announce(f"listening on http://{_shown(web)}, {often}")
             if not token and not is_loopback(host):
                 _announce("anyone who reaches this address reads the report: set a token, or let a proxy ask for one")
             checker.start()
-            _serve(web, requested_servers)
+            _serve(web, stop)
             checker.stop()
     _announce("ended")
     return 0
@@ -266,23 +266,23 @@ def _token(file: Path | None, variable: str, option: str) -> str:
 
 def _asked_to_end() -> threading.Event:
     """An event that SIGTERM or Ctrl-C sets."""
-    requested_servers = threading.Event()
+    stop = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if requested_servers.is_set():
+        if stop.is_set():
             os._exit(128 + number)  # a second signal ends at once
-        requested_servers.set()
+        stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask)
-    return requested_servers
+    return stop
 
 
-def _serve(web: Web, requested_servers: threading.Event) -> None:
+def _serve(web: Web, stop: threading.Event) -> None:
     """Serve until `asked` is set; then accept no more requests and give running ones some seconds to end."""
     thread = threading.Thread(target=web.serve_forever, args=(0.2,), name="argolint-web", daemon=True)
     thread.start()
-    threads.until(requested_servers)
+    threads.until(stop)
     web.shutdown()
     until = time.monotonic() + _GRACE_S
     while web.answering and time.monotonic() < until:
