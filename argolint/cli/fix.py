@@ -19,7 +19,7 @@ from argolint.cli.given import Given
 from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
-from argolint.engine.servers import ListedServer
+from argolint.engine.servers import Listing
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
@@ -216,7 +216,7 @@ def _ref(app: ReportedApp) -> AppRef:
     return AppRef(app.namespace, app.name, app.project, app.server)
 
 
-def _site(checkouts: tuple[Checkout, ...], read: Sequence[ListedServer]) -> Site:
+def _site(checkouts: tuple[Checkout, ...], read: Sequence[Listing]) -> Site:
     """What the server knows beyond the report: the Applications, the owner of an object, and its rendered manifest."""
     states: dict[ReportedApp, Mapping[ResourceKey, str | None]] = {}
     servers = {one.fleet.server: one for one in read}

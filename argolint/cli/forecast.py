@@ -26,7 +26,7 @@ from argolint.cli.options import (
 )
 from argolint.cli.prepare import Run, prepare
 from argolint.cli.progress import Clock, progress
-from argolint.engine.servers import ListedServer
+from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.forecast import move, report
 from argolint.forecast.moves.plan import EFFECT, Where
@@ -60,9 +60,7 @@ def command() -> None:
 @click.option("--argocd", metavar="V", help="The new Argo CD version, such as 3.6 or 3.6.1.")
 @click.option("--external-secrets", metavar="V", help="The new External Secrets Operator version.")
 @click.option("--kubernetes", metavar="V", help="The new Kubernetes version, on every cluster or those of --cluster.")
-@click.option(
-    "--helm", metavar="V", help="The Helm version that renders the charts; an Argo CD upgrade includes its own."
-)
+@click.option("--helm", metavar="V", help="The Helm that renders the charts; an Argo CD upgrade includes its own.")
 @click.option(
     "--chart",
     "charts",
@@ -105,7 +103,7 @@ Made = tuple[Forecast, Sequence[Finding], Sequence[Failure], Sequence[Any], int]
 """A forecast, its findings, the failures, the applications that were looked at, and the number of their objects."""
 
 
-def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[ListedServer, Run], Made]) -> int:
+def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[Listing, Run], Made]) -> int:
     """Read the one Argo CD that the options name, make the forecast, and write it."""
     if demo:
         if given.snapshots:
@@ -138,9 +136,7 @@ def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[Li
     return common.publish(made_report, run)
 
 
-def _upgrade(
-    read: ListedServer, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None
-) -> Made:
+def _upgrade(read: Listing, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None) -> Made:
     from argolint.forecast.wanted import upgrades
 
     forecast, found = upgrades(read.transport, read.fleet, read.failures, wanted, run.plan, cluster or "", charts)
@@ -159,11 +155,7 @@ _APPS = click.argument("named", nargs=-1, required=True, metavar="APP|APPSET|FIL
     show_default=True,
     help="auto: as the finalizers say, like `kubectl delete`.",
 )
-@click.option(
-    "--manifests",
-    is_flag=True,
-    help="Also request the render from the server: it shows what hooks of the deletion need.",
-)
+@click.option("--manifests", is_flag=True, help="Also request the render: it shows what hooks of the deletion need.")
 @common_options
 def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: Any) -> int:
     """Show what deleting Applications or ApplicationSets deletes, in which order, what stays, and what gets stuck.
@@ -181,7 +173,7 @@ def prune_command(named: tuple[str, ...], demo: bool, **given: Any) -> int:
     return _forecast(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "prune", "auto"))
 
 
-def _removal(read: ListedServer, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Made:
+def _removal(read: Listing, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Made:
     from argolint.forecast import removal
 
     meant = removal.meant(read.fleet, named, run.selection.takes, way)
@@ -212,7 +204,7 @@ def move_command(app: str, demo: bool, **given: Any) -> int:
     return _forecast(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
 
 
-def _move(read: ListedServer, run: Run, name: str, way: Where, target: str) -> Made:
+def _move(read: Listing, run: Run, name: str, way: Where, target: str) -> Made:
     from argolint.engine.load import controller
     from argolint.forecast import removal
 

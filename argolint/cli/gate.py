@@ -72,9 +72,7 @@ class _Command(click.Command):
     click.option("-r", "--repo", metavar="URL", help="The repository's URL, as in the Applications."),
     click.option("--head", metavar="REV", help="The change: a branch, tag or commit that Argo CD can fetch."),
     click.option(
-        "--base",
-        metavar="REV",
-        help="The target of the merge [default: the revision that most of its Applications follow].",
+        "--base", metavar="REV", help="The target of the merge [default: what most of its Applications follow]."
     ),
     click.option(
         "--checkout",

@@ -15,7 +15,7 @@ from argolint.cli.given import Given
 from argolint.cli.options import source_options
 from argolint.cli.reading import places, unread_note
 from argolint.engine.crossings import Member, clusters
-from argolint.engine.servers import ListedServer
+from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.host.plain_text import harmless
 from argolint.model import UNREAD
@@ -82,7 +82,7 @@ def command(wanted: str, output: str, **options: Any) -> int:
     return 3 if failures else 0
 
 
-def _made(read: Sequence[ListedServer], wanted: fleet.Wanted) -> tuple[list[tuple[Fleet, tuple[graph.Held, ...]]], int]:
+def _made(read: Sequence[Listing], wanted: fleet.Wanted) -> tuple[list[tuple[Fleet, tuple[graph.Held, ...]]], int]:
     """Owners from the resource trees, for an object that no Application lists; and the number of trees that could not be read."""
     parts, unread = [], 0
     for one in read:

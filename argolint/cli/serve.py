@@ -279,7 +279,7 @@ def _asked_to_end() -> threading.Event:
 
 
 def _serve(web: Web, stop: threading.Event) -> None:
-    """Serve until `asked` is set; then accept no more requests and give running ones some seconds to end."""
+    """Serve until `stop` is set; then accept no more requests and give running ones some seconds to end."""
     thread = threading.Thread(target=web.serve_forever, args=(0.2,), name="argolint-web", daemon=True)
     thread.start()
     threads.until(stop)

@@ -17,7 +17,7 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect, places, unread_note
 from argolint.cli.selection import Selection
 from argolint.engine import pipeline as lint
-from argolint.engine.servers import ListedServer
+from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.host.timing import charged, measured
 from argolint.model import SEVERITIES, UNREAD
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from argolint.reports.history import History  # SQLite: only --state needs it
 
 
-def _anchored(made: Report, run: Run, read: Sequence[ListedServer]) -> Report:
+def _anchored(made: Report, run: Run, read: Sequence[Listing]) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made

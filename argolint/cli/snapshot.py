@@ -22,7 +22,7 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect
 from argolint.cli.selection import Selection
 from argolint.engine.pipeline import Part
-from argolint.engine.servers import ListedServer, Source, load
+from argolint.engine.servers import Listing, Source, load
 from argolint.errors import UsageError
 from argolint.model import Failure
 from argolint.redaction import without_secrets
@@ -95,7 +95,7 @@ def _require_the_list_alone(selection: Selection, given: Given) -> None:
 class _Saved:
     """The servers that were read, the recorders of all requested servers by name, the number of applications, and the failures."""
 
-    read: tuple[ListedServer, ...]
+    read: tuple[Listing, ...]
     apps: Mapping[str, int]
     recorders: Mapping[str, RecordingTransport]
     failures: Sequence[Failure]
@@ -121,7 +121,7 @@ def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Ru
         return _Saved(read, apps, recorders, _failures(part))
 
 
-def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[ListedServer]) -> None:
+def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Listing]) -> None:
     """Write the file that names the snapshots, and remove snapshots of servers that could not be read."""
     entries = []
     for one in read:

@@ -21,7 +21,7 @@ from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
-from argolint.engine.servers import ListedServer
+from argolint.engine.servers import Listing
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.model import Object, ResourceKey
 from argolint.model.results import AppResult
@@ -146,7 +146,7 @@ def _unsaid(app: ReportedApp, resource: ReportedResource) -> ReportedFinding:
     return ReportedFinding("", "", "info", "possible", app, "", "", "", resource=resource)
 
 
-def _named(servers: Sequence[ListedServer], name: str, unread: Sequence[str]) -> tuple[ListedServer, App]:
+def _named(servers: Sequence[Listing], name: str, unread: Sequence[str]) -> tuple[Listing, App]:
     """The application of that name and its server. UsageError if there is none, or more than one."""
     fleets = [one.fleet for one in servers]
     found = named(fleets, name)
@@ -162,7 +162,7 @@ def _named(servers: Sequence[ListedServer], name: str, unread: Sequence[str]) ->
     return next(one for one in servers if one.fleet is fleet), app
 
 
-def _across(own: ListedServer, app: App, servers: Sequence[ListedServer], plan: Plan) -> Iterator[AppResult]:
+def _across(own: Listing, app: App, servers: Sequence[Listing], plan: Plan) -> Iterator[AppResult]:
     """Results of the applications of other servers that share an object with this one."""
     refs = {
         c.app for crossing in own.fleet.crossings.get(app.ref, ()) for c in (*crossing.claimants, *crossing.pruners)

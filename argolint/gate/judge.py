@@ -31,20 +31,14 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
 
 
 def verdict_of(
-    fleets: Sequence[Fleet],
-    sides: Sequence[Sides],
-    found: Sequence[Examined],
-    plan: Plan,
-    crossing_findings: CrossingFindings,
+    fleets: Sequence[Fleet], sides: Sequence[Sides], found: Sequence[Examined], plan: Plan, shared: CrossingFindings
 ) -> Verdict:
     """The verdict from the findings of all Argo CDs that the change concerns. `fleets`: all that were read."""
     base = _joined((r for one in found for r in one.before), plan)
     head = _joined((r for one in found for r in one.after), plan)
     known = {mark(f) for f in base.findings}
-    base = replace(
-        base, findings=_sorted((*base.findings, *(f for f in crossing_findings.old if mark(f) not in known)))
-    )
-    grown = {mark(f): f for f in crossing_findings.new}
+    base = replace(base, findings=_sorted((*base.findings, *(f for f in shared.old if mark(f) not in known))))
+    grown = {mark(f): f for f in shared.new}
     head = replace(head, findings=_sorted(grown.get(mark(f), f) for f in head.findings))
     families = {c.rule.id: c.rule.family for c in plan.rules}
     more = [(*one.failures, *examined.failures) for one, examined in zip(sides, found, strict=True)]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from argolint.engine.plan import Plan
-from argolint.engine.servers import ListedServer, Source, each, load, named
+from argolint.engine.servers import Listing, Source, each, load, named
 from argolint.errors import ArgolintError, UsageError
 from argolint.gate.assignment import assigned
 from argolint.gate.candidates import candidates
@@ -57,11 +57,11 @@ def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Ve
 
 
 def _all_sides(
-    read: Sequence[ListedServer], change: Change, plan: Plan, own: Mapping[str, Written]
+    read: Sequence[Listing], change: Change, plan: Plan, own: Mapping[str, Written]
 ) -> tuple[list[Sides], list[Failure]]:
     """The sides on each Argo CD, with what they share; an Argo CD that judges nothing, or fails, stays unchanged."""
 
-    def made(one: ListedServer) -> Sides:
+    def made(one: Listing) -> Sides:
         part = own.get(one.source.name)
         if part is None or (change.by_files and not (part.applications or part.others)):
             return untouched(one.transport, one.fleet)
@@ -77,13 +77,13 @@ def _all_sides(
 
 
 def _all_examined(
-    read: Sequence[ListedServer], sides: Sequence[Sides], plan: Plan
+    read: Sequence[Listing], sides: Sequence[Sides], plan: Plan
 ) -> tuple[list[Examined | None], list[Failure]]:
     """The results of each Argo CD; None if it failed."""
     shared = parties(sides)
     of = {one.source.name: s for one, s in zip(read, sides, strict=True)}
 
-    def made(one: ListedServer) -> Examined:
+    def made(one: Listing) -> Examined:
         own = frozenset(ref for ref in shared if ref.server == one.fleet.server)
         return examined(of[one.source.name], one.bounded(plan), own)
 
@@ -91,10 +91,10 @@ def _all_examined(
     return [None if isinstance(e, Failure) else e for e in found], [f for f in found if isinstance(f, Failure)]
 
 
-def _attempted(read: Sequence[ListedServer], call: Callable[[ListedServer], T]) -> list[T | Failure]:
+def _attempted(read: Sequence[Listing], call: Callable[[Listing], T]) -> list[T | Failure]:
     """The result of the call for each Argo CD; one that cannot be read fully is a failure. UsageError is about the change and is raised."""
 
-    def attempt(one: ListedServer) -> T | Failure:
+    def attempt(one: Listing) -> T | Failure:
         try:
             return call(one)
         except UsageError:
@@ -105,11 +105,11 @@ def _attempted(read: Sequence[ListedServer], call: Callable[[ListedServer], T]) 
     return each(read, attempt, alone=all(one.transport.offline for one in read))
 
 
-def _has_sources(one: ListedServer, change: Change) -> bool:
+def _has_sources(one: Listing, change: Change) -> bool:
     return any(candidates(one.fleet, change.repo, base_of(one.fleet, change)))
 
 
-def _one_base(judging: Sequence[ListedServer], change: Change) -> str:
+def _one_base(judging: Sequence[Listing], change: Change) -> str:
     bases = {one.source.name: base_of(one.fleet, change) for one in judging}
     if len(set(bases.values())) > 1:
         labelled = ", ".join(f"{name} {base or 'HEAD'}" for name, base in bases.items())
@@ -120,13 +120,13 @@ def _one_base(judging: Sequence[ListedServer], change: Change) -> str:
     return next(iter(bases.values()))
 
 
-def _with_names(one: ListedServer, sides: Sides) -> Sides:
+def _with_names(one: Listing, sides: Sides) -> Sides:
     """The sides with the Argo CD's name in texts that name no application."""
     lines = tuple(f"{one.source.name}: {line}" for line in sides.unlisted)
     return replace(sides, failures=named(one.source, sides.failures), unlisted=lines)
 
 
-def _none(read: Sequence[ListedServer], failures: Sequence[Failure], change: Change) -> UsageError:
+def _none(read: Sequence[Listing], failures: Sequence[Failure], change: Change) -> UsageError:
     names = ", ".join(one.source.name for one in read)
     unread = f", and not all Argo CDs can be read: {labelled}" if (labelled := _in_words(failures)) else ""
     return UsageError(
