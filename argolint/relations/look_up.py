@@ -5,10 +5,11 @@ Only what the sentence or the object's own references reach counts: a name that 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from typing import Literal
 
 from argolint.application.app import App
@@ -55,6 +56,15 @@ class Complaint:
         """The object, or the application."""
         return str(self.id) if self.id else f"Application {self.app.ref}"
 
+    @cached_property
+    def names(self) -> tuple[Mention, ...]:
+        """What the sentences name, each once."""
+        return tuple(dict.fromkeys(m for text in self.texts for m in mentions(text)))
+
+    def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """What the pattern finds in the first sentence that it finds something in."""
+        return next((found for text in self.texts if (found := _first(pattern, text[:8000]))), None)
+
     @property
     def place(self) -> Place:
         """When a sync applies the object that complains."""
@@ -68,6 +78,12 @@ class Complaint:
         wanted = (self.id.group, self.id.kind, self.id.name) if self.id else ()
         said = (r for r in results if tuple(text_at(r, key) for key in ("group", "kind", "name")) == wanted)
         return next((phase for r in said if (phase := text_at(r, "syncPhase")) in PHASES), "")
+
+
+@lru_cache(maxsize=2048)
+def _first(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Each sentence is asked for the same again: for what to read, for the finding, and for what a fix would leave of it."""
+    return pattern.search(text)
 
 
 @dataclass(frozen=True)
@@ -142,7 +158,7 @@ def _built_in_words() -> frozenset[str]:
 
 def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Mention, Known]]:
     """The objects that the sentences name, each with how it is named; of the application itself before those of others."""
-    names = dict.fromkeys(m for text in complaint.texts for m in mentions(text))
+    names = complaint.names
     if not names:
         return
     own = complaint.app.derive(by_name)

@@ -27,7 +27,7 @@ _CALLS = re.compile(
 
 def gone_service(complaint: Complaint) -> Iterator[Explained]:
     """A webhook calls a Service that is not there and that no application here brings: its configuration is left over, or names the wrong one."""
-    found = next((f for text in complaint.texts if (f := _CALLS.search(text[:8000]))), None)
+    found = complaint.first(_CALLS)
     if found is None or complaint.id is None:
         return
     cluster = complaint.app.cluster
