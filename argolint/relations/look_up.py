@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Literal
 
 from argolint.application.app import App
@@ -17,7 +17,7 @@ from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource, Row
 from argolint.model import Object, ResourceId
 from argolint.relations.makers import made_secrets, makers
-from argolint.relations.names import Mention, kind_word
+from argolint.relations.names import Mention, kind_word, mentions
 from argolint.sequence.order import PHASES, Place, place_of
 from argolint.values import maps, text_at
 from argolint.values.kubernetes import CLUSTER_SCOPED
@@ -55,6 +55,15 @@ class Complaint:
     def subject(self) -> str:
         """The object, or the application."""
         return str(self.id) if self.id else f"Application {self.app.ref}"
+
+    @cached_property
+    def names(self) -> tuple[Mention, ...]:
+        """What the sentences name, each once."""
+        return tuple(dict.fromkeys(m for text in self.texts for m in mentions(text)))
+
+    def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """What the pattern finds in the first sentence in which it finds something."""
+        return next((found for text in self.texts if (found := _first(pattern, text[:8000]))), None)
 
     @property
     def place(self) -> Place:
