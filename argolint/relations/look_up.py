@@ -121,8 +121,8 @@ def by_name(app: App) -> Mapping[str, Sequence[Known]]:
 def _on_cluster(fleet: Fleet, cluster: str) -> Mapping[str, Sequence[tuple[App, int]]]:
     """The rows of a cluster's applications by object name: the application and the row's position."""
     found: dict[str, list[tuple[App, int]]] = defaultdict(list)
-    for app in fleet.apps:
-        if app.cluster == cluster and not app.deleting:
+    for app in fleet.on_cluster(cluster):
+        if not app.deleting:
             rows: Sequence[Row | Resource] = app.rows
             for place, row in enumerate(rows):
                 found[row.name].append((app, place))
