@@ -52,7 +52,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _not_live(app, resource, changes)
         if strategy is Strategy.SERVER_SIDE and (changes := tuple(c for c in resource.changes if _twice(resource, c))):
             yield _listed_twice(app, resource, changes)
-    if app.sync_status == "Synced" and not settled(app):
+    at_fault = _FIRST <= (parse_version(fleet.version) or _MENDED) < _MENDED
+    if at_fault and app.sync_status == "Synced" and not settled(app):
         yield from (found for r in app.resources if (found := _taken_back(app, fleet, r)) is not None)
 
 
@@ -135,8 +136,7 @@ def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     Before 3.4.6 the server-side diff takes what no manager owns for a webhook's work, and what stands below it goes with it.
     """
     live, desired = resource.live, resource.desired
-    at_fault = _FIRST <= (parse_version(fleet.version) or _MENDED) < _MENDED
-    if not at_fault or live is None or desired is None or resource.hook or builtin(desired) or resource.changes:
+    if live is None or desired is None or resource.hook or builtin(desired) or resource.changes:
         return None
     rules = rules_of(app.raw, fleet.settings, fleet.version)
     found = differing(live, desired, rules, strategy_of(app.raw, desired, fleet.version))
