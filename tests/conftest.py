@@ -117,6 +117,20 @@ def report_of() -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
+def demo_files() -> Path:
+    """A folder with what a plain check of the demo's recording writes: `report.json` and `page.html`."""
+    from argolint.cli.demo import RECORDING
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        outputs = ("-o", "json=report.json", "-o", "html=page.html")
+        ran = run_argolint("check", "--snapshot", RECORDING, *outputs, "-q", cwd=folder)
+        assert (ran.code, ran.err) == (1, "")
+
+    return once("demo", make)
+
+
+@pytest.fixture(scope="session")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A snapshot of two applications that share an object, an error: for tests that are about the process and not about the fleet."""
     from argolint.snapshots.http_server import ReplayServer
