@@ -420,6 +420,8 @@ class Failure:
 
 UNREAD = frozenset({"server", "login"})
 """The stages of a failure that belongs to an Argo CD as a whole: nothing of it could be read."""
+SETTINGS = "settings"
+"""The stage of a failure after which an Argo CD goes by the address that was asked: its own URL is one of its settings."""
 DESTINATION = "destination"
 """The stage of a failure of an application whose cluster does not answer Argo CD: it is said once for all of that cluster."""
 

@@ -58,11 +58,13 @@ def verify(
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
             proven = render_again(fix, finding, app, render)
-        elif fix.target == "manifest" and fix.plays == GONE:
+        elif fix.target == "manifest" and fix.plays == GONE and not app.unanswered:
             proven = leaves_git(fix, finding, app, looks)
         elif admitted.concerns(fix, finding):
             proven = admitted.admitted(finding, app, patched(fix, app.raw), fleet)
         else:
+            if app.unanswered:
+                raise CannotReplay(f"{' and '.join(sorted(app.unanswered))} of {app.ref} could not be read")
             try:
                 proven = replay(fix, finding, app, fleet, looks, known, {}, found)
             except (Loses, TakesTwoSyncs) as lost:

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from argolint.errors import UsageError
+from argolint.model import SETTINGS
 from argolint.reports.causes import identity
 from argolint.reports.document import Counts, Point, Report, ReportedApp, ReportedFinding, counted
 from argolint.reports.trend import apps_of, looked_at
@@ -50,7 +51,8 @@ class History:
         """The report with what is known of its findings (`since`, `flaps`) and the counts of earlier days (`trend`).
 
         `apps` are those that were looked at; None means all, so that findings of an application that is no more are gone.
-        A report that is older than one that is known gets what is known, and is not kept. One of a look at a few applications (not
+        A report that is older than one that is known gets what is known, and is not kept. Nor is one that names its server by an address
+        which is not known, since its settings were not read. One of a look at a few applications (not
         `whole`) counts with the run before it, of which there may be another every ten seconds.
         """
         try:
@@ -63,7 +65,8 @@ class History:
         own = [server.url for server in report.servers] or [""]
         at = report.started_at
         last = max(filter(None, map(self._last, own)), default=None)
-        keeps = last is None or last <= at
+        named = last is not None or not any(f.stage == SETTINGS and f.app is None for f in report.failures)
+        keeps = named and (last is None or last <= at)
         now = {identity(f): f for f in report.findings}
         servers = {*own, *(owner for owner, _ in now)}
         known = {(row[0], row[1]): row for name in servers for row in self._known(name)}
