@@ -11,6 +11,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+ARGS = [
+    "--no-sandbox",  # tests may run as root
+    "--disable-features=SpareRendererForSitePerProcess",  # a process started for each page, in case another page follows
+]
+
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
@@ -21,7 +26,7 @@ def chromium() -> Iterator[Browser]:
     if binary is None:
         pytest.skip("there is no chromium on PATH (Debian: chromium)")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox"])  # tests may run as root
+        browser = playwright.chromium.launch(executable_path=binary, args=ARGS)
         try:
             yield browser
         finally:

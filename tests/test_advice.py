@@ -226,7 +226,10 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", "bringer", *made, *after, *later})
         == {}
     )
-    known = {f"pods/{e.cause}" for e in catalogue().entries if e.when.stage <= {"pod", "scheduling"} and e.cause}
+    stages = {"pod", "scheduling", "image", "volume"}
+    known = {
+        f"pods/{of}" for e in catalogue().entries if e.when.stage <= stages and e.cause for of in (e.cause, e.advice)
+    }
     assert set(needed) == {
         *known,
         *(f"pods/missing{more}" for more in ("", "-key", "-made")),

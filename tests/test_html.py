@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -45,15 +45,34 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[r.Report, Path]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as opened:
+        opened.new_context(offline=True).new_page()
         yield opened
 
 
 class Opened:
-    """A page, and everything it asked for or complained of."""
+    """A page, and everything it asked for or complained of: in the browser's first tab, or in a context of its own.
 
-    def __init__(self, browser: Browser, file: Path, fragment: str = "", **context: Any) -> None:
-        self.context = browser.new_context(offline=True, **context)
-        self.page: Page = self.context.new_page()
+    A process for each page costs more than the page. What another test opened before is closed, and what it set is forgotten.
+    """
+
+    def __init__(
+        self,
+        browser: Browser,
+        file: Path,
+        fragment: str = "",
+        size: tuple[int, int] = (1280, 720),
+        color_scheme: Literal["light", "dark"] = "light",
+        **context: Any,
+    ) -> None:
+        tab, *others = browser.contexts
+        for other in others:
+            other.close()
+        self.page: Page = browser.new_context(offline=True, **context).new_page() if context else tab.pages[0]
+        if self.page.url.startswith("file:"):
+            self.page.evaluate("localStorage.clear()")
+            self.page.goto("about:blank")
+        self.page.set_viewport_size({"width": size[0], "height": size[1]})
+        self.page.emulate_media(media="screen", color_scheme=color_scheme)
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -261,7 +280,7 @@ def test_the_keyboard_is_enough(demo: tuple[r.Report, Path], browser: Browser) -
 
 
 def test_nothing_is_wider_than_a_narrow_screen(demo: tuple[r.Report, Path], browser: Browser) -> None:
-    page = Opened(browser, demo[1], viewport={"width": 360, "height": 700}).page
+    page = Opened(browser, demo[1], size=(360, 700)).page
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     page.locator("#rows a").first.click()
     page.wait_for_selector("#title")
@@ -308,7 +327,8 @@ def test_hostile_texts_stay_texts(tmp_path: Path, browser: Browser) -> None:
     )
     file = tmp_path / "page.html"
     file.write_text(formats.render(evil, "html", Style()), encoding="utf-8")
-    for context in ({}, {"java_script_enabled": False}):
+    contexts: tuple[dict[str, Any], ...] = ({}, {"java_script_enabled": False})
+    for context in contexts:
         opened = Opened(browser, file, f"#/f/{finding.fingerprint}?q=window", **context)
         if not context:
             opened.page.wait_for_selector("#title")
@@ -523,7 +543,7 @@ def test_a_link_to_a_finding_shows_it_at_every_size(
 ) -> None:
     report, file = demo
     last = [f for f in report.findings if f.suppressed is None][-1]
-    opened = Opened(browser, file, f"#/f/{last.fingerprint}", viewport={"width": width, "height": height})
+    opened = Opened(browser, file, f"#/f/{last.fingerprint}", size=(width, height))
     until(opened.page, "() => document.querySelector('#detail h2') !== null")
     until(
         opened.page, "() => Math.abs(document.querySelector('#detail').getBoundingClientRect().top) < innerHeight / 2"
@@ -540,7 +560,7 @@ def test_a_link_to_a_finding_shows_it_at_every_size(
 
 def test_findings_come_before_causes_where_something_is_searched(demo: tuple[r.Report, Path], browser: Browser) -> None:
     _, file = demo
-    opened = Opened(browser, file, viewport={"width": 1280, "height": 800})
+    opened = Opened(browser, file, size=(1280, 800))
 
     def top(selector: str) -> float:
         return float(opened.page.evaluate("s => document.querySelector(s).getBoundingClientRect().top", selector))

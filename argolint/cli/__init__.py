@@ -1,4 +1,4 @@
-"""The command line: one file a command. Nothing is imported before `main` runs, so that Ctrl-C is answered from the start."""
+"""The command line: one file per command. Nothing is imported before `main` runs, so that Ctrl-C works from the start."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def main() -> None:
         from argolint.cli.process import run
 
         run()
-    except KeyboardInterrupt:  # in the moment before signals are answered
+    except KeyboardInterrupt:  # before the signal handlers are installed
         sys.exit(130)

@@ -70,14 +70,14 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
 
 
 def _looked_for(f: ReportedFinding, new: Report) -> bool:
-    """Whether the report would have the finding if the fault were there. Of several servers one may be left out by now."""
+    """Whether the report would have the finding if the fault existed. A later run over several servers may leave one out."""
     apps = apps_of(f)
     there = {server.url for server in new.servers}
     return {app.server for app in apps} <= there and looked_at(f.rule, apps, new)
 
 
 def _active(made: Report, several: bool) -> dict[Identity, ReportedFinding]:
-    """By identity. Reports of one server each are compared whatever they call it: one address may have become another."""
+    """Unsuppressed findings by identity. For reports of one server each the server is ignored: its address may have changed."""
     active = (f for f in made.findings if f.suppressed is None)
     return {identity(f) if several else ("", f.fingerprint): f for f in active}
 
@@ -87,7 +87,7 @@ def _servers(made: Report) -> str:
 
 
 def _only(made: Report, findings: Sequence[ReportedFinding]) -> Report:
-    """The report with these findings alone, under the causes that it has for them."""
+    """The report with only these findings, under the causes that it has for them."""
     titles = {(server, c.fingerprint): c.title for c in made.causes for server in _of(c, made)}
     titles |= {identity(f): f.message for f in made.findings}
     return msgspec.structs.replace(made, findings=tuple(findings), causes=causes(findings, titles))
@@ -102,7 +102,7 @@ def _causes(made: Report) -> int:
 
 
 def _trend(reports: Sequence[Report], style: Style) -> Iterator[str]:
-    """A line a report, where there are more than two."""
+    """One line per report, if there are more than two."""
     if len(reports) > 2:
         for made in reports:
             counts = counts_text(made.summary.findings) or "nothing found"
@@ -113,7 +113,7 @@ def _trend(reports: Sequence[Report], style: Style) -> Iterator[str]:
 
 
 def _new(made: Report, fresh: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
-    """Each cause of what is new with its fix. One that was there before has its new findings here alone."""
+    """Each cause with new findings, and its fix. An old cause is shown with its new findings only."""
     part = shown(_only(made, fresh))
     known = {identity(f) for f in made.findings} - {identity(f) for f in fresh}
     for cause, group in causes_of(part):

@@ -1,4 +1,4 @@
-"""`argolint config`: what is in force, and from where."""
+"""`argolint config`: the settings in force, and their origin."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
     counts = Trusted(Loaded(Config()))
     try:
         counts = trusted.read(given.named)
-        run = prepare(given, counts=counts, settings=False)  # what is wrong with these is a line of its own
+        run = prepare(
+            given, counts=counts, settings=False
+        )  # errors of the user's settings get a line of their own below
     except UsageError as error:
         broken = error
         report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
@@ -113,7 +115,7 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
 
 
 def _check(given: Given) -> int:
-    """Each thing that this argolint does not read, such as a rule that an earlier one had; 2 if there is one."""
+    """Print each setting that this argolint does not know, such as a removed rule; 2 if there is one, else 0."""
     problems: list[tuple[str, str]] = []
     counts = Trusted(Loaded(Config()))
     with _noted(problems):
@@ -147,8 +149,8 @@ def _noted(problems: list[tuple[str, str]]) -> Iterator[None]:
 
 
 def _limits(environ: Mapping[str, str], home: Path) -> Iterator[str]:
-    """How hard each server may be asked, where the user's settings say so."""
-    with contextlib.suppress(UsageError):  # said above, where the server is named
+    """The request limits of each server, if the user's settings have some."""
+    with contextlib.suppress(UsageError):  # already reported above, with the server
         limits = read_settings(environ, home).limits
         if words := _limits_text(limits):
             yield f"{'limits':16} {words}  ({settings_file(environ, home)})"
@@ -159,7 +161,7 @@ def _limits_text(limits: Limits) -> str:
 
 
 def _servers(given: Given) -> list[str]:
-    """Which servers `check` reads, where they are several, and whether there is a token for each; never the token."""
+    """The servers that `check` reads, if there are several, and whether there is a token for each; never the token."""
     try:
         found = servers.asked(given)
     except ArgolintError as error:
@@ -168,7 +170,7 @@ def _servers(given: Given) -> list[str]:
 
 
 def _server(one: Named) -> Iterator[str]:
-    """One of several: where it is, where its token comes from, what it is asked at most, and the names of its clusters."""
+    """One of several servers: its address, the origin of its token, its request limits, and the names of its clusters."""
     connection = one.connection
     place = connection.url if connection else one.snapshot or one.problem
     said = f", {connection.token_place}" if connection and connection.token_place else ""
@@ -181,7 +183,7 @@ def _server(one: Named) -> Iterator[str]:
 
 
 def _connection(flags: Flags, environ: Mapping[str, str], home: Path) -> Iterator[str]:
-    """Which server, and whether there is a token for it; never the token."""
+    """The server, and whether there is a token for it; never the token."""
     try:
         found = connect(flags, environ, home, datetime.now(UTC))
         server_by, token_by = said_by(flags, environ, home)

@@ -1,4 +1,4 @@
-"""`argolint explain`: a rule's page, the rules of a family or of a condition, or how to let argolint in."""
+"""`argolint explain`: a rule's page, the rules of a family or of a condition, or how to set up argolint."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _rule(rule: Rule, cause: str, style: Style) -> Iterator[str]:
 
 
 def _paragraphs(page: str, style: Style) -> Iterator[str]:
-    """Prose in the terminal's width under headings; what is indented stays as it is."""
+    """Prose in the terminal's width under headings; indented text stays as it is."""
     for index, paragraph in enumerate(page.split("\n\n")):
         if index:
             yield ""
@@ -112,7 +112,7 @@ def _paragraphs(page: str, style: Style) -> Iterator[str]:
 
 
 def _only(page: str, cause: str) -> str:
-    """The title, the paragraphs that name the cause, and how to fix it; the whole page when none does."""
+    """The title, the paragraphs that name the cause, and how to fix it; the whole page if no paragraph does."""
     title, *paragraphs = page.split("\n\n")
     naming = [p for p in paragraphs if re.search(rf"\b{re.escape(cause)}\b", p)]
     kept = [p for p in paragraphs if p in naming or p.startswith("How to fix")]

@@ -1,4 +1,4 @@
-"""`argolint forecast`: what has not happened yet."""
+"""`argolint forecast`: predicts upgrades, deletions and moves."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ def upgrade_command(
 
 
 Made = tuple[Forecast, Sequence[Finding], Sequence[Failure], Sequence[Any], int]
-"""A forecast, its findings, what could not be read, the applications that were looked at, and how many objects they have."""
+"""A forecast, its findings, the failures, the applications that were looked at, and the number of their objects."""
 
 
 def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, Run], Made]) -> int:
-    """Read the one Argo CD that the options mean, make the forecast, write it."""
+    """Read the one Argo CD that the options name, make the forecast, and write it."""
     if demo:
         if given.snapshots:
             raise UsageError("--demo and --snapshot both say what to read", "pass one of them")

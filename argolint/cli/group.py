@@ -1,4 +1,4 @@
-"""The commands, each imported when it runs, so that `--help` stays quick."""
+"""The list of commands. Each is imported when it runs, so that `--help` is quick."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from argolint import __version__
 from argolint.errors import ArgolintError
 
-# name: (module, what it does), in an order of use. The short texts stand here so that `argolint --help` imports no command.
+# name: (module, short help), in an order of use. The short texts are here so that `argolint --help` imports no command.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("argolint.cli.check", "Lint applications."),
     "why": ("argolint.cli.why", "Explain one application, object or field: Git, live, writer, way out."),
@@ -44,7 +44,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 
 COMPLETING = "_ARGOLINT_COMPLETE"
-"""The variable by which a shell asks click for completions."""
+"""The environment variable with which a shell asks click for completions."""
 
 
 class _Lazy(click.Group):
@@ -89,7 +89,7 @@ def cli() -> None:
 
 
 def command_line() -> int:
-    """Run the command that the arguments name; its exit code, or 2 after printing an error that was foreseen."""
+    """Run the command that the arguments name; return its exit code, or 2 after printing an expected error."""
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
@@ -104,8 +104,8 @@ def command_line() -> int:
     except SystemExit as done:
         if COMPLETING not in os.environ:
             raise
-        return done.code if isinstance(done.code, int) else 0  # how click ends when a shell asks for completions
-    except click.Abort as abort:  # click's word for Ctrl-C, and for the end of a file
+        return done.code if isinstance(done.code, int) else 0  # click ends so after completions
+    except click.Abort as abort:  # click raises it for Ctrl-C and at the end of a file
         raise abort.__cause__ or abort from None
     except ArgolintError as error:
         report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
@@ -114,7 +114,7 @@ def command_line() -> int:
 
 
 def report(text: str) -> None:
-    """Prints an error, without the secrets of what it quotes: options, addresses, answers."""
-    from argolint.redaction import without_secrets  # only where there is something to report: `--help` stays quick
+    """Print an error. Options, addresses and answers that it quotes are masked."""
+    from argolint.redaction import without_secrets  # only for errors: `--help` stays quick
 
     click.echo(without_secrets(text), err=True, nl=False)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the sections in which --help shows them."""
+"""Options that several commands share, and their sections in --help."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Rate(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in new versions of click only
-    """`5`, `5/s` and `300/m` as requests a second."""
+    """Parses `5`, `5/s` and `300/m` as requests per second."""
 
     name = "rate"
 
@@ -32,7 +32,7 @@ class Rate(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic 
 
 
 def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
-    """One decorator of several, in reading order."""
+    """Combines several decorators into one, in reading order."""
 
     def apply(function: F) -> F:
         for decorator in reversed(decorators):
@@ -43,7 +43,7 @@ def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def _take_knowledge(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
-    """Before anything is loaded that rests on what is known."""
+    """Take the pack before anything that depends on it is loaded."""
     if value is not None and not ctx.resilient_parsing:
         from argolint.cli.knowledge import take
 
@@ -317,7 +317,7 @@ output_options = options(
 
 
 def _names(decorator: Callable[[Any], Any]) -> frozenset[str]:
-    """The parameters that a decorator of options adds."""
+    """The names of the parameters that a decorator of options adds."""
 
     def nothing() -> None: ...
 

@@ -1,4 +1,4 @@
-"""`argolint owners`: who owns an object, who else claims it, and what a deletion takes along."""
+"""`argolint owners`: who owns an object, who else claims it, and what a deletion deletes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def command(wanted: str, output: str, **options: Any) -> int:
 
 
 def _made(read: Sequence[Read], wanted: fleet.Wanted) -> tuple[list[tuple[Fleet, tuple[graph.Held, ...]]], int]:
-    """What the trees tell of an object that no Application lists, and how many trees could not be read."""
+    """Owners from the resource trees, for an object that no Application lists; and the number of trees that could not be read."""
     parts, unread = [], 0
     for one in read:
         found, missing = made.made(one.transport, one.fleet, wanted)

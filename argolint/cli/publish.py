@@ -11,7 +11,7 @@ from argolint.errors import UsageError
 
 
 class Everything:
-    """A set that holds whatever is asked for."""
+    """A set that contains everything."""
 
     def __contains__(self, place: object) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""`argolint report`: saved reports in any format."""
+"""`argolint report`: converts saved reports to any format."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _is_input(file: Path) -> bool:
 
 
 def _read(file: Path) -> tuple[str, document.Report]:
-    """A saved report with its name, also one that comes through standard input."""
+    """A saved report with its name; - reads standard input."""
     if not _is_input(file):
         return str(file), document.read(file)
     name = "standard input"

@@ -1,4 +1,4 @@
-"""`argolint serve`: check again and again, and answer from the last report."""
+"""`argolint serve`: checks repeatedly, and serves the last report."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def command(
 
 
 def _whose(name: str | None, empty: report.Report) -> str:
-    """The address of the Argo CD that has the extension; empty where a single one is checked."""
+    """The address of the Argo CD that has the extension; empty if only one is checked."""
     names = {server.name: server.url for server in empty.servers if server.name}
     if not names and name is None:
         return ""
@@ -174,7 +174,7 @@ def _whose(name: str | None, empty: report.Report) -> str:
 
 
 def seconds(text: str) -> float:
-    """`90s`, `10m`, `1h` in seconds; UsageError for anything else, and for what would wear out the server."""
+    """`90s`, `10m` or `1h` in seconds. UsageError for other texts and for intervals that would overload the server."""
     found = re.fullmatch(r"([0-9]{1,6})([smh])", text)
     if not found:
         raise UsageError(f"--interval {text!r} is no time", "for example 90s, 10m or 1h")
@@ -198,7 +198,7 @@ def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> C
 
 
 def _followers(run: Run, given: Given, known: History | None, times: Times | None = None) -> Followers:
-    """A stream of each server; a snapshot among them never changes."""
+    """One stream of changes per server; a snapshot never changes."""
     from argolint.serve.follower import Follower
     from argolint.serve.followers import Followers, Looks, Ways
     from argolint.serve.looks import FleetLook
@@ -211,7 +211,7 @@ def _followers(run: Run, given: Given, known: History | None, times: Times | Non
         return _published(part, run, known, whole=whole)
 
     def connect(name: str) -> HttpTransport:
-        """With the token as it is then."""
+        """A new connection with the current token."""
         source = next(s for s in sources_of(given)[0] if s.name == name)
         if source.transport is None:
             why = source.failure
@@ -236,7 +236,7 @@ def _followers(run: Run, given: Given, known: History | None, times: Times | Non
 
 
 def _nothing(given: Given) -> report.Report:
-    """What is known before the first check. UsageError and the like when there is nothing to check at all."""
+    """The report before the first check: no findings. UsageError and the like if there is nothing to check."""
     return report.Report(
         report.SCHEMA_VERSION,
         report.Tool("argolint", __version__),
@@ -249,7 +249,7 @@ def _nothing(given: Given) -> report.Report:
 
 
 def _token(file: Path | None, variable: str, option: str) -> str:
-    """The token that clients must send, of a file or a variable. It never stands on a command line, where every process reads it."""
+    """The token that clients must send, from a file or an environment variable; never from the command line, which every process can read."""
     if file is None:
         return os.environ.get(variable, "").strip()
     try:
@@ -263,12 +263,12 @@ def _token(file: Path | None, variable: str, option: str) -> str:
 
 
 def _asked_to_end() -> threading.Event:
-    """Set by SIGTERM or Ctrl-C."""
+    """An event that SIGTERM or Ctrl-C sets."""
     asked = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
         if asked.is_set():
-            os._exit(128 + number)  # who asks twice does not want to wait
+            os._exit(128 + number)  # a second signal ends at once
         asked.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -277,7 +277,7 @@ def _asked_to_end() -> threading.Event:
 
 
 def _serve(web: Web, asked: threading.Event) -> None:
-    """Until it is asked to end; then nothing more is accepted, and what is being answered has some seconds to end."""
+    """Serve until `asked` is set; then accept no more requests and give running ones some seconds to end."""
     thread = threading.Thread(target=web.serve_forever, args=(0.2,), name="argolint-web", daemon=True)
     thread.start()
     threads.until(asked)
@@ -293,7 +293,7 @@ def _shown(web: Web) -> str:
 
 
 def _say(line: str) -> None:
-    """A line that may hold words of others."""
+    """Print a line that may contain foreign text."""
     _announce(plain(line))
 
 

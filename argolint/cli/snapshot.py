@@ -1,4 +1,4 @@
-"""`argolint snapshot`: save what a check reads."""
+"""`argolint snapshot`: saves the answers that a check reads."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **options: An
 
 
 def _require_the_list_alone(selection: Selection, given: Given) -> None:
-    """UsageError for what --fleet-only does not do."""
+    """UsageError for options that --fleet-only cannot serve."""
     if selection != Selection():
         hint = "select applications where `check` takes the list, or leave it out"
         raise UsageError("--fleet-only saves the list of all applications", hint)
@@ -93,7 +93,7 @@ def _require_the_list_alone(selection: Selection, given: Given) -> None:
 
 @dataclass(frozen=True)
 class _Saved:
-    """Servers that were read, by name the recorders of all that were asked and the number of applications, and what could not be read."""
+    """The servers that were read, the recorders of all requested servers by name, the number of applications, and the failures."""
 
     read: tuple[Read, ...]
     apps: Mapping[str, int]
@@ -102,7 +102,7 @@ class _Saved:
 
 
 def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Run, given: Given) -> _Saved:
-    """Read all servers, each into its place."""
+    """Read all servers and save each in its place."""
     sources, remarks = of
     with ExitStack() as recording:
         recorders = {
@@ -122,11 +122,13 @@ def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Ru
 
 
 def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Read]) -> None:
-    """Write the file that names the snapshots, and remove those of servers that could not be read."""
+    """Write the file that names the snapshots, and remove snapshots of servers that could not be read."""
     entries = []
     for one in read:
         source, place = one.source, places[one.source.name].name
-        name = place if set("/@") & set(source.name) else source.name  # a login may be called what no entry may
+        name = (
+            place if set("/@") & set(source.name) else source.name
+        )  # a context's name may contain characters that an entry must not
         entries.append(
             {"name": name, "snapshot": place} | ({"clusters": dict(source.aliases)} if source.aliases else {})
         )
@@ -137,10 +139,10 @@ def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Read]
 
 
 def _folders(sources: Sequence[Source]) -> list[str]:
-    """A folder's name for each server, its own as far as a folder may be called so; no other server's own name."""
+    """A unique folder name for each server: its own name if that is a valid one."""
     plain = {s.name: re.sub(r"[^A-Za-z0-9._-]", "-", s.name).strip(".-") or "server" for s in sources}
     found: dict[str, str] = {}
-    for own in sorted(plain, key=lambda own: plain[own] != own):  # who is called so comes first
+    for own in sorted(plain, key=lambda own: plain[own] != own):  # exact names first
         free = (f"{plain[own]}-{number}" for number in itertools.count(2))
         taken = {*found.values(), "servers.yaml"}
         found[own] = next(n for n in itertools.chain((plain[own],), free) if n not in taken)
@@ -159,7 +161,7 @@ def _say_unsaved(failures: Sequence[Failure]) -> None:
 
 
 def _say_saved(saved: _Saved, target: Path, given: Given, fleet_only: bool) -> int:
-    """Say what was saved and what was not; 3 where something could not be read."""
+    """Print what was saved and what was not; 3 if something could not be read, else 0."""
     _say_unsaved(saved.failures)
     for one in saved.read:
         what = f"{'the list of ' if fleet_only else ''}{saved.apps[one.source.name]} applications of {without_secrets(one.fleet.server)}"
@@ -173,7 +175,7 @@ def _say_saved(saved: _Saved, target: Path, given: Given, fleet_only: bool) -> i
 
 
 def _say_masked(values: int, given: Given) -> None:
-    """How much is hidden, and what is not."""
+    """Print how much is masked, and what is not."""
     if not given.quiet:
         click.echo(f"masked: {values:,} value{'' if values == 1 else 's'} that could be secrets", err=True)
         for what in KEPT:

@@ -1,4 +1,4 @@
-"""What a change deletes, in sentences for the first lines of a verdict."""
+"""Sentences on what a change deletes, for the top of a verdict."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from argolint.redaction.findings import guarded
 from argolint.values import enumerated
 
 _SAID = ("volume-deleted", "namespace-with-content", "instances-deleted", "child-application", "objects-deleted")
-"""Causes in the order in which they are said: what takes data or other objects along comes first."""
+"""Causes in output order: deletions that also delete data or other objects come first."""
 _MOST = 8
 
 
 def deletes(touched: tuple[Touched, ...], fleets: tuple[Fleet, ...]) -> tuple[str, ...]:
-    """One sentence each, the worst first; what is more is counted."""
+    """One sentence each, the worst first; further ones are counted."""
     by_server = {fleet.server: fleet for fleet in fleets}
     let_go = tuple(_let_go(touched))
     found = [f for t in touched for f in _of(t, by_server.get(t.ref.server))]
@@ -53,5 +53,5 @@ def _of(touched: Touched, fleet: Fleet | None) -> Iterator[Finding]:
         fate = of_prune([app], fleet, frozenset(touched.delta.removed))
     for found in fate.findings if fate else ():
         of_set = found.at.resource is not None and found.at.resource.kind == "ApplicationSet"
-        if found.cause in _SAID and not of_set:  # _let_go says it
+        if found.cause in _SAID and not of_set:  # _let_go reports it
             yield found

@@ -1,4 +1,4 @@
-"""The verdict on a change: the same rules over the applications as they are and as the change will leave them.
+"""The verdict on a change: the same rules run on the applications before and after it.
 
 sides → examine both → join both → what is new, fixed, unchanged
 """
@@ -23,7 +23,7 @@ from argolint.server.transport import Transport
 
 
 def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
-    """The verdict on a change. Raises UsageError when the repository has no application here, or the revisions are not there."""
+    """The verdict on a change. Raises UsageError if the repository has no application here, or if the revisions do not exist."""
     fleet, failures = load_fleet(t)
     sides = sides_of(t, fleet, change, plan)
     sides = replace(sides, failures=(*failures, *sides.failures))
@@ -33,7 +33,7 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
 def verdict_of(
     fleets: Sequence[Fleet], sides: Sequence[Sides], found: Sequence[Examined], plan: Plan, between: Between
 ) -> Verdict:
-    """What was found on each Argo CD that has a part in the change, together. `fleets` are all that were read."""
+    """The verdict from the findings of all Argo CDs that the change concerns. `fleets`: all that were read."""
     base = _joined((r for one in found for r in one.before), plan)
     head = _joined((r for one in found for r in one.after), plan)
     known = {mark(f) for f in base.findings}
@@ -56,7 +56,7 @@ def verdict_of(
 
 
 def _joined(results: Iterable[AppResult], plan: Plan) -> Outcome:
-    """The outcome without what standing rules tell: they have spoken for their symptoms, and are no news of a change."""
+    """The outcome without findings of the rules that describe standing conditions: they have explained their symptoms, but are no news of a change."""
     outcome = join(results, plan.rules)
     standing = frozenset(c.rule.id for c in plan.rules if c.rule.standing)
     return replace(outcome, findings=tuple(f for f in outcome.findings if f.rule not in standing))

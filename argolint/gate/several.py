@@ -1,8 +1,8 @@
-"""One verdict on a change over several Argo CDs: each that has applications of the repository judges it, all at the same time.
+"""Judges a change on several Argo CDs at the same time, each with applications of the repository, and gives one verdict.
 
 list all → the change's sides on each → what they share before and after → examine on each → one verdict
 
-An Argo CD without applications of the repository has its part in the third step: what it lists is on common clusters all the same.
+An Argo CD without applications of the repository takes part in the third step: its objects may be on common clusters.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 
 def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict of all, and remarks. One that cannot be read, or not to the end, is a failure with its name.
+    """The verdict of all, and remarks. An Argo CD that cannot be read, or not fully, is a failure with its name.
 
-    Raises UsageError when none has applications of the repository, or when these follow different revisions and `change` names no
-    base; ArgolintError when none can be read.
+    Raises UsageError if none has applications of the repository, or if these follow different revisions and `change` names no base;
+    ArgolintError if none can be read.
     """
     read, unread, remarks = load(sources)
     local = plan.local.shared() if plan.local is not None else None
@@ -59,7 +59,7 @@ def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Ve
 def _all_sides(
     read: Sequence[Read], change: Change, plan: Plan, own: Mapping[str, Written]
 ) -> tuple[list[Sides], list[Failure]]:
-    """The sides on each Argo CD, with what they share; one that judges nothing, or fails, stays as it is."""
+    """The sides on each Argo CD, with what they share; an Argo CD that judges nothing, or fails, stays unchanged."""
 
     def made(one: Read) -> Sides:
         part = own.get(one.source.name)
@@ -79,7 +79,7 @@ def _all_sides(
 def _all_examined(
     read: Sequence[Read], sides: Sequence[Sides], plan: Plan
 ) -> tuple[list[Examined | None], list[Failure]]:
-    """What was found on each Argo CD; None where it failed."""
+    """The results of each Argo CD; None if it failed."""
     shared = parties(sides)
     of = {one.source.name: s for one, s in zip(read, sides, strict=True)}
 
@@ -92,7 +92,7 @@ def _all_examined(
 
 
 def _attempted(read: Sequence[Read], call: Callable[[Read], T]) -> list[T | Failure]:
-    """What the call gives for each Argo CD; one that cannot be read to the end is a failure. UsageError is the change's own."""
+    """The result of the call for each Argo CD; one that cannot be read fully is a failure. UsageError is about the change and is raised."""
 
     def attempt(one: Read) -> T | Failure:
         try:
@@ -121,7 +121,7 @@ def _one_base(judging: Sequence[Read], change: Change) -> str:
 
 
 def _with_names(one: Read, sides: Sides) -> Sides:
-    """With the Argo CD's name on what is said of no application."""
+    """The sides with the Argo CD's name in texts that name no application."""
     lines = tuple(f"{one.source.name}: {line}" for line in sides.unlisted)
     return replace(sides, failures=named(one.source, sides.failures), unlisted=lines)
 

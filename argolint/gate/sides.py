@@ -1,4 +1,4 @@
-"""What a change makes of the applications of one Argo CD: as they are, and as it will leave them. No rule has looked at them yet.
+"""The applications of one Argo CD before and after a change. No rule has looked at them yet.
 
 candidates → renders of base and head → App and head App → the fleet ahead
 """
@@ -35,7 +35,7 @@ _UNJUDGED = "judge the change in its pull request, with --repo and --head; --all
 _NOT_GIVEN = "changed files may touch it, and --rendered holds nothing of that name"
 _GIVE_IT = "render it, too; --allow-incomplete leaves it out"
 _RENDERS_IN_FLIGHT = 4
-"""A render costs the repo-server a Helm or Kustomize run; several gates may run at once."""
+"""Most renders at a time: each is a Helm or Kustomize run on the repo-server, and several gates may run at once."""
 
 
 class NoneHereError(UsageError):
@@ -46,7 +46,7 @@ class NoneHereError(UsageError):
 class Sides:
     """One Argo CD before and after a change: all of its applications in two fleets, and those that the change touches.
 
-    `unlisted` says what was left out, and why. `files` are the changed files that each application reads, as far as a checkout tells.
+    `unlisted`: what was left out, and why. `files`: the changed files that each application reads, if a checkout shows that.
     """
 
     transport: Transport
@@ -65,14 +65,14 @@ def untouched(t: Transport, fleet: Fleet) -> Sides:
 
 
 def base_of(fleet: Fleet, change: Change) -> str:
-    """What the change will be merged into: as it says itself, else as most applications of the repository have it."""
+    """The branch that the change will be merged into: the named one, else the one that most applications of the repository follow."""
     return change.base or touched.usual_base(fleet, change.repo)
 
 
 def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Written | None = None) -> Sides:
-    """The sides of a change. Raises NoneHereError when the repository has no application here, UsageError when revisions are not there.
+    """The sides of a change. Raises NoneHereError if the repository has no application here, UsageError if revisions do not exist.
 
-    `own` are the manifests of this Argo CD's Applications among those of the change, where several Argo CDs judge it.
+    `own`: the manifests of this Argo CD's Applications in the change, if several Argo CDs judge it.
     """
     base_name = base_of(fleet, change)
     found, others = touched.candidates(fleet, change.repo, base_name)
@@ -143,7 +143,7 @@ def _unchecked(judged: Sequence[Touched]) -> Iterator[str]:
 
 
 def _reads(found: Sequence[touched.Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, touched.Read]:
-    """The changed files that each application may read, as its branch has them and as the change will leave them."""
+    """The changed files that each application may read, before and after the change."""
     changes = git.changes(base, change.head)
     revisions = (*git.bases(base), change.head)
     changed = [c.path for c in changes]
@@ -166,7 +166,7 @@ def _listed(refs: Iterable[AppRef]) -> str:
 
 
 def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
-    """The fleet with the applications as head leaves them, and without warnings about objects that are shared no more."""
+    """The fleet with the applications after the change, and without warnings about objects that are no longer shared."""
     after = {j.ref: j.after for j in judged}
     new = [j.after for j in judged if j.before is None and j.after is not None]
     apps = (*(app for a in fleet.apps if (app := after.get(a.ref, a)) is not None), *new)
@@ -177,7 +177,7 @@ def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
 
 
 def without_ended_warnings(app: App, fleet: Fleet, let_go: Mapping[tuple[str, str], AppRef]) -> App:
-    """The application without the warnings that end when one of the two parties lets the object go."""
+    """The application without the warnings that end when one of the two applications drops the object."""
 
     def is_over(warning: SharedWarning) -> bool:
         leaver, owner = let_go.get((warning.kind, warning.name)), fleet.app_of_instance(warning.owner)

@@ -1,6 +1,6 @@
-"""The checkout that argolint stands in, which may be a stranger's change: no code comes out of it.
+"""Keeps code of the checkout in the working directory from being run: it may be a foreign change.
 
-Imports as little as it can: while the Python path holds the checkout, an import may look there.
+Imports as little as possible: while the Python path has the checkout, an import may load from there.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ Place = str | os.PathLike[str]
 
 
 def is_strangers(place: Place, *checkouts: Place) -> bool:
-    """Does this file or folder lie in the checkout that one stands in, or in one of these? Links are followed."""
+    """Whether this file or folder is in the working directory's checkout, or in one of these. Links are followed."""
     found = os.path.realpath(place)
     trees = {_tree(os.path.realpath(folder)) for folder in (_here(), *checkouts) if folder}
     return any(tree and (found == tree or found.startswith(tree + os.sep)) for tree in trees)
 
 
 def others(folders: Iterable[str], *checkouts: Place) -> list[str]:
-    """Those of a search path that are absolute and lie in no checkout."""
+    """The absolute entries of a search path that are in no checkout."""
     return [folder for folder in folders if os.path.isabs(folder) and not is_strangers(folder, *checkouts)]
 
 
 def python_path() -> list[str]:
-    """Python's path without what lies in the checkout because PYTHONPATH, or the way Python was started, says so.
+    """Python's path without entries in the checkout that come from PYTHONPATH or from the way Python was started.
 
-    What an installed package brings stays: a virtual environment in the checkout, `pip install -e .` in the repository of a rule.
+    Entries of installed packages stay: a virtual environment in the checkout, `pip install -e .` in the repository of a rule.
     """
     places = {os.path.normpath(os.path.join(_here(), folder)) for folder in _unwanted()}
-    started = sys.path[1:] if sys.path[:1] in ([""], [_here()]) else sys.path  # `python -m` puts it there
+    started = sys.path[1:] if sys.path[:1] in ([""], [_here()]) else sys.path  # `python -m` adds it
     return [folder for folder in started if os.path.isabs(folder) and folder not in places]
 
 
 def leave_out() -> list[str]:
-    """Make `python_path` Python's path. Returns the folders that this leaves out, as PYTHONPATH names them."""
+    """Set Python's path to `python_path`. Returns the removed folders, as PYTHONPATH names them."""
     sys.path[:] = python_path()
     return [folder for folder in _unwanted() if folder]
 
@@ -47,7 +47,7 @@ def _unwanted() -> list[str]:
 
 
 def _here() -> str:
-    """Where this process runs; empty when the folder was removed."""
+    """The working directory; empty if it was removed."""
     try:
         return os.getcwd()
     except OSError:
@@ -55,7 +55,7 @@ def _here() -> str:
 
 
 def _tree(folder: str) -> str:
-    """The work tree that a folder lies in, else the folder, as a change may be downloaded without `.git`. Empty for what is no checkout."""
+    """The work tree of a folder, else the folder itself, since a change may be downloaded without `.git`. Empty if it is no checkout."""
     place = folder
     while not os.path.lexists(os.path.join(place, ".git")):
         if place == os.path.dirname(place):

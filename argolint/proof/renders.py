@@ -1,4 +1,4 @@
-"""Helm values are proven by two renders with them: what was generated again at each render must then come out equal."""
+"""Verifies Helm values by two renders with them: the values that were generated again at each render must then be equal."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from argolint.values.manifests import ManifestError, mapping_of
 
 Pair = tuple[Sequence[Object], Sequence[Object]]
 Render = Callable[[App, Object], Pair | None]
-"""Two renders with these Helm values over the application's own; None when it is none that can be rendered here."""
+"""Two renders with these Helm values over the application's own; None if it cannot be rendered here."""
 Place = tuple[ResourceKey, str]
 """A field of an object of the application."""
 
 
 def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven:
-    """Returns when the values end the differences that the finding names. Raises CannotReplay or Contradicted."""
+    """Returns if the values end the differences that the finding names. Raises CannotReplay or Contradicted."""
     named = named_by(finding, app)
     rendered = app.evidence.get(Want("render")) or _rendered(None, app, render)
     before = regenerated(rendered, app)
@@ -42,7 +42,7 @@ def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven
 
 
 def require_left_out(values: str, key: ResourceKey, app: App, render: Render) -> None:
-    """Returns when a render with these values leaves out this object and nothing else. Raises CannotReplay or Contradicted."""
+    """Returns if a render with these values leaves out this object and nothing else. Raises CannotReplay or Contradicted."""
     before, after = app.evidence.get(Want("render")) or _rendered(None, app, render), _rendered(values, app, render)
     kept, left = ({_key(m, app): m for m in pair[0]} for pair in (before, after))
     if key in left:
@@ -57,7 +57,7 @@ def require_left_out(values: str, key: ResourceKey, app: App, render: Render) ->
 
 
 def _rendered(values: str | None, app: App, render: Render) -> Pair:
-    """Two renders with these values; without any where None is given. Raises CannotReplay or Contradicted."""
+    """Two renders with these values, or without any for None. Raises CannotReplay or Contradicted."""
     try:
         given = mapping_of(values)
         pair = render(app, given) if given or values is None else None
@@ -74,7 +74,7 @@ def _rendered(values: str | None, app: App, render: Render) -> Pair:
 
 
 def named_by(finding: Finding, app: App) -> set[Place]:
-    """Every place of the application that the finding speaks of."""
+    """All places of the application that the finding names."""
     named = {(claim.resource, claim.detail) for claim in finding.explains if claim.kind == "change" and claim.resource}
     if finding.at.resource is not None:
         named.add((finding.at.resource.key, finding.at.pointer))
@@ -82,7 +82,7 @@ def named_by(finding: Finding, app: App) -> set[Place]:
 
 
 def regenerated(pair: Pair, app: App) -> set[Place]:
-    """Where two renders differ. An object that only one of them holds differs in its name."""
+    """The places where two renders differ. An object that only one of them has differs in its name."""
     one, two = ({_key(m, app): m for m in side} for side in pair)
     apart = {(key, "/metadata/name") for key in one.keys() ^ two.keys()}
     return apart | {
@@ -94,7 +94,7 @@ def regenerated(pair: Pair, app: App) -> set[Place]:
 
 
 def _key(manifest: Object, app: App) -> ResourceKey:
-    """The identity under which the application lists it: without a namespace of its own it may get the destination's."""
+    """The identity under which the application lists it: without its own namespace it may get the destination's."""
     group = group_of(manifest)
     own = str(dig(manifest, "metadata", "namespace") or "")
     name = str(dig(manifest, "metadata", "name") or "")
@@ -104,7 +104,7 @@ def _key(manifest: Object, app: App) -> ResourceKey:
 
 
 def is_named(place: Place, named: Iterable[Place]) -> bool:
-    """A name that is generated again belongs to whatever object of the kind the finding names by its name."""
+    """True if the finding names the place; a generated name matches any object of that kind whose name the finding is about."""
     key, pointer = place
     return any(
         (key == other and below(pointer, claim)) or (pointer == claim == "/metadata/name" and key[:3] == other[:3])

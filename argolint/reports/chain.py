@@ -1,7 +1,7 @@
-"""Why one application, object or field is as it is: the chain from Git to the cluster, and the rule that explains each link.
+"""Explains why one application, object or field is in its state: the chain from Git to the cluster, and the rule behind each link.
 
-Pure: the states and evidence are on the App, the findings come from the engine. `explain` builds the chain, `narrate` tells
-it; the chain's structs are its JSON form.
+Pure functions: the App has the states and evidence, the engine made the findings. `explain` builds the chain, `formats.narrative` prints
+it; the JSON form is the structs of the chain.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Wrote(msgspec.Struct, frozen=True):
 
 
 class FieldState(msgspec.Struct, frozen=True):
-    """Both sides of one field as text (JSON, cut and masked); null when that side is not known. `equal`: no difference.
+    """The desired and live value of one field as JSON text, cut and masked; null if it is not known. `equal`: no difference.
 
-    `source`: its file and line in Git, where a checkout tells them.
+    `source`: file and line in Git, if a checkout has them.
     """
 
     pointer: str
@@ -66,7 +66,7 @@ class FieldState(msgspec.Struct, frozen=True):
 
 
 class Involved(msgspec.Struct, frozen=True):
-    """Another application or object that has to do with it."""
+    """Another application or object that is involved."""
 
     role: str
     app: report.ReportedApp
@@ -74,9 +74,9 @@ class Involved(msgspec.Struct, frozen=True):
 
 
 class Link(msgspec.Struct, frozen=True):
-    """One thing to be explained. `kind`: change, missing, extra, health, operation, condition, sync, or field (no difference).
+    """One link of the chain. `kind`: change, missing, extra, health, operation, condition, sync, or field (no difference).
 
-    `because` are the findings that explain it, `also` those that comment on the same place.
+    `because`: the findings that explain it; `also`: findings that comment on the same place.
     """
 
     kind: str
@@ -89,8 +89,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Why(msgspec.Struct, frozen=True):
-    """The whole answer. `also`: the application's own other findings; those on the whole fleet are a check's to tell. `steps`: the order of
-    a sync, where something stops in it."""
+    """The whole explanation. `also`: the application's other findings, without those about the whole fleet. `steps`: the order of a sync that stops somewhere."""
 
     schema_version: str
     app: report.ReportedApp
@@ -107,13 +106,13 @@ class Why(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user wants explained: nothing narrower, an object, or a field of it."""
+    """The target of the explanation: the whole application, one object, or one field of it."""
 
     resource: str = ""
     pointer: str = ""
 
     def takes(self, id_: ResourceId) -> bool:
-        """True when `resource` (Kind/name or Kind/namespace/name, kind perhaps with .group, globs) names this object."""
+        """True if `resource` (Kind/name or Kind/namespace/name; Kind may have .group; globs allowed) matches this object."""
         kind, *rest = self.resource.lower().split("/")
         kind, _, group = kind.partition(".")
         name = rest[-1] if rest else "*"
@@ -127,7 +126,7 @@ class Asked:
 
 
 def chosen(app: App, asked: Asked) -> tuple[Resource, ...]:
-    """The objects asked for, all of them when none is named. UsageError when none fits, or when a pointer is no pointer."""
+    """The objects that the user named, or all objects. UsageError if none matches or the JSON pointer is malformed."""
     if asked.pointer and not asked.pointer.startswith("/"):
         raise UsageError(
             f"{asked.pointer!r} is no JSON pointer", "write it as /spec/replicas, with ~1 for a slash in a key"
@@ -149,14 +148,14 @@ def chosen(app: App, asked: Asked) -> tuple[Resource, ...]:
 
 
 def sharing(app: App, fleet: Fleet) -> frozenset[AppRef]:
-    """The other applications that claim an object of this one: fleet-wide rules need their facts too."""
+    """The other applications that claim an object of this one: rules about the fleet need their facts, too."""
     return frozenset(ref for r in app.resources for ref in fleet.owners(r.key) if ref != app.ref)
 
 
 def explain(
     app: App, fleet: Fleet, findings: Sequence[Finding], asked: Asked, revisions: Mapping[str, Object] | None = None
 ) -> Why:
-    """The chain for what is asked. `findings` are those of the whole run; `revisions` tell author, date and message by revision."""
+    """The chain for the target. `findings` come from the whole run; `revisions` has author, date and message by revision."""
     resources = chosen(app, asked)
     mine = [f for f in findings if app.ref in {f.at.app, *(r.app for r in f.related)}]
     links = [link for resource in resources for link in _object(app, resource, asked, mine)]
@@ -219,7 +218,7 @@ def _origins(app: App, revisions: Mapping[str, Object]) -> Iterator[Origin]:
 
 
 def _application(app: App, findings: Sequence[Finding]) -> Iterator[Link]:
-    """Conditions, the operation, and what status says with no object to show for it."""
+    """Links for the conditions, the operation, and statuses that no object explains."""
     for condition in app.conditions:
         yield _link("condition", f"{condition.type}: {excerpt(condition.message)}", condition.symptom, findings)
     operation = app.operation
@@ -234,7 +233,7 @@ def _application(app: App, findings: Sequence[Finding]) -> Iterator[Link]:
 
 
 def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Finding]) -> Iterator[Link]:
-    """What is wrong with one object; for a field that is asked for, its two sides even when they are equal."""
+    """Links for the faults of one object; for a requested field, its desired and live value even if they are equal."""
     yield from _differences(app, resource, asked, findings)
     if asked.pointer:
         return
@@ -263,7 +262,7 @@ def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Findi
 
 
 def _differences(app: App, resource: Resource, asked: Asked, findings: Sequence[Finding]) -> Iterator[Link]:
-    """Changed fields, those of one explanation together."""
+    """Links for the changed fields; fields with the same explanation share a link."""
     changes = [c for c in resource.changes if not asked.pointer or _related(c.pointer, asked.pointer)]
     groups: dict[tuple[int, ...], list[Change]] = {}
     for change in changes:
@@ -306,7 +305,7 @@ def _differences(app: App, resource: Resource, asked: Asked, findings: Sequence[
 
 
 def _related(one: str, other: str) -> bool:
-    """True when one pointer is the other, or above or below it."""
+    """True if the pointers are equal or one contains the other."""
     a, b = split_pointer(one), split_pointer(other)
     short = min(len(a), len(b))
     return bool(one) and a[:short] == b[:short]
@@ -363,7 +362,7 @@ def _link(
 
 
 def _involved(app: AppRef, findings: Sequence[Finding]) -> tuple[Involved, ...]:
-    """Other applications, and objects that are a cause, an owner or a claimant; symptoms are links of their own."""
+    """Other applications, and objects with the role of cause, owner or claimant; symptoms have their own links."""
     found: dict[tuple[AppRef, ResourceId | None], Involved] = {}
     for finding in findings:
         subject = (finding.at.app, finding.at.resource)

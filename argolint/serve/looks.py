@@ -1,4 +1,4 @@
-"""The looks at one fleet that a service takes while it follows changes: at everything, or at what changed since."""
+"""The looks at one fleet while a service follows changes: at everything, or at what has changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from argolint.server.transport import Transport
 
 
 class FleetLook:
-    """Keeps the fleet and the results of the last check of one Argo CD, and reads what an action says."""
+    """Keeps the fleet and the results of the last check of one Argo CD, and reads what an action requires."""
 
     def __init__(self, times: Times, workers: int) -> None:
         self._workers = workers
@@ -34,11 +34,11 @@ class FleetLook:
 
     @property
     def known(self) -> bool:
-        """The last check of it succeeded."""
+        """True if its last check succeeded."""
         return self._known is not None
 
     def begin(self, action: Action) -> tuple[ReadFleet, Look]:
-        """How the fleet, and then its applications, are read. Where that fails, the next action has to be of everything."""
+        """How to read the fleet, then its applications. After a failure, the next action must read everything."""
         before = self._known
         if isinstance(action, Everything):
             before = self._known = None
@@ -60,9 +60,9 @@ class FleetLook:
         return read, look
 
     def end(self, action: Action) -> None:
-        """The check has succeeded."""
+        """Record the success of the check."""
         if isinstance(action, Everything):
-            gc.collect()  # a check raises the thresholds, and what it read is large
+            gc.collect()  # a check raises the thresholds, and its data is large
         if self._known is not None:
             fleet = self._known[0]
             self.size, self.reused = len(fleet.apps), self._kept.reused

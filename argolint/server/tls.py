@@ -10,13 +10,13 @@ from argolint.server.connection import Connection
 
 
 def client_context(connection: Connection) -> ssl.SSLContext:
-    """Trusts the system's authorities and --server-crt as well, as Argo CD's own CLI does. Raises UsageError."""
+    """A context that trusts the system's authorities and --server-crt, as Argo CD's own CLI does. Raises UsageError."""
     context = ssl.create_default_context()
     try:
         if connection.ca_pem:
             context.load_verify_locations(cadata=connection.ca_pem)
         if connection.client_pem:
-            with temporary_folder() as folder:  # the ssl module reads key pairs from files alone
+            with temporary_folder() as folder:  # the ssl module reads key pairs from files only
                 pair = folder / "client.pem"
                 pair.touch(mode=0o600)
                 pair.write_text(connection.client_pem)
@@ -34,7 +34,7 @@ def client_context(connection: Connection) -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    """For an encrypted key, for which OpenSSL would ask the terminal, in every process again."""
+    """The answer for an encrypted key: otherwise OpenSSL would ask at the terminal, in every process."""
     raise UsageError(
         "the key of --client-crt-key is encrypted", "write one that is not: openssl pkey -in KEY -out PLAIN_KEY"
     )

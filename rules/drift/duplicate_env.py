@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
-from argolint.values import below, items
+from argolint.values import below, get, items
 from argolint.values.kubernetes import containers, pod_spec
 
 from ..shared.triage import worth_reading
@@ -116,7 +116,8 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
     others = {(r.listed, r.name) for r in repeats} - {(first.listed, first.name)}
     more = f" (and {len(others)} more)" if others else ""
     times = sum((r.listed, r.name) == (first.listed, first.name) for r in repeats) + 1
-    second = "both are equal" if first.same_value else "the second is used now"
+    used = "first" if _first_is_used(resource, repeats) else "last"
+    second = "both are equal" if first.same_value else f"the {'first' if used == 'first' else 'second'} is used now"
     end = "the last sync failed on it" if refused else f"{second}, but an update may drop either"
     drifted = dict.fromkeys(
         r.listed for r in repeats if any(below(change.pointer, r.listed) for change in resource.changes)
@@ -135,14 +136,30 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
             *(Symptom.change(resource.id, place) for place in drifted),
             *(refusal.symptom for refusal in refused),
         ),
-        fixes=(remove(app, resource, [r.earlier for r in repeats], _title(first, refused=bool(refused))),),
+        fixes=(
+            remove(
+                app,
+                resource,
+                [r.later if used == "first" else r.earlier for r in repeats],
+                _title(first, used, refused=bool(refused)),
+            ),
+        ),
     )
 
 
-def _title(first: Repeat, *, refused: bool) -> str:
+def _first_is_used(resource: Resource, repeats: Sequence[Repeat]) -> bool:
+    """An update that dropped the later entry left the earlier one alone in the live list."""
+    if len(repeats) != 1 or repeats[0].same_value:
+        return False
+    listed, earlier = repeats[0].listed, get(resource.desired, repeats[0].earlier)
+    later, held = get(resource.desired, repeats[0].later), get(resource.live, listed, None)
+    return isinstance(held, list) and earlier in held and later not in held
+
+
+def _title(first: Repeat, used: str, *, refused: bool) -> str:
     if refused and first.field == "ports":
         return f"Keep one entry of port {first.name}, and use its name or number everywhere"
-    return "Keep one entry of each" if refused else "Keep the last entry, which is used today"
+    return "Keep one entry of each" if refused else f"Keep the {used} entry, which is used today"
 
 
 RULE = Rule(

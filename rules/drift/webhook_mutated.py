@@ -20,7 +20,7 @@ from functools import partial
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.application.applied import by_argocd, confirmed, not_yet_applied, rewritten_on_arrival, settled
-from argolint.values import below
+from argolint.values import below, get
 
 from ._ca_bundles import by_the_patcher, injected
 from ._defaults import is_default
@@ -55,6 +55,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
     end = "self-heal and it undo each other without end" if app.self_heal else "does so after each sync"
+    unnamed = all(c.desired is not MISSING and get(resource.desired, c.pointer) is MISSING for c in changes)
+    if unnamed:  # only a dry run holds what the manifest does not
+        end = "Argo CD's dry run holds another value that Git does not set"
     if in_another_order(first):
         return finding(
             app,
@@ -73,11 +76,18 @@ def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) ->
         f"{what}, and {end}.",
         fixes=(
             narrowest_ignore(app, resource, pointers(changes)),
-            write_live(app, resource, changes, "Or write in Git what the controller makes of it"),
+            None
+            if unnamed or all(_moves(c) for c in changes)
+            else write_live(app, resource, changes, "Or write in Git what the controller makes of it"),
         ),
         severity="warning",
         confidence="likely",
     )
+
+
+def _moves(change: Change) -> bool:
+    """A number that a controller moves will be another one tomorrow."""
+    return all(isinstance(side, int | float) and not isinstance(side, bool) for side in (change.desired, change.live))
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str, confidence: str) -> Finding:

@@ -17,7 +17,7 @@ from argolint.values import annotations_of, enumerated, items, joined
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import SYNC_OPTIONS
 
-from ._sharing import Party, Shared
+from ._sharing import Party, Shared, parts_of
 
 _LONG = 6000
 """Characters of JSON from which on a manifest is not printed in a fix (a CustomResourceDefinition has many more)."""
@@ -57,7 +57,7 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     renamed = tuple(_own_names(shared, keeper))
     if shared.two_programs:
         yield from renamed
-    yield _one_owner(shared, keeper)
+    yield _one_application(shared, keeper) or _one_owner(shared, keeper)
     if not shared.two_programs:
         yield from renamed
     if shared.untracked:
@@ -92,6 +92,27 @@ def _keeper(shared: Shared) -> Party | None:
     if not firm or (equals and not shared.id.namespace and not switched and len({p.wave for p in firm}) == 1):
         return None
     return min(firm, key=lambda p: (p.wave, p.app != shared.owner, p.app))
+
+
+def _one_application(shared: Shared, keeper: Party | None) -> Fix | None:
+    """Where the keeper renders all that the others render, one object less is no way out: a whole Application is one too many."""
+    leavers = [p for p in shared.parties if p is not keeper and p.claims]
+    if keeper is None or not leavers or not all(parts_of(keeper.app) in p.twins for p in leavers):
+        return None
+    sets = sorted({p.place for p in leavers if not p.place.startswith("Application ")})
+    steps = (
+        *(f"# {place}: preserveResourcesOnDeletion: true in syncPolicy, then drop the element" for place in sets),
+        "# a parent Application: first take metadata.finalizers out of the child's manifest, then the manifest out of Git",
+        *(f"{handover.delete(p.app)}" for p in leavers),
+        f"{handover.sync(keeper.app)}   # it then owns all of them",
+    )
+    return Fix(
+        f"Delete {shared.few(leavers)} but keep the objects, which {shared.name(keeper)} renders too",
+        "application",
+        enumerated([f"Application {p.app}" for p in leavers], "place"),
+        Edit("command", "\n".join(steps) + "\n"),
+        caveat=joined(*_losses(shared, None), "not where both are to run: give them names of their own then"),
+    )
 
 
 def _one_owner(shared: Shared, keeper: Party | None) -> Fix:

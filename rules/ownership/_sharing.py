@@ -41,6 +41,7 @@ class Party:
     place        where the Application is edited: its own manifest, or the template that makes it
     cascade      deleting the Application deletes what it owns
     along        other objects that the same applications share, by name
+    twins        [namespace, name, project, server] of each Application that renders every object of this one, when it has several
     others       the other Applications that the fleet knows to claim or own the object: as `owner`, then `claims`, `leaving`
     """
 
@@ -78,6 +79,7 @@ class Party:
     namespace: str = ""
     switches: Sequence[Mapping[str, Json]] = ()
     along: Sequence[str] = ()
+    twins: Sequence[Sequence[str]] = ()
     others: Sequence[Sequence[Json]] = ()
 
     def data(self) -> Mapping[str, Json]:

@@ -18,8 +18,7 @@ the kinds are in data_kinds.yaml, each with its source.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Want
 from argolint.application.application_sets import (
@@ -32,13 +31,14 @@ from argolint.application.application_sets import (
     settings_want,
 )
 from argolint.edits.pruning import cascades, outlives
-from argolint.values import enumerated, get, text_at
-from argolint.values.knowledge import load
+from argolint.values import enumerated, text_at
+
+from ._data import holds_data, kept_data
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Applications that a set may delete, with objects that may hold data: only the live objects say whether they stay."""
-    return _set_of(app, fleet) is not None and any(_kept_data(row.group, row.kind) for row in app.rows)
+    return _set_of(app, fleet) is not None and any(kept_data(row.group, row.kind) for row in app.rows)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -61,7 +61,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         message=f"ApplicationSet {name} deletes {enumerated([str(r.id) for r in data], limit=1)} as soon as its generators no longer give Application {app.name}.",
         at=Location(app.ref, data[0].id),
         confidence="likely" if controller.policy is None else "proven",
-        evidence=(*(f"{r.id}: {_kept_data(r.group, r.kind)}" for r in data[:5]), *_of_policy(controller, owner)),
+        evidence=(*(f"{r.id}: {kept_data(r.group, r.kind)}" for r in data[:5]), *_of_policy(controller, owner)),
         related=tuple(Related(app.ref, r.id, "", "other") for r in data[1:]),
         fixes=(
             Fix(
@@ -102,25 +102,7 @@ def _makes_previews(raw: Object) -> bool:
 
 
 def _is_lost(r: Resource, app: App, fleet: Fleet) -> bool:
-    kind = _kinds().get((r.group, r.kind))
-    if kind is None or r.hook or r.live is None or outlives(app, r.live, fleet):
-        return False
-    wanted, unless = kind.get("if"), kind.get("unless")
-    return (not wanted or _holds(r.live, wanted)) and not (unless and _holds(r.live, unless))
-
-
-def _holds(live: Object, field: Object) -> bool:
-    return bool(get(live, field["at"], None) == field["is"])
-
-
-def _kept_data(group: str, kind: str) -> str:
-    """What goes with an object of this kind; empty for a kind that holds no data."""
-    return str(_kinds().get((group, kind), {}).get("says") or "")
-
-
-@cache
-def _kinds() -> Mapping[tuple[str, str], Object]:
-    return {(e["group"], e["kind"]): e for e in load(__package__, "data_kinds.yaml")}
+    return r.live is not None and not r.hook and holds_data(r) and not outlives(app, r.live, fleet)
 
 
 RULE = Rule(

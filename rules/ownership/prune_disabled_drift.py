@@ -9,7 +9,7 @@ Why it hurts: the Application stays OutOfSync forever, which hides the next real
 Deployments take traffic and resources, old RBAC still grants.
 
 How to fix: sync once with prune, or let automated sync prune. Look at the list first: what must stay goes back into Git, or gets
-`compare-options: IgnoreExtraneous`. Never prune what another Argo CD applies: give each its `installationID`.
+`compare-options: IgnoreExtraneous`. What holds data, a CRD, and what `Prune=false` protects are kept first. Never prune what another Argo CD applies: give each its `installationID`.
 
 Example: a Deployment and its Service were removed from Git; automated sync runs without prune, and both are still there.
 
@@ -23,11 +23,12 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.edits import application_place, set_field
-from argolint.edits.pruning import ignored_extraneous, prune_option
+from argolint.edits.pruning import ignored_extraneous, keeping, prune_option
 from argolint.values import enumerated, sh
-from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, kubectl_name
+from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 from ..shared.references import users
+from ._data import holds_data
 from ._installations import own_installation, own_label_key
 from ._tracking import applied_elsewhere, copied_tracking
 
@@ -55,7 +56,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         severity=_severity(app, reasons, only=only),
         evidence=tuple(f"{id_} is live, not desired: {kept[id_]}" for id_ in names),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names),
-        fixes=tuple(_fixes(app, kept)),
+        fixes=tuple(_fixes(app, kept, [r.id for r in extra if r.id in kept and _precious(r)])),
         explains=tuple(Symptom.extra(id_) for id_ in names),
     )
 
@@ -118,12 +119,17 @@ def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
     return "" if app.automated else _MANUAL
 
 
+def _precious(resource: Resource) -> bool:
+    """Whether more goes with the object than itself: data, or all objects of a kind."""
+    return holds_data(resource) or resource.kind == "CustomResourceDefinition"
+
+
 def _severity(app: App, reasons: list[str], *, only: bool) -> Severity:
     """A deliberate option and a sync that no one has run yet are worth knowing; drift that stays by itself is a warning."""
     return "warning" if only and _AUTOMATIC_OFF in reasons else "info"
 
 
-def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
+def _fixes(app: App, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> Iterator[Fix]:
     names, reasons = sorted(kept), set(kept.values())
     forbidden = [id_ for id_ in names if kept[id_] == _FORBIDDEN]
     named = users(app)
@@ -136,6 +142,15 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
             Edit("text", "Only then is there nothing left that a sync with prune would break."),
         )
         return
+    if protected := sorted({*forbidden, *data}):
+        yield Fix(
+            f"Keep {enumerated([str(id_) for id_ in protected], 'object', limit=1)}, and leave {'it' if len(protected) == 1 else 'them'} out of the sync status",
+            "live",
+            ", ".join(str(id_) for id_ in protected),
+            Edit("command", "".join(f"{keeping(id_)}\n" for id_ in protected)),
+            caveat="what is meant to stay goes back into Git",
+            safe=True,
+        )
     caveat = "deletes every object listed: look for data first"
     free = [f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=true" for id_ in forbidden]
     waits = _UNCONFIRMED in reasons
@@ -149,17 +164,6 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
         Edit("command", "\n".join((*free, sync, *confirm)) + "\n"),
         caveat=caveat,
     )
-    if forbidden:
-        keep = [
-            f"kubectl annotate {kubectl_name(id_)} --overwrite {COMPARE_OPTIONS}=IgnoreExtraneous" for id_ in forbidden
-        ]
-        yield Fix(
-            "Leave what Prune=false protects out of the sync status",
-            "live",
-            ", ".join(str(id_) for id_ in forbidden),
-            Edit("command", "\n".join(keep) + "\n"),
-            safe=True,
-        )
     if _AUTOMATIC_OFF in reasons:
         yield Fix(
             "Let automated sync prune what leaves Git",

@@ -24,7 +24,7 @@ from shlex import quote
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, ResourceId, Rule, Want
 from argolint.comparison import differences
 from argolint.redaction import show_sides
-from argolint.values import enumerated, mapping, sh
+from argolint.values import enumerated, get, mapping, sh
 from argolint.values.kubernetes import group_of, is_secret
 
 from ..shared.charts import inline_values
@@ -94,9 +94,10 @@ def _differing(copies: list[Object]) -> list[str]:
 def _values(copies: list[Object]) -> Iterator[str]:
     if len(copies) < 2 or is_secret(copies[-1]):
         return
-    for pointer, last, first in sorted(differences(copies[-1], copies[0]), key=lambda row: row[0])[:6]:
-        sides = show_sides(pointer, (first, copies[0]), (last, copies[-1]))
-        yield f"{pointer}: {sides[0]} in the first copy, {sides[1]} in the last, which is applied"
+    names = ("the first copy", *(f"copy {number}" for number in range(2, len(copies))), "the last, which is applied")
+    for pointer in _differing(copies)[:6]:
+        sides = show_sides(pointer, *((get(copy, pointer), copy) for copy in copies))
+        yield f"{pointer}: {', '.join(f'{side} in {name}' for side, name in zip(sides, names, strict=True))}"
 
 
 def _own_namespace(app: App, resource: ResourceId) -> Iterator[Fix]:

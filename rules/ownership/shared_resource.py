@@ -56,7 +56,7 @@ from argolint.values.kubernetes import is_secret_data
 
 from ..shared.charts import releases
 from ._shared_fixes import fixed_names, fixes
-from ._sharing import Party, Shared, believed, content_differences, party, party_of, ref_of
+from ._sharing import Party, Shared, believed, content_differences, parts_of, party, party_of, ref_of
 from ._tracking import own_names, owner_of, warned_resources
 
 _READ = 8
@@ -92,6 +92,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         if owner is not None and owner.ref != app.ref:
             owners.setdefault(resource.key, []).append(owner.ref)
     charts = releases(app) if owners and app.read else ()
+    twins = [parts_of(ref) for ref in _twins(app, fleet)]
     together: dict[Sequence[AppRef], list[ResourceKey]] = {}
     for key in sorted(owners):
         together.setdefault(fleet.contested.get(key, ()), []).append(key)
@@ -101,7 +102,12 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         with_it = sorted({*others, *parties[: _LISTED + 1]} - {app.ref})
         if found is not None and with_it:
             claim = party(app, found, fleet, others=with_it, warnings=warned.get(key, ()), charts=charts)
-            data = {"resource": list(key), **claim.data(), "along": _along(key, together.get(parties, ()), parties)}
+            data = {
+                "resource": list(key),
+                **claim.data(),
+                "along": _along(key, together.get(parties, ()), parties),
+                "twins": twins,
+            }
             yield Fact("/".join(key), app.ref, data, _trials(claim, found.id))
 
 
@@ -131,6 +137,17 @@ def _along(key: ResourceKey, together: Iterable[ResourceKey], parties: Sequence[
     if not 1 < len(parties) <= _READ:
         return []
     return [f"{k.kind} {k.name}" for k in islice((k for k in together if k != key), _ALONG)]
+
+
+def _twins(app: App, fleet: Fleet) -> list[AppRef]:
+    """The Applications whose manifests hold every object of this one; none where it has one object, which is no sign."""
+    keys = [r.key for r in app.resources if r.claimed]
+    contested = set(fleet.contests.get(app.ref, ()))
+    if len(keys) < 2 or not contested.issuperset(keys):
+        return []
+    parties = [fleet.contested[key] for key in keys]
+    few = parties[0] if len(parties[0]) <= _READ else ()
+    return sorted(set(few).intersection(*parties) - {app.ref})
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:

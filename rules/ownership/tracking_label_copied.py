@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.application.tracked import tracking_of
 from argolint.comparison import TRACKING_ID, managers
+from argolint.edits.pruning import keeping
 from argolint.relations.makers import maker_of
 from argolint.values import dig
-from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 from ._tracking import by_annotation, copied_tracking
 
@@ -118,10 +118,7 @@ def _kept(resource: Resource) -> Fix:
         "Keep the object from being pruned",
         "live",
         str(resource.id),
-        Edit(
-            "command",
-            f"kubectl annotate {kubectl_name(resource.id)} --overwrite {SYNC_OPTIONS}=Prune=false argocd.argoproj.io/compare-options=IgnoreExtraneous\n",
-        ),
+        Edit("command", f"{keeping(resource.id)}\n"),
         caveat="lasts until the object is made again",
         safe=True,
     )

@@ -43,7 +43,7 @@ def topic(store: stores.Store, why: str) -> str:
         return found.topic
     if unplaced(store):
         return "credential-namespace"
-    return "credential-own-namespace" if store.namespace and tuple(placed_references(store)) else "unknown-store"
+    return "credential-own-namespace" if store.namespace and tuple(placed_references(store)) else "provider-settings"
 
 
 def meaning(which: str, text: str) -> str:

@@ -35,6 +35,7 @@ from ._sync_error_texts import (
     of_condition,
     plainly,
     says_of,
+    unclassified,
     warnings,
 )
 
@@ -83,8 +84,7 @@ def _by_events(app: App, resource: Resource, stage: str, named: str) -> Diagnosi
         if found is not None and (not named or named in _ABOUT_STORES or found.cause == named):
             return found
         if found is None and not named and classify(event.message) is None:
-            text = clean(event.message)
-            return Diagnosis("unknown", "the operator reports an error", text)
+            return unclassified(event.message)
     return None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, lru_cache
 
@@ -70,8 +70,38 @@ def names_key(deciding: str, written: str) -> bool:
 @lru_cache(maxsize=2048)
 def classify(text: str, stage: str = "") -> Diagnosis | None:
     """The diagnosis that one error text gives; `stage` (provider, update) leaves out what cannot be meant."""
-    text = clean(text)
-    error = text
+    error, where = _taken_out(text)
+    meant = catalogue().match(error, *([stage] if stage else _STAGES))
+    if meant is None:
+        return None
+    entry, offset = meant.entry, max(0, error.find(meant.text))
+    detail = {name: value for name, value in meant.facts.items() if value}
+    detail = {"kind": "SecretStore", **detail} if "store" in detail else detail
+    return _at(
+        where,
+        Diagnosis(
+            entry.cause,
+            entry.sentence(detail),
+            error,
+            detail,
+            terminal=entry.terminal,
+            topic=entry.advice if entry.advice != entry.cause else "",
+            deciding=(meant.span[0] + offset, meant.span[1] + offset),
+        ),
+    )
+
+
+def unclassified(text: str) -> Diagnosis:
+    """The diagnosis of an error text that no entry of the catalogue knows: where it arose, and its words."""
+    error, where = _taken_out(text)
+    key = where.get("key")
+    says = f'the operator cannot process "{key}"' if key else "the operator reports an error"
+    return _at(where, Diagnosis("unknown", says, error, topic="unknown-said"))
+
+
+def _taken_out(text: str) -> tuple[str, dict[str, str]]:
+    """The error without what the operator writes around it, and the entry (`list`, `index`, `key`) that the envelope names."""
+    error = clean(text)
     where: dict[str, str] = {}
     for envelope in _envelopes():
         if found := envelope.match(error):
@@ -79,23 +109,12 @@ def classify(text: str, stage: str = "") -> Diagnosis | None:
             error = where.pop("error")
     if "list" not in where and (inline := _INLINE.search(error)):
         where |= inline.groupdict()
-    meant = catalogue().match(error, *([stage] if stage else _STAGES))
-    if meant is None:
-        return None
-    entry, offset = meant.entry, max(0, error.find(meant.text))
-    detail = {name: value for name, value in meant.facts.items() if value}
-    detail = {"kind": "SecretStore", **detail} if "store" in detail else detail
-    return Diagnosis(
-        entry.cause,
-        entry.sentence(detail),
-        error,
-        detail | ({"key": where["key"]} if where.get("key") else {}),
-        where.get("list", ""),
-        int(where.get("index", 0)),
-        entry.terminal,
-        topic=entry.advice if entry.advice != entry.cause else "",
-        deciding=(meant.span[0] + offset, meant.span[1] + offset),
-    )
+    return error, where
+
+
+def _at(where: Mapping[str, str], found: Diagnosis) -> Diagnosis:
+    key = {"key": where["key"]} if where.get("key") else {}
+    return replace(found, detail={**found.detail, **key}, entry=where.get("list", ""), index=int(where.get("index", 0)))
 
 
 _LONGEST = 25

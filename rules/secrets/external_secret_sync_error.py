@@ -248,7 +248,7 @@ def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
     return found.says
 
 
-_GENERAL = ("", "network-serving", "admission-invalid")
+_GENERAL = ("", "network-serving", "admission-invalid", "unknown-said")
 _QUOTED = ("template", "generator", "store-credential", "admission", "invalid-keys", "auth", "network", "unknown")
 
 

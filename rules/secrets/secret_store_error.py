@@ -80,7 +80,7 @@ ADVICE_OF = {
     "auth": "auth",
     "network": "network",
     "unknown": "unknown-store",
-    "invalid-provider": "unknown-store",
+    "invalid-provider": "provider-settings",
 }
 SHOWN = 5
 _DEPENDENTS = 5

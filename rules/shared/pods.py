@@ -362,9 +362,8 @@ def _asked(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
 def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
     """Ways to let the pods run, for the workload `id_` whose manifest is `obj` (None: not known)."""
     absent = ABSENT.search(trouble.text)
-    known = ("selector", "resources", "taint", "quota", "image", "volume")
     keyless = _ABSENT_KEY.search(trouble.text)
-    topic = trouble.cause if trouble.cause in known else _unknown(trouble.text)
+    topic = _topic(trouble)
     facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": "", "bringer": ""}
     if absent:
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
@@ -396,6 +395,20 @@ def _bringer(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -> s
     return f"application {owner}" if owner else ""
 
 
+def _topic(trouble: Trouble) -> str:
+    """The topic of advice: by the cause, and what the kubelet or the deciding filter of the scheduler says of it."""
+    if trouble.cause in ("image", "volume"):
+        said = catalogue().match(trouble.text, trouble.cause)
+        return said.entry.advice if said else trouble.cause
+    if trouble.cause in ("selector", "resources", "taint", "quota"):
+        parts = (
+            catalogue().match(part, "scheduling") for part in _parts(trouble.text.rpartition("nodes are available:")[2])
+        )
+        mine = [part.entry for part in parts if part and part.entry.cause == trouble.cause]
+        return max(mine, key=lambda entry: entry.place).advice if mine else trouble.cause
+    return _unknown(trouble.text)
+
+
 def _unknown(text: str) -> str:
     if _SECURITY.search(text):
         return "security"
@@ -417,6 +430,7 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
     tolerations, away = _taints(trouble.text)
     return {
         "object": str(id_),
+        "rolls": id_.kind == "Deployment",
         "namespace": id_.namespace or "default",
         "cluster": app.cluster,
         "pointer": pointer,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from argolint import App, Fix, Fleet, Json, Object, Resource
+from argolint.application.fleet import IN_CLUSTER
 from argolint.comparison import application_rules
 from argolint.edits import application_place, ignore_less
 from argolint.edits.advice import Shell, advice
@@ -242,6 +243,7 @@ def _facts(
         "project": app.ref.project,
         "namespace": app.destination_namespace or "default",
         "cluster": app.cluster,
+        "own_cluster": app.cluster == IN_CLUSTER,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "repo": registry or address or excerpt(repo) if entry.cause == "auth" else excerpt(repo),
         **managed_by(app, read["user"], message),

@@ -38,7 +38,7 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.comparison import has_sync_option
+from argolint.comparison import builtin, has_sync_option
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
@@ -46,6 +46,7 @@ from argolint.relations import resolved
 from argolint.relations.blocked import derived_kinds
 from argolint.values import dig, items, sh
 from argolint.values.knowledge import load
+from argolint.values.schema import api_of_kind
 
 from ._failures import Failed, answered_by, complaint_of
 from ._options import on_manifest
@@ -118,8 +119,10 @@ def _foreseen(app: App, fleet: Fleet, group: str, kind: str, resources: list[Res
 
 def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed]) -> Finding:
     first = refused[0]
+    resource = app.resource(first.id.key) if first.id else None
+    own = resource is not None and resource.desired is not None and builtin(resource.desired)
     what = (
-        (f"{kind} ({group})" if group else kind)
+        (f"{kind} of {first.id.api_version}" if own and first.id else f"{kind} ({group})" if group else kind)
         if kind
         else _group_version(first.message) or "a kind of this application"
     )
@@ -173,8 +176,8 @@ def _definitions(app: App, fleet: Fleet, group: str) -> tuple[Related, ...]:
 
 
 def _child(app: App, fleet: Fleet, group: str) -> Resource | None:
-    """A child Application without objects as yet, named after the group, or with a chart, folder or repository named so."""
-    words = [word for word in group.split(".") if len(word) > _LEAST]
+    """A child Application without objects as yet whose chart or folder is called as the owner of the group's domain: cert-manager of cert-manager.io."""
+    owner = group.split(".")[-2] if "." in group else ""
     for resource in app.resources:
         if (resource.group, resource.kind) != ("argoproj.io", "Application") or resource.desired is None:
             continue
@@ -183,17 +186,10 @@ def _child(app: App, fleet: Fleet, group: str) -> Resource | None:
             continue
         spec = dig(resource.desired, "spec")
         sources = [s for s in (dig(spec, "source"), *items(spec, "sources")) if isinstance(s, dict)]
-        said = [resource.name]
-        for source in sources:
-            repository = str(source.get("repoURL") or "").partition("://")[2].partition("/")[2]
-            said += [str(source.get("chart") or ""), str(source.get("path") or ""), repository]
-        if any(word in text for word in words for text in said):
+        called = [str(source.get("chart") or source.get("path") or "").rpartition("/")[2] for source in sources]
+        if owner and any(f"{each}-".startswith(f"{owner}-") for each in called):
             return resource
     return None
-
-
-_LEAST = 3
-"""Letters of a label that names no product: io, com, org, dev."""
 
 
 @cache
@@ -245,6 +241,9 @@ def _fixes(
             Edit("command", f"kubectl get {maker['plural']} -A"),
             caveat=f"{maker['product']} makes the kinds of {group}; no one installs their CRDs",
         )
+    elif resource is not None and resource.desired and builtin(resource.desired):
+        yield _of_kubernetes(resource)
+        return
     else:
         yield Fix(
             f"Install the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
@@ -252,6 +251,16 @@ def _fixes(
             app.cluster,
             Edit("command", f"kubectl get crd | grep {sh(group or 'group')}"),
         )
+        if any(dig(source, "helm", "skipCrds") is True for source in app.sources):
+            yield Fix(
+                "Or let the chart bring it, where its folder crds holds it: drop skipCrds",
+                "application",
+                application_place(app),
+                Edit(
+                    "text",
+                    "spec.source.helm.skipCrds keeps the CRDs of the chart's folder crds out of what is rendered",
+                ),
+            )
     if resource is not None and id_ is not None:
         yield Fix(
             "Skip the dry run, if the very sync (or an operator that it installs) makes the CRD",
@@ -261,6 +270,23 @@ def _fixes(
             caveat="the object is applied late, and does not help where no one brings the CRD",
             resource=id_,
         )
+
+
+def _of_kubernetes(resource: Resource) -> Fix:
+    """No CRD brings a kind of Kubernetes itself: the apiVersion is another one, or its release has no such kind."""
+    api = api_of_kind(resource.kind)
+    if api and api != resource.id.api_version:
+        patch = [{"op": "replace", "path": "/apiVersion", "value": api}]
+        return Fix(
+            f"Write apiVersion: {api}", "manifest", str(resource.id), Edit("json-patch", patch), resource=resource.id
+        )
+    return Fix(
+        f"See under which API the cluster serves {resource.kind}",
+        "live",
+        resource.id.cluster,
+        Edit("command", f"kubectl api-resources | grep -i {sh(resource.kind)}"),
+        caveat="no line means that this release of Kubernetes has no such kind, or that its name is misspelt",
+    )
 
 
 RULE = Rule(id="crd-missing", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from argolint import (
+    GONE,
     MISSING,
     App,
     Change,
@@ -61,15 +62,8 @@ from ._options import (
 RESPECT = "RespectIgnoreDifferences=true"
 
 _REFUSED = re.compile(r"is invalid: (?:\[)?([a-zA-Z][\w.\[\]-]*): (?:Invalid value|Forbidden|Required)")
-_NOT_TEMPLATES = (
-    "/spec/replicas",
-    "/spec/template",
-    "/spec/updateStrategy",
-    "/spec/ordinals",
-    "/spec/minReadySeconds",
-    "/spec/revisionHistoryLimit",
-    "/spec/persistentVolumeClaimRetentionPolicy",
-)
+_MAY_CHANGE = re.compile(r"spec for fields other than (.{1,300}?) are forbidden")
+_NAME = re.compile(r"'(\w{1,60})'")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -193,7 +187,7 @@ def _not_compared(app: App, condition: Condition) -> Finding:
         at=Location(app.ref, id_, pointer if id_ else ""),
         evidence=(quoted(condition.message, 400),),
         fixes=(
-            *(_deletion(app, id_) or _fixes(app, id_, resource, pointer)),
+            *(_deletion(app, id_, "hook", "replace") or _fixes(app, id_, resource, pointer)),
             *advice(__package__, "comparison-error/refused", facts),
         ),
         explains=(
@@ -234,28 +228,36 @@ def _pointer(message: str, resource: Resource | None) -> str:
         return join_pointer(*tokens)
     if written := _in_diff(message):
         return written
-    for change in resource.changes if resource else ():
-        if change.pointer.startswith("/spec/") and not change.pointer.startswith(_NOT_TEMPLATES):
-            return _top(change.pointer)
-    return join_pointer(*tokens)
+    others = _MAY_CHANGE.search(message)
+    may_change = {join_pointer("spec", name) for name in _NAME.findall(others[1])} if others else set()
+    tops = (_top(change.pointer) for change in (resource.changes if resource else ()))
+    return next((t for t in tops if t.startswith("/spec/") and t not in may_change), join_pointer(*tokens))
 
 
-def _deletion(app: App, id_: ResourceId | None) -> tuple[Fix, ...]:
-    """What is created again loses nothing but time; options of a sync do not help, since none starts before the comparison works."""
-    if id_ is None or (_table().get((id_.group, id_.kind)) or {}).get("fix") not in ("hook", "replace"):
+def _deletion(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
+    """What is created again loses nothing but time, and what its row tells; no option of a sync is left behind that deletes it each time."""
+    row = (_table().get((id_.group, id_.kind)) if id_ else None) or {}
+    if id_ is None or row.get("fix") not in ways:
         return ()
-    kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
-    namespaced = f"-n {sh(id_.namespace)} " if id_.namespace else ""
-    command = f"kubectl {namespaced}delete {sh(kind)} {sh(id_.name)} && argocd app sync {sh(app.ref)}"
+    command = f"kubectl {_in_words(id_)} && argocd app sync {sh(app.ref)}"
     return (
         Fix(
-            "Delete the object, so that the next sync makes it again",
+            "Delete the object once, so that the sync makes it again",
             "live",
             str(id_),
             Edit("command", command),
-            caveat="what it owns goes with it, and is missing until the sync",
+            caveat=str(row.get("loses") or "what it owns goes with it, and is missing until the sync"),
+            resource=id_,
+            plays=GONE,
+            effects=("restarts", "deletes") if id_.group == "apps" else ("deletes",),
         ),
     )
+
+
+def _in_words(id_: ResourceId) -> str:
+    """`delete` of the object for kubectl."""
+    kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
+    return f"{f'-n {sh(id_.namespace)} ' if id_.namespace else ''}delete {sh(kind)} {sh(id_.name)}"
 
 
 _LINE = re.compile(r"(?:^|[\n\t }])[-+][ \t\u00a0]{1,40}([A-Z]\w{1,60}):[ \t\u00a0]")
@@ -308,10 +310,8 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         return
     where, desired = str(id_), resource.desired if resource else None
     how = str((_table().get((id_.group, id_.kind)) or {}).get("fix") or "unknown")
-    kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
-    namespaced = f"-n {sh(id_.namespace)} " if id_.namespace else ""
     if how == "hook" and resource is not None and resource.hook:
-        command = f"kubectl {namespaced}delete {sh(kind)} {sh(id_.name)}"
+        command = f"kubectl {_in_words(id_)}"
         yield Fix(
             "Let Argo CD delete the hook before each run, also one that has failed: hook-delete-policy BeforeHookCreation",
             "manifest",
@@ -337,7 +337,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             where,
             Edit(
                 "command",
-                f"kubectl {namespaced}delete {sh(kind)} {sh(id_.name)} --cascade=orphan && argocd app sync {sh(app.ref)}",
+                f"kubectl {_in_words(id_)} --cascade=orphan && argocd app sync {sh(app.ref)}",
             ),
             caveat="claims that exist keep their size and class: change them one by one",
         )
@@ -371,6 +371,10 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             Edit("text", "kustomize's generators append a hash to the name; in a chart `sha256sum | trunc 8` does"),
             caveat="a password that is generated at each render belongs in a Secret of your own",
         )
+    elif how == "replace":
+        yield from _deletion(app, id_, "replace")
+        yield from _taken_back(resource, pointer)
+        return
     elif how == "unknown":  # an operator's object may hold data that goes with it
         yield next(_restore(resource, pointer), None) or Fix(
             "Take the change back",

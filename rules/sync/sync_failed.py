@@ -167,7 +167,7 @@ def _of_condition(app: App, condition: Condition) -> Finding:
     what = "Automated sync refuses" if condition.type == "SyncError" else "Argo CD cannot process"
     wipes = "auto-sync will wipe out all resources" in condition.message
     return Finding(
-        message=quoting(f"{what} application {app.ref} ({condition.type})", condition.message),
+        message=_said(f"{what} application {app.ref} ({condition.type})", condition.message, ""),
         at=Location(app.ref),
         cause=cause if rule == "sync-failed" else "unknown",
         evidence=(f"condition {condition.type}: {excerpt(condition.message, 600)}",),
@@ -183,6 +183,6 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
-    causes=("quota", "admission", "forbidden", "validation", "timeout", "terminated", "unknown"),
+    causes=("quota", "admission", "forbidden", "validation", "timeout", "terminated", "size", "unknown"),
     rank=Rank.FAILURE,  # below every rule that knows a reason, above not-synced, which only says that nothing happened
 )

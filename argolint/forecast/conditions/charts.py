@@ -1,4 +1,4 @@
-"""Conditions on objects that a chart renders: what its next releases change in them."""
+"""Conditions on objects of a chart: what its next releases change in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 
 def _chart(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Live objects of the chart, of a release before `in`, that one of `changes` fits."""
+    """Live objects of the chart, from a release before `in`, that match one of `changes`."""
     kinds = {change["kind"] for change in asked["changes"]}
     for r in app.resources:
         if r.kind not in kinds or r.live is None or r.hook or not _older(r, asked):
@@ -37,7 +37,7 @@ def _chart(app: App, world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _made_again(app: App, r: Resource, change: Mapping[str, Json]) -> bool:
-    """Whether a sync deletes and makes the object again by itself, so that no field is refused."""
+    """Whether a sync deletes and recreates the object anyway, so that no field change is refused."""
     force = all(has_sync_option(app.raw, r.desired, option) for option in ("Force=true", "Replace=true"))
     return force and "gone" not in change
 
@@ -63,7 +63,7 @@ def _older(r: Resource, asked: Asked) -> bool:
 
 
 def _fits(r: Resource, change: Mapping[str, Json]) -> bool:
-    """The object is as the chart rendered it before, and not yet as it renders it then."""
+    """True if the object has the old value of the chart and not yet the new one."""
     if "gone" in change:
         return matches(str(change["gone"]), r.name)
     value, becomes = get(r.live, change["at"], None), change["becomes"]
@@ -80,7 +80,7 @@ def _reads(app: App, world: World, asked: Asked) -> bool:
 
 
 def _helm(app: App) -> bool:
-    """Whether a chart may be in it: Kustomize inflates charts too, and a plugin may."""
+    """Whether a chart may be in it: Kustomize and plugins can inflate charts, too."""
     types = app.status.get("sourceTypes") or [app.status.get("sourceType")]
     return any(kind != "Directory" for kind in types)
 

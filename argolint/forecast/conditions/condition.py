@@ -1,4 +1,4 @@
-"""What a condition is: it looks at one application or at the whole fleet, and says where it holds."""
+"""The type of a condition: it looks at one application or at the whole fleet, and returns the places where it holds."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def _never(app: App, world: World, asked: Asked) -> bool:
 
 @dataclass(frozen=True)
 class Condition:
-    """Exactly one of `of_app` and `of_fleet`. `reads` says which applications it wants to see the states of, `needs` without
-    which lists it can tell nothing."""
+    """Exactly one of `of_app` and `of_fleet`. `reads`: whether it needs the states of an application; `needs`: the lists without which it knows nothing."""
 
     of_app: Callable[[App, World, Asked], Iterator[Hit]] | None = None
     of_fleet: Callable[[World, Asked], Iterator[Hit]] | None = None

@@ -1,4 +1,4 @@
-"""Findings of rules that rest on how Argo CD tracks objects alone: they are asked again with the settings of the next version."""
+"""Findings that depend only on how Argo CD tracks objects: their rules run again with the settings of the next version."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _reads(app: App, world: World, asked: Asked) -> bool:
 
 
 def _ends(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Findings of the rules `value` that are there today and would not be with the next version's tracking."""
+    """Findings of the rules `value` that exist now and would not with the next version's tracking."""
     if not _changes(world) or app.deleting:
         return
     for rule in _rules(asked):

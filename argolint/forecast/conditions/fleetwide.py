@@ -1,4 +1,4 @@
-"""Conditions on what is common to all applications: ApplicationSets, projects, repositories, settings."""
+"""Conditions on resources that applications share: ApplicationSets, projects, repositories, settings."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _plain(value: str) -> bool:
 
 
 def _versions(fleet: Fleet, value: str) -> Iterator[str]:
-    """The exact versions of the clusters that the value means today."""
+    """The exact versions of the clusters that the value matches now."""
     found = {fleet.kubernetes_version(server) for server in fleet.clusters}
     wanted = parse_version(value)
     for version in sorted(found):
@@ -70,7 +70,7 @@ def _versions(fleet: Fleet, value: str) -> Iterator[str]:
 
 
 def _fate(world: World, raw: Object, made: int) -> tuple[str, Severity | None]:
-    """What becomes of the Applications of a set that selects nothing any more, and how bad that is where it is not the worst."""
+    """The effect on the Applications of a set that no longer selects anything, and its severity if it is not the worst."""
     count = f"its {made} Applications" if made != 1 else "its Application"
     if not world.sets.deletes(raw):
         policy = world.sets.of(raw)
@@ -105,7 +105,7 @@ def _of_project(world: World, name: str) -> AppRef:
 
 
 def _project(world: World, asked: Asked) -> Iterator[Hit]:
-    """Projects with something at `at`; with `impersonation` only where the server impersonates."""
+    """Projects with a value at `at`; with `impersonation`, only if the server impersonates."""
     if asked.get("impersonation") and world.fleet.settings.get("impersonationEnabled") is not True:
         return
     for name, raw in sorted(world.fleet.projects.items()):
@@ -115,7 +115,7 @@ def _project(world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _role(world: World, asked: Asked) -> Iterator[Hit]:
-    """Project roles whose policies allow `grants` and not `lacks`, each `resource, action`; a policy's wildcards count."""
+    """Project roles whose policies allow `grants` and not `lacks`, each `resource, action`; wildcards of a policy count."""
     for name, raw in sorted(world.fleet.projects.items()):
         for index, role in enumerate(maps(raw, "spec", "roles")):
             lines = [line for line in map(_policy, items(role, "policies")) if line]
@@ -131,7 +131,7 @@ def _role(world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _policy(line: Json) -> tuple[str, str, str] | None:
-    """Resource, action and object of a policy line that allows; None for any other line."""
+    """Resource, action and object of an allow line of a policy; None for any other line."""
     parts = [part.strip() for part in str(line).split(",")]
     if len(parts) == 6 and parts[0] == "p" and parts[5] == "allow":
         return parts[2], parts[3], parts[4]
@@ -139,7 +139,7 @@ def _policy(line: Json) -> tuple[str, str, str] | None:
 
 
 def _acts(pattern: str, action: str) -> bool:
-    """Whether a policy's action is this one, or every action (Argo CD's glob)."""
+    """Whether a policy's action matches this one (Argo CD's glob)."""
     return pattern in ("*", action)
 
 

@@ -1,4 +1,4 @@
-"""Conditions on the objects and the sources of one application."""
+"""Conditions on the objects and sources of one application."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argolint.values import fits, get, items, leaves
 
 
 def _kind(app: App, asked: Asked) -> Iterator[Resource]:
-    """The managed objects that `group`, `kinds` and `names` (globs) name, and that a sync still writes."""
+    """The managed objects that match `group`, `kinds` and `names` (globs), and that a sync still writes."""
     kinds = asked.get("kinds") or [asked.get("kind", "*")]
     for r in app.resources:
         if (
@@ -29,14 +29,16 @@ def _kind(app: App, asked: Asked) -> Iterator[Resource]:
 
 
 def _named(app: App, world: World, asked: Asked) -> bool:
-    """Whether the states of an application are asked for: it has such objects, and the row looks into them."""
+    """Whether the states of an application are needed: it has such objects, and the row looks at their content."""
     looks = any(asked.get(key) is not None for key in ("at", "mentions"))
     return looks and any(True for _ in _kind(app, asked))
 
 
 def _object(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects of a kind; with `at` (a pattern of pointers) those with a value there that `is`, `isnt`, `has` or `lacks` fits, with `mentions`
-    those whose manifest holds the text and not `unless`; `live` looks at the live object; `without` are sync options of which none may be set, `strategy` how it must be compared."""
+    """Objects of a kind. `at` (a pattern of pointers): the value there matches `is`, `isnt`, `has` or `lacks`. `mentions`: the manifest
+    contains the text, and not `unless`. `live`: look at the live object. `without`: none of these sync options is set. `strategy`: how the
+    object is compared.
+    """
     if any(option in app.sync_options for option in asked.get("without") or ()):
         return
     for r in _kind(app, asked):
@@ -55,7 +57,7 @@ def _object(app: App, world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _defaulted(r: Resource, pointer: str, asked: Asked) -> bool:
-    """Whether the live object holds the default already, or does not exist: nothing changes with the CRD then."""
+    """Whether the live object already has the default, or does not exist: then the new CRD changes nothing."""
     value = get(r.live, pointer)
     return not isinstance(value, Mapping) or asked["lacks"] in value
 
@@ -64,7 +66,7 @@ def _values(of: Json, pattern: str, asked: Asked) -> Iterator[tuple[str, Json]]:
     if "*" not in pattern:
         value = get(of, pattern)
         if value is MISSING and isinstance(get(of, pattern.rpartition("/")[0]), Mapping):
-            value = "" if "" in (asked.get("is") or ()) else value  # Go knows no difference
+            value = "" if "" in (asked.get("is") or ()) else value  # Go does not distinguish empty and missing
         if value is not MISSING and _is(value, asked):
             yield pattern, value
         return
@@ -91,7 +93,7 @@ def _hit(app: App, r: Resource, pointer: str, value: Json) -> Hit:
 
 
 def _source(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Fields of the Application's spec at one of `at`, with a value that `is` or `isnt` fits."""
+    """Fields of the Application's spec at one of `at`, with a value that matches `is` or `isnt`."""
     for pattern in asked["at"]:
         for pointer, value in _values({"spec": app.spec}, pattern, asked):
             yield Hit(app.ref, None, pointer, {"app": str(app.ref), "value": str(value), "at": pointer})
@@ -107,9 +109,9 @@ def _option(app: App, world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _api(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects written for an API version that the next release of a product no longer serves: one hit a kind.
+    """Objects with an API version that the next release of a product no longer serves: one hit per kind.
 
-    A cluster that serves the version no longer, or never did, is a finding of today.
+    A cluster that does not serve the version now is left to the rules of a check.
     """
     version = asked["version"]
     found: dict[str, list[Resource]] = {}
@@ -142,7 +144,7 @@ def _api(app: App, world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _image(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """An image that the application runs, as Argo CD sums them up."""
+    """An image of the application, from Argo CD's summary."""
     for image in items(app.status, "summary", "images"):
         name = str(image).partition("@")[0].rpartition(":")[0]
         if f"/{name}".endswith(f"/{asked['value']}"):

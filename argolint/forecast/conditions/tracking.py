@@ -1,4 +1,4 @@
-"""Conditions on how Argo CD knows its objects again, where an upgrade changes that from labels to annotations."""
+"""Conditions on resource tracking, if an upgrade changes it from labels to annotations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _changes(world: World) -> bool:
 
 
 def _fleet_tracked(world: World, asked: Asked) -> Iterator[Hit]:
-    """The server tracks by label, and by annotation from then on: one hit for all applications."""
+    """The server tracks by label now, and by annotation after the upgrade: one hit for all applications."""
     apps = [app for app in world.fleet.apps if any(row.claimed for row in app.rows)]
     if not apps or not _changes(world):
         return
@@ -41,9 +41,9 @@ def _reads_extra(app: App, world: World, asked: Asked) -> bool:
 
 
 def _orphaned(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Live objects that are not desired: their label is all that ties them to the application.
+    """Live objects that are not desired: only their label assigns them to the application.
 
-    `applied` are those that Argo CD once applied, and that left Git; the others got the label from someone who copied it.
+    `applied`: those that Argo CD once applied and that left Git; the others got the label from a copy.
     """
     if not _changes(world):
         return
@@ -55,7 +55,7 @@ def _orphaned(app: App, world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _applied(r: Resource) -> bool:
-    """Whether Argo CD applied this very object: by its own field manager, or by the configuration that it applied last."""
+    """Whether Argo CD applied this very object: by its field manager, or by the last-applied annotation."""
     if any(by_argocd(writer) for writer in managers(r.live or {})):
         return True
     applied = last_applied(r.live or {})
@@ -67,7 +67,7 @@ def _reads_shared(app: App, world: World, asked: Asked) -> bool:
 
 
 def _shared(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects whose label names another application that renders them too: no one owns them until one of the two syncs."""
+    """Objects whose label names another application that renders them, too: they have no owner until one of the two syncs."""
     label = world.fleet.label_key
     for key in world.fleet.contests.get(app.ref, ()) if _changes(world) else ():
         r = app.resource(key)
@@ -94,10 +94,10 @@ def _release(source: Mapping[str, object]) -> str:
 
 
 def _label_returns(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects whose chart calls the instance otherwise than Argo CD does: their label comes back, and differs until a sync.
+    """Objects whose chart sets another instance label than Argo CD: the chart's label returns, and differs until a sync.
 
-    Tracking by label overwrites the label of an object and leaves that of a pod template alone, which so shows what the chart
-    says; what bears the same chart's label says it too.
+    Tracking by label overwrites the label of an object, but not that of a pod template, which therefore shows the chart's value; other objects
+    of the chart show it, too.
     """
     names = {_release(source) for source in app.sources} - {"", app.instance}
     if not (names and _changes(world) and app.read and app.desired_known):
@@ -133,13 +133,13 @@ def _label_returns(app: App, world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _charts(r: Resource) -> list[tuple[str, str]]:
-    """The labels by which the objects of one chart know each other."""
+    """The labels that objects of one chart have in common."""
     labels = labels_of(r.desired)
     return [(name, labels[name]) for name in ("helm.sh/chart", "chart") if name in labels]
 
 
 def _excluded(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects of kinds that the next argocd-cm excludes; `kinds` maps groups to kinds. What is excluded today is not listed."""
+    """Objects of kinds that the next argocd-cm excludes; `kinds` maps groups to kinds. Argo CD does not list kinds that it excludes now."""
     kinds: Mapping[str, list[str]] = asked["kinds"]
     for r in app.resources:
         if not r.hook and not r.requires_pruning and r.kind in kinds.get(r.group, ()):

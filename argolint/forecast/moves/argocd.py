@@ -1,4 +1,4 @@
-"""Another Argo CD for an Application, whose objects stay where they are."""
+"""Moves an Application to another Argo CD; its objects stay in place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
 
 
 def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
-    """Both know the objects by one name, so the new one owns them as soon as the old one neither syncs nor deletes."""
+    """Both use the same tracking name, so the new Argo CD owns the objects once the old one neither syncs nor deletes."""
     name, there = f"{app.ref.namespace}/{app.name}", f"argocd --argocd-context {sh(target)}"
     server = text_at(app.spec, "destination", "server") or text_at(app.spec, "destination", "name")
     urls = dict.fromkeys(text_at(source, "repoURL") for source in app.sources)

@@ -1,4 +1,4 @@
-"""Another cluster for an Application."""
+"""Moves an Application to another cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of one Application become another one's."""
+"""Moves the objects of one Application into another one."""
 
 from __future__ import annotations
 

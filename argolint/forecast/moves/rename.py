@@ -1,4 +1,4 @@
-"""Another name for an Application."""
+"""Gives an Application another name."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
 
 
 def _instance(app: App, name: str) -> str:
-    """The name in tracking data of an application next to this one."""
+    """The tracking name of an application in the same Argo CD and namespace."""
     return name if app.instance == app.name else f"{app.ref.namespace}_{name}"

@@ -14,8 +14,7 @@ _LEAVES = "deleting this Application leaves the object"
 
 
 def _about(claim: Claim) -> str:
-    """What a deletion of the Application does to the object: without its finalizer it depends on who deletes, since `argocd app delete`
-    sets that."""
+    """What deleting the Application does to the object. Without its finalizer the client decides: `argocd app delete` sets the finalizer."""
     if claim.role == "phantom":
         return "named by tracking data, and no Application here"
     if claim.deletes is None:
@@ -44,7 +43,7 @@ def text(held: Sequence[Held]) -> str:
 
 
 def as_json(held: Sequence[Held], servers: Mapping[str, str]) -> str:
-    """The same as one document. `servers` are the URLs of the Argo CDs by name; the only one has none."""
+    """The same as one JSON document. `servers`: URLs by name; a single Argo CD has no name."""
     data = {
         **({"server": servers[""]} if "" in servers else {"servers": dict(servers)}),
         "objects": [
