@@ -51,8 +51,8 @@ class History:
         """Record the report; return it with the known age of its findings (`since`, `flaps`) and the counts of earlier days (`trend`).
 
         `apps`: the applications that were looked at, None for all; then findings of deleted applications are gone. A report older than the
-        last recorded one is not recorded, nor is one whose settings were not read and whose server is then unknown here. A check of a few applications (not `whole`) updates the counts of the run before it, since such a
-        check may come every ten seconds.
+        last recorded one is not recorded, nor is one whose settings were not read and whose server is then unknown here. A check of a few
+        applications (not `whole`) updates the counts of the run before it, since such a check may come every ten seconds.
         """
         try:
             with self._transaction():
