@@ -44,7 +44,7 @@ from argolint.relations.blocked import (
     members,
     movable,
 )
-from argolint.relations.sequel import comes_to
+from argolint.relations.next_sync import next_sync_text
 from argolint.relations.siblings import Siblings, late_siblings
 from argolint.sequence.order import PHASES, SYNC, Place, delete_policies
 from argolint.values import annotations_of, dig, join_pointer, split_pointer, text_at
@@ -194,7 +194,7 @@ def _evidence(app: App, fleet: Fleet, pairs: Sequence[Blocked]) -> Iterator[str]
     if pairs[0].how == "consumer" and not pairs[0].sure:
         yield "the volumeBindingMode of its storage class is not known here: kubectl get storageclass"
     elif pairs[0].now:
-        yield comes_to(app, fleet)
+        yield next_sync_text(app, fleet)
     else:
         there = (
             "is there already"
