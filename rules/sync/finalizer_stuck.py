@@ -106,6 +106,7 @@ def _awaited(finalizers: tuple[str, ...], kind: str) -> str:
 def _of_object(app: App, fleet: Fleet, resource: Resource, since: datetime) -> Finding:
     finalizers = _finalizers(resource.live)
     refusal = _refusal(resource, since)
+    child = fleet.app(resource.name, resource.namespace) if resource.kind == "Application" else None
     said = f"{resource.id}, deleted {age_text(app.observed_at - since)} ago, waits for {_awaited(finalizers, resource.kind)}"
     return Finding(
         message=quoting(said, refusal) if refusal else f"{said}, so it is neither gone nor usable.",
@@ -118,6 +119,7 @@ def _of_object(app: App, fleet: Fleet, resource: Resource, since: datetime) -> F
         ),
         fixes=tuple(_fixes(resource, finalizers, refusal)),
         explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
+        follows=(Follows(app=child.ref),) if child is not None and child.deleting else (),
     )
 
 
@@ -140,7 +142,7 @@ def _refusal(resource: Resource, since: datetime) -> str:
     return ""
 
 
-_FAILURES = ("Error", "Failed", "ReconcileError", "DeletionFailed", "Stalled")
+_FAILURES = ("Error", "Failed", "ReconcileError", "DeletionFailed", "DeletionError", "Stalled")
 _DELETING = re.compile(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECASE)
 
 
