@@ -37,7 +37,7 @@ class Metrics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
 
     per-app       a series for each application and rule
     min-severity  only of findings at least this severe
-    max-series    most of these series: infos are left out first, then warnings
+    max-series    the largest number of these series: infos are left out first, then warnings
     app-labels    labels of Applications to export, for example so that alerts reach the owning team
     """
 
