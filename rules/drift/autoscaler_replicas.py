@@ -34,7 +34,7 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.application.applied import by_argocd, git_moved
-from argolint.comparison import matches_object, writer
+from argolint.comparison import matches_object
 from argolint.edits import RESPECT
 from argolint.values import below, dig
 
@@ -145,30 +145,18 @@ def _latent(app: App, resource: Resource, scaler: Scaler, ignored: bool) -> Iter
         severity="error" if outside and app.self_heal else None,
         evidence=(*_bounds(scaler), f"live has {dig(resource.live, 'spec', 'replicas')} replicas now"),
         related=_related(scaler),
-        fixes=(_left_out(app, resource, [_REPLICAS]), respect(app)) if ignored else _fixes(app, resource, (_REPLICAS,)),
+        fixes=(remove(app, resource, [_REPLICAS], "Leave replicas out of the manifest"), respect(app))
+        if ignored
+        else _fixes(app, resource, (_REPLICAS,)),
     )
 
 
 def _fixes(app: App, resource: Resource, places: tuple[str, ...]) -> tuple[Fix, ...]:
     ours = [place for place in places if place == _REPLICAS and dig(resource.desired, "spec", "replicas") is not None]
     return (
-        *([_left_out(app, resource, ours)] if ours else ()),
+        *([remove(app, resource, ours, "Leave replicas out of the manifest")] if ours else ()),
         narrowest_ignore(app, resource, places),
     )
-
-
-def _left_out(app: App, resource: Resource, places: list[str]) -> Fix:
-    """An apply that no longer names a field of its own takes it away, so the API server writes the default; under server-side
-    apply a field that the autoscaler owns stays."""
-    live = resource.live or {}
-    theirs = writer(live, _REPLICAS)
-    stays = "ServerSideApply=true" in app.sync_options and theirs is not None and not by_argocd(theirs)
-    number = dig(live, "spec", "replicas")
-    resets = isinstance(number, int) and number > 1 and not stays
-    caveat = (
-        "the sync that drops it writes the default once (mostly 1), until the autoscaler acts again" if resets else ""
-    )
-    return remove(app, resource, places, "Leave replicas out of the manifest", caveat)
 
 
 def _related(scaler: Scaler | None) -> tuple[Related, ...]:

@@ -20,10 +20,10 @@ from functools import partial
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
 from argolint.application.applied import rewritten_on_arrival
-from argolint.values import below
+from argolint.values import below, get
 
 from ._defaults import from_schema, is_custom, is_default, of_kubernetes, replaces_zero, schema_of, wanted_crds
-from ._edits import server_side_diff, write_live
+from ._edits import drop, server_side_diff, write_live
 from ._fields import finding, listing, matching, pointers, value
 
 
@@ -65,7 +65,13 @@ def _assigned(app: App, resource: Resource, changes: tuple[Change, ...]) -> Find
         resource,
         changes,
         f"{resource.id} stays OutOfSync over {listing(changes)}, which the API server assigns.",
-        fixes=(server_side_diff(app), narrowest_ignore(app, resource, pointers(changes))),
+        fixes=(
+            drop(app, resource, changes, "Leave the empty field out of the manifest")
+            if all(get(resource.desired, change.pointer) in ("", None) for change in changes)
+            else None,
+            server_side_diff(app),
+            narrowest_ignore(app, resource, pointers(changes)),
+        ),
         confidence="proven",
     )
 

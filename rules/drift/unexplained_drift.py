@@ -32,12 +32,13 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.application.applied import by_argocd, not_stored
+from argolint.comparison import managers
 from argolint.edits import application_place
 from argolint.edits.pruning import ignored_extraneous
 from argolint.messages import quoted
 from argolint.redaction import show
 from argolint.values import dig, join_pointer, mapping, sh, text_at
-from argolint.values.kubernetes import argocd_name
+from argolint.values.kubernetes import argocd_name, kubectl_name
 
 from ._edits import drop, write_live
 from ._fields import finding, left_out, listing, pointers, tracks
@@ -78,8 +79,11 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
     taken_off = dropped and all(change.pointer.startswith(_NOTES) for change in changes)
+    since = "" if taken_off or not dropped else _wrote_since(resource)
     if taken_off:
         fact = f"lacks {listing(changes)} though it was applied: a controller, a webhook or someone takes it off again"
+    elif since:
+        fact = f"lacks {listing(changes)} though it was applied: {since} wrote the object after that, most likely without it"
     elif dropped:
         fact = f"lacks {listing(changes)} though it was applied: its schema dropped it, or someone took it out"
     elif left_out(resource, first):
@@ -96,9 +100,35 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
         confidence="likely" if foreign else "possible",
         fixes=_of_reader(app, resource, changes)
         if taken_off
+        else (_older_program(resource, since), narrowest_ignore(app, resource, pointers(changes)))
+        if since
         else _of_writer(app, resource, changes)
         if foreign and not any(tracks(change, label_key) for change in changes)
         else (),
+    )
+
+
+def _wrote_since(resource: Resource) -> str:
+    """The one program that wrote the object after Argo CD's last apply; empty where none or several did.
+
+    Who leaves a field out owns nothing of it, so managedFields cannot tell more.
+    """
+    written = [w for w in managers(resource.live or {}) if not w.subresource and w.time]
+    applied = max((w.time for w in written if by_argocd(w) and w.time), default=None)
+    later = {w.manager for w in written if applied and w.time and w.time > applied and not by_argocd(w)}
+    return later.pop() if len(later) == 1 else ""
+
+
+def _older_program(resource: Resource, manager: str) -> Fix:
+    return Fix(
+        f"Upgrade {manager} if it is older than the field, or let it leave the object alone",
+        "operator",
+        manager,
+        Edit(
+            "command",
+            f"kubectl get {kubectl_name(resource.id)} -o yaml --show-managed-fields   # when {manager} wrote it\n"
+            "# a program that writes an object whole drops what its version of the kind does not have\n",
+        ),
     )
 
 

@@ -293,7 +293,9 @@ def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
     if not settled(app, resource):
         return ()
     sent = tuple(
-        c for c in resource.changes if not_stored(resource, c) and c.desired and not below(c.pointer, "/metadata")
+        c
+        for c in resource.changes
+        if not_stored(resource, c) and (c.desired or c.live is not MISSING) and not below(c.pointer, "/metadata")
     )
     if not sent or any(not by_argocd(w) and not w.subresource for w in managers(resource.live or {})):
         return ()
@@ -320,13 +322,14 @@ def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...]) -> Find
     path = "." + ".".join(split_pointer(pointer))
     field = _Undeclared("", (path,), resource, live_only=False, whose="crd", diff=False, crd=crd)
     topic = "schema-field/builtin" if own else "schema-field/crd"
+    facts, gone = _facts(app, field, pointer), removals(resource.desired, [c.pointer for c in changes])
     return Finding(
         message=f"The API server drops {counted} of {resource.id} at each sync, {why}, so {app.name} stays OutOfSync.",
         at=Location(app.ref, resource.id, pointer),
         severity="warning",
         confidence="proven" if sure else "likely",
         evidence=("the last sync applied it, live does not hold it, and no one has written to the object since",),
-        fixes=advice(__package__, topic, _facts(app, field, pointer), resource.id),
+        fixes=advice(__package__, topic, facts if facts["alone"] else {**facts, "removals": gone}, resource.id),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
     )
 
