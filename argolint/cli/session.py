@@ -17,7 +17,7 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect, places, unread_note
 from argolint.cli.selection import Selection
 from argolint.engine import pipeline as lint
-from argolint.engine.servers import Read
+from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.host.timing import charged, measured
 from argolint.model import SETTINGS, SEVERITIES, UNREAD
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from argolint.reports.history import History  # SQLite: only --state needs it
 
 
-def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
+def _anchored(made: Report, run: Run, read: Sequence[Listing]) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made
@@ -125,13 +125,13 @@ def _with_history(made: Report, run: Run, given: Given) -> Run:
     """The run with a sentence on what is new since earlier checks; these are stored in the user's cache."""
     if given.no_history or run.selection != Selection() or given.only:
         return run
-    from argolint.reports import lately
+    from argolint.reports import whats_new
 
-    folder = lately.folder_of(*lately.environment())
+    folder = whats_new.folder_of(*whats_new.environment())
     if folder is None:
         return run
     asked = hashlib.blake2b(msgspec.json.encode((run.asked, run.plan.shown)), digest_size=8).hexdigest()
-    since = lately.remembered(made, asked, folder, offline=bool(given.snapshots))
+    since = whats_new.news(made, asked, folder, offline=bool(given.snapshots))
     return replace(run, style=replace(run.style, since=since))
 
 

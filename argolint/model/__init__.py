@@ -266,7 +266,7 @@ EFFECTS: tuple[Effect, ...] = ("restarts", "scales", "deletes", "hides", "needs-
 
 
 Part = Literal["keep", "release"]
-"""Of an object that several applications render: to be its only owner from now on, or to render it no more."""
+"""The role of an application in the hand-over of a shared object: it becomes the only owner, or stops rendering the object."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -390,7 +390,7 @@ def _random(app: App) -> frozenset[Place]:
 def _require_render_alike(
     finding: Finding, app: App, touched: Mapping[ResourceKey, Moment], random: frozenset[Place]
 ) -> None:
-    """Raise unless the fix also covers what the finding calls generated; masked values need two renders."""
+    """Raise unless the fix covers all fields that the finding calls generated; for masked values, two renders are needed."""
     for key, pointer in sorted(place for place in random if is_named(place, named_by(finding, app))):
         if key not in touched:
             raise CannotReplay(f"another render changes {pointer} of {key.kind} {key.name} as well")
