@@ -19,11 +19,13 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.edits import set_field
 from argolint.edits.pruning import prune_option
-from argolint.values import annotations_of, join_pointer, labels_of
+from argolint.values import annotations_of, join_pointer, labels_of, sh
+from argolint.values.kubernetes import api_of
 
 from . import _external_secret as es
 
@@ -86,7 +88,9 @@ def _finding(app: App, fleet: Fleet, resource: Resource, policy: str, extra: Res
             *(("the Secret is already shown as to be pruned",) if extra else ()),
         ),
         fixes=(
-            _label_left_out(fleet, resource) if templated else _nothing_copied(resource),
+            _guarded(
+                app, fleet, resource, _label_left_out(fleet, resource) if templated else _nothing_copied(resource)
+            ),
             Fix(
                 "Track by annotation",
                 "argocd-settings",
@@ -101,6 +105,20 @@ def _finding(app: App, fleet: Fleet, resource: Resource, policy: str, extra: Res
 
 def _place(fleet: Fleet) -> str:
     return join_pointer("spec", "target", "template", "metadata", "labels", fleet.label_key)
+
+
+def _guarded(app: App, fleet: Fleet, resource: Resource, fix: Fix) -> Fix:
+    """The fix with what protects the Secret until the operator has taken the label off: the sync that brings the edit prunes first.
+
+    Operators that serve external-secrets.io/v1 take off the labels that they have set; v0.9.4 did not.
+    """
+    secret = f"kubectl -n {sh(resource.namespace)} {{}} secret {sh(es.target_name(resource.any))}"
+    guard = f"{secret.format('annotate')} --overwrite argocd.argoproj.io/sync-options=Prune=false"
+    old = api_of(resource.any)[1] != "v1"
+    off = (
+        f"v0.9.4 and older leave the label there: `{secret.format('label')} {sh(fleet.label_key + '-')}`" if old else ""
+    )
+    return replace(fix, before=(guard,) if app.prune else (), caveat=off)
 
 
 def _label_left_out(fleet: Fleet, resource: Resource) -> Fix:
