@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 
 from argolint import App, Fleet
 from argolint.application.app import app_from_list
+from argolint.application.entry import Entry, entry_of
 from argolint.application.resource import Listed
 from argolint.engine.crossings import Member, crossed, public
 from argolint.engine.inspect import inspect
@@ -184,3 +186,31 @@ def test_who_prunes_what_another_argo_cd_wants_knows_of_it_too() -> None:
 )
 def test_a_cluster_of_the_public_dns_has_one_spelling(url: str, expected: str) -> None:
     assert public(url) == expected
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        None,
+        [{"kind": "Role", "name": "x", "status": "Synced", "health": {"status": "Healthy"}, "later": {"a": [1]}}],
+        [
+            {
+                "kind": "Job",
+                "name": "x",
+                "hook": True,
+                "requiresPruning": True,
+                "syncWave": -2,
+                "health": {"message": "m"},
+            }
+        ],
+        [{"kind": "Role", "name": "x", "health": None}, 7, {"kind": 5, "name": ["x"]}],
+        [{"name": "x", "syncWave": 1.5, "hook": "yes"}],
+        {"name": "x"},
+    ],
+)
+def test_the_rows_of_an_entry_are_those_of_its_decoded_object(rows: Any) -> None:
+    raw = {"metadata": {"name": "a"}, "spec": {}, "status": {"sync": {"status": "Synced"}, "resources": rows}}
+    read = entry_of(json.dumps(raw).encode()) or Entry(raw)
+    assert read.rows == Entry(raw).rows
+    assert read.trimmed() == Entry(raw).trimmed()
