@@ -21,6 +21,7 @@ from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.plan import Chosen
 from argolint.plugins import load_rules
+from argolint.server.messages import LONGEST_MESSAGE, may_hold_long_messages
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 HOME = "https://kubernetes.default.svc"
@@ -214,3 +215,13 @@ def test_the_rows_of_an_entry_are_those_of_its_decoded_object(rows: Any) -> None
     read = entry_of(json.dumps(raw).encode()) or Entry(raw)
     assert read.rows == Entry(raw).rows
     assert read.trimmed() == Entry(raw).trimmed()
+
+
+@pytest.mark.parametrize("quotes", ["", '"', '\\"', '"\\'])
+@pytest.mark.parametrize("size", [10, LONGEST_MESSAGE - 1, LONGEST_MESSAGE + 1, 3 * LONGEST_MESSAGE])
+def test_no_long_message_is_overlooked(quotes: str, size: int) -> None:
+    rows = [{"name": f"row {number}", "health": {"message": "well"}} for number in range(3000)]
+    message = (quotes + 100 * "x") * (size // 100) + size % 100 * "y"
+    text = json.dumps({"rows": rows, "message": message, "after": rows}).encode()
+    assert may_hold_long_messages(text) or len(message) <= LONGEST_MESSAGE
+    assert quotes or not may_hold_long_messages(text) or len(message) >= LONGEST_MESSAGE - 50

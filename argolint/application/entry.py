@@ -15,7 +15,7 @@ from argolint.application.resource import Row, listed_row, listed_rows
 from argolint.errors import UnreadableStateError
 from argolint.model import Object
 from argolint.values import mapping, maps, text_at
-from argolint.values.decoding import decoder, is_shallow, json_value
+from argolint.values.decoding import MAX_OBJECT, decoder, is_shallow, json_value
 
 _LEFT_OUT = {"metadata": "managedFields", "status": "resources"}
 """No rule uses the writers of an Application's fields, and its objects are rows (`argolint.application.resource`)."""
@@ -80,6 +80,8 @@ class Entry:
 
 def entry_of(text: bytes) -> Entry | None:
     """The Application in a text; None if only decoding it as a whole shows its fault."""
+    if len(text) > MAX_OBJECT:
+        return None
     try:
         if not text.isascii():
             text.decode()
