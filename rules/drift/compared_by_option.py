@@ -24,7 +24,7 @@ from argolint.edits import annotation_option, application_place
 from argolint.values import below, get, parse_version, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS, kubectl_name
 
-from ._edits import place, server_side_diff
+from ._edits import place, server_side_diff, with_webhooks
 from ._fields import described, finding, listing, phantom
 
 _OPTION = "ServerSideApply=true"
@@ -147,7 +147,6 @@ def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     if not waiting:
         return None
     first = waiting[0]
-    included = annotation_option(app.raw, COMPARE_OPTIONS, "IncludeMutationWebhook=true")
     return Finding(
         message=f"A commit to {listing(waiting)} of {resource.id} is not live, yet Argo CD shows it as Synced: its server-side diff takes it back.",
         at=Location(app.ref, resource.id, first.pointer),
@@ -164,18 +163,7 @@ def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
                 Edit("command", f"argocd app sync {sh(app.ref)}"),
                 "the next commit needs one too",
             ),
-            *(
-                (
-                    Fix(
-                        "Compare with webhooks: IncludeMutationWebhook=true",
-                        "application",
-                        application_place(app),
-                        Edit("json-patch", included),
-                    ),
-                )
-                if included
-                else ()
-            ),
+            *filter(None, (with_webhooks(app),)),
         ),
     )
 

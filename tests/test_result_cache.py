@@ -12,7 +12,7 @@ from argolint import App, Finding, Fleet, Location
 from argolint.application.rule import Check, Rule
 from argolint.engine.plan import Chosen, Plan
 from argolint.engine.questions import entry_mark
-from argolint.engine.result_cache import Kept
+from argolint.engine.result_cache import ResultCache
 from argolint.model import ResourceKey
 from argolint.testing import FixtureTransport
 from tests.test_fleet_join import HOME, app, fleet, role
@@ -37,7 +37,7 @@ class Looks:
 
         self.times = 0
         self.clock = Clock()
-        self._kept = Kept(max_age_s=900, least_age_s=60, clock=self.clock)
+        self._kept = ResultCache(max_age_s=900, least_age_s=60, clock=self.clock)
         self._plan = Plan((Chosen(_rule(check), None),))
         self._t = FixtureTransport({"about": "x", "apps": [{"name": "a"}]})
 
