@@ -560,7 +560,7 @@ def _colon(text: str, key: yaml.Node) -> int:
     """The position of the colon after a key; a key of a flow map may have none: `{"a"}`."""
     found = text.find(":", key.end_mark.index)
     if found < 0:
-        raise EditError(f"the key {key.value!r} stands without a colon")
+        raise EditError(f"the key {key.value!r} has no colon")
     return found
 
 
