@@ -149,7 +149,7 @@ def _path(place: str) -> str:
 def publish(
     cluster: Cluster, wanted: Iterable[Mapping[str, Any]], looked_at: Container[str], *, force: bool = False
 ) -> Done:
-    """Apply the wanted Reports. Other Reports are deleted if their place was looked at."""
+    """Apply the wanted Reports, and delete outdated ones whose applications were looked at."""
     there = cluster.published()
     applied: list[str] = []
     unchanged: list[str] = []

@@ -460,7 +460,7 @@ class _Part:
         return self.text[:after] + comment + self.style.newline + block + self.text[max(end, after + len(comment)) :]
 
     def _lines(self, block: str, column: int) -> str:
-        """The block with every line but the first indented to a column."""
+        """The block with every line except the first indented to the column."""
         lines = block.split("\n")
         return self.style.newline.join([lines[0], *(" " * column + line if line else line for line in lines[1:])])
 
