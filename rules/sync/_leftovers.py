@@ -36,7 +36,7 @@ def left_over(resource: Resource | None, message: str) -> str:
 
 
 def left_over_fixes(app: App, resource: Resource | None, message: str) -> tuple[Fix, ...]:
-    """One sync that sends the object whole; none for an object that is sent whole at each sync."""
+    """One sync that sends the object whole, where Argo CD can compare and so sync; none for an object that is sent whole each time."""
     field = left_over(resource, message)
     if not field or resource is None or sent_whole(app, resource.desired):
         return ()
@@ -44,6 +44,7 @@ def left_over_fixes(app: App, resource: Resource | None, message: str) -> tuple[
         "object": str(resource.id),
         "field": excerpt(field, 200),
         "app": str(app.ref),
+        "syncable": app.desired_known,
         "selected": Shell(argocd_name(resource.id)),
         "by_kubectl": Shell(kubectl_name(resource.id)),
     }
