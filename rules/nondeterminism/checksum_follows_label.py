@@ -2,7 +2,7 @@
 
 What it finds: a chart moves to another version, and checksum annotations of its workloads move with it. But no ConfigMap or Secret of the chart
 has other data, and nothing else in the pods changes. The hashed template prints `helm.sh/chart` or `app.kubernetes.io/version`, and the checksum
-is of the rendered text, with labels and comments.
+covers the rendered text, with labels and comments.
 
 Why it hurts: every change of the chart's version restarts the pods of every application that uses the chart. In a public survey a change of only
 `version:` changed 319 of 679 checksum annotations.
