@@ -18,8 +18,8 @@ from argolint.engine.load import load_fleet
 from argolint.gate.change import Pair
 from argolint.gate.generated import of_sets
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.sources.appset_templates import NotEvaluatedError, fill
 from argolint.sources.generators import generated
-from argolint.sources.set_texts import NotEvaluatedError, put_in
 from tests.conftest import recording
 from tests.fleets import serving
 from tests.gitops import REPO, GitServer, commit, git
@@ -293,9 +293,9 @@ def test_texts_are_put_together_as_go_does_or_not_at_all(text: str, made: str | 
     params = {"m": {"a": {"b": "xyz"}}, "l": ["z"], "path": {"basename": "a_B.C"}}
     if made is None:
         with pytest.raises(NotEvaluatedError):
-            put_in(text, params, go=True, strict=False)
+            fill(text, params, go=True, strict=False)
     else:
-        assert put_in(text, params, go=True, strict=False) == made
+        assert fill(text, params, go=True, strict=False) == made
 
 
 @pytest.mark.parametrize("company", ["harbourline", "harbourline-3.6"])

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from argolint.gate.taken_back import change_first
+from argolint.gate.undo import undo_first
 from argolint.reports import document, formats
 from argolint.reports.causes import with_causes, worst_first
 from argolint.reports.formats import Style
@@ -47,10 +47,9 @@ def test_a_line_has_severity_rule_app_object_and_message() -> None:
     ]
 
 
-def test_every_line_of_the_demo_has_its_four_words() -> None:
-    ran = run_argolint("demo", "-o", "lines")
-    lines = ran.out.splitlines()
-    made = json.loads(run_argolint("demo", "-o", "json").out)
+def test_every_line_of_the_demo_has_its_four_words(demo_files: Path) -> None:
+    lines = run_argolint("report", demo_files / "report.json", "-o", "lines").out.splitlines()
+    made = json.loads((demo_files / "report.json").read_text())
     assert len(lines) == sum(f["suppressed"] is None for f in made["findings"])
     for line in lines:
         assert re.match(r"(error|warning|info) [a-z0-9-]+ [^ ]+/[^ ]+ [^ ]+: .", line), line
@@ -249,14 +248,14 @@ def test_the_fix_of_a_refused_change_is_the_change() -> None:
     beside = fragment("metadata: {annotations: {a: b}}", title="Add an annotation")
     refused = finding(beside, rule="immutable-field", family="sync", severity="error", pointer="/spec/replicas")
     made = msgspec.structs.replace(report(refused), gate=gate(**{"/spec/replicas": ("3", "5")}))
-    (changed,) = change_first(made).findings
+    (changed,) = undo_first(made).findings
     assert [fix.title for fix in changed.fixes] == ["Leave /spec/replicas as it is on the base", "Add an annotation"]
     assert changed.fixes[0].edit.content == [{"op": "replace", "path": "/spec/replicas", "value": 3}]
     elsewhere = msgspec.structs.replace(report(refused), gate=gate(**{"/spec/other": ("3", "5")}))
-    assert change_first(elsewhere).findings[0].fixes[0].title == "Add an annotation"
+    assert undo_first(elsewhere).findings[0].fixes[0].title == "Add an annotation"
     own = finding(patch({"op": "replace", "path": "/spec/replicas", "value": 3}), family="sync", severity="error")
     kept = msgspec.structs.replace(report(own), gate=gate(**{"/spec/replicas": ("3", "5")}))
-    assert len(change_first(kept).findings[0].fixes) == 1, "it is the change already"
+    assert len(undo_first(kept).findings[0].fixes) == 1, "it is the change already"
 
 
 def test_steps_above_an_edit_are_a_list_in_a_comment() -> None:

@@ -27,7 +27,7 @@ from argolint.errors import AuthError, ConnectError
 from argolint.reports import document as r
 from argolint.reports.formats import Style
 from argolint.serve import web as web_module
-from argolint.serve.checked import Checked
+from argolint.serve.check_result import CheckResult
 from argolint.serve.checker import Checker
 from argolint.serve.documents import Documents
 from argolint.serve.web import CONNECTIONS, Web
@@ -105,16 +105,15 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
             yield started
 
 
-def test_it_serves_what_a_check_reports(service: Service, tmp_path: Path) -> None:
-    run_here("check", "--snapshot", RECORDING, "-o", "json=r.json", "-o", "html=r.html", cwd=tmp_path)
+def test_it_serves_what_a_check_reports(service: Service, demo_files: Path) -> None:
     answer, body = service.get("/report.json")
-    served, checked = json.loads(body), json.loads((tmp_path / "r.json").read_bytes())
+    served, checked = json.loads(body), json.loads((demo_files / "report.json").read_bytes())
     assert served.pop("stats")["requests"] > 100
     checked.pop("stats")
     assert served == checked
     assert answer.headers["Content-Type"] == "application/json"
     page = service.get("/report.html")[1].decode()
-    assert page == (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert page == (demo_files / "page.html").read_text(encoding="utf-8")
     findings = _samples(service.get("/metrics")[1].decode(), "argolint_findings")
     assert sum(findings.values()) == len(checked["findings"])
 
@@ -195,8 +194,8 @@ def test_a_crowd_that_sends_nothing_keeps_nobody_out(service: Service) -> None:
             client.close()
 
 
-def test_it_ends_well_when_asked(tmp_path: Path) -> None:
-    with serving(tmp_path, "--snapshot", RECORDING, "--state", "state") as started:
+def test_it_ends_well_when_asked(tmp_path: Path, pair: Path) -> None:
+    with serving(tmp_path, "--snapshot", pair, "--state", "state") as started:
         started.wait_until_ready()
         assert started.end(signal.SIGTERM) == (0, "argolint: ended\n")
     with serving(tmp_path, "--snapshot", RECORDING) as started:
@@ -223,19 +222,19 @@ def test_what_cannot_start_says_why(tmp_path: Path, args: tuple[str, ...], said:
     assert (ran.code, ran.out, said in ran.err) == (2, "", True), ran.err
 
 
-def _checked(*names: str, at: str = "2026-01-01T12:00:00Z") -> Checked:
+def _checked(*names: str, at: str = "2026-01-01T12:00:00Z") -> CheckResult:
     report = _report(*(_finding(name) for name in names), started_at=at)
-    return Checked(report, frozenset(f.app for f in report.findings))
+    return CheckResult(report, frozenset(f.app for f in report.findings))
 
 
 class Argo:
     """Answers of an Argo CD, one for each check; an error stands for one that cannot be read."""
 
-    def __init__(self, *answers: Checked | Exception) -> None:
+    def __init__(self, *answers: CheckResult | Exception) -> None:
         self.answers = list(answers)
         self.lines: list[str] = []
 
-    def check(self) -> Checked:
+    def check(self) -> CheckResult:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -263,9 +262,9 @@ def test_an_application_without_findings_is_served_as_well() -> None:
 
 
 def test_of_several_argo_cds_each_that_is_down_is_told_once() -> None:
-    def checked(*failures: r.ReportedFailure) -> Checked:
+    def checked(*failures: r.ReportedFailure) -> CheckResult:
         whole = _checked("web")
-        return Checked(msgspec.structs.replace(whole.report, failures=failures), whole.apps)
+        return CheckResult(msgspec.structs.replace(whole.report, failures=failures), whole.apps)
 
     us = r.ReportedFailure("server", "nothing listens", "check `server`", server="us")
     lab = r.ReportedFailure("login", "the token expired", server="lab")
@@ -324,7 +323,7 @@ def test_a_check_that_could_read_no_application_is_no_news() -> None:
     apps = _checked("web").apps
     failures = tuple(r.ReportedFailure("login", "token is expired", app=app) for app in apps)
     lost = r.Report("1.0", r.Tool("argolint", "0"), "x", False, (), _report().summary, (), failures)
-    checker = Argo(_checked("web"), Checked(lost, apps)).checker()
+    checker = Argo(_checked("web"), CheckResult(lost, apps)).checker()
     checker.once()
     checker.once()
     assert len(checker.documents.report.findings) == 1
@@ -403,7 +402,7 @@ def test_before_the_first_success_it_lives_and_is_not_ready() -> None:
     assert argo.lines[1].startswith("check failed: crashed: ValueError at ")
 
 
-def test_nothing_of_an_earlier_check_stays_in_memory(tmp_path: Path) -> None:
+def test_nothing_of_an_earlier_check_stays_in_memory(tmp_path: Path, pair: Path) -> None:
     """A fleet of ten thousand applications takes hundreds of MB, and a service checks for months."""
 
     def fleets() -> set[int]:
@@ -411,14 +410,14 @@ def test_nothing_of_an_earlier_check_stays_in_memory(tmp_path: Path) -> None:
         return {id(o) for o in gc.get_objects() if isinstance(o, Fleet)}
 
     before = fleets()
-    assert run_here("check", "--snapshot", RECORDING, "-q", cwd=tmp_path).code == 1
+    assert run_here("check", "--snapshot", pair, "-q", cwd=tmp_path).code == 1
     assert fleets() <= before
 
 
 def test_it_checks_again_and_again() -> None:
     seen = threading.Semaphore(0)
 
-    def check() -> Checked:
+    def check() -> CheckResult:
         seen.release()
         return _checked("web")
 

@@ -121,7 +121,7 @@ class Operation:
 
     @cached_property
     def turned_degraded(self) -> tuple[Object, ...]:
-        """Results of objects that were applied and then Degraded, which also fails a sync; without hooks.
+        """Results of objects, without hooks, that became Degraded after they were applied; this also fails a sync.
 
         gitops-engine/pkg/sync/sync_context.go, Sync: `status` stays Synced, `hookPhase` is Failed, `message` has the health.
         """

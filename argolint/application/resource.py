@@ -171,6 +171,11 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
         return _decode(self.desired_state, self.id) if self.desired_known else None
 
     @cached_property
+    def as_compared(self) -> Resource:
+        """The object with the manifest that a comparison which failed had at hand: Argo CD keeps it, though its verdicts are void."""
+        return msgspec.structs.replace(self, desired_known=True)
+
+    @cached_property
     def live(self) -> Object | None:
         return _decode(self.live_state, self.id) if self.live_known else None
 

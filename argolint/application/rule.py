@@ -23,7 +23,7 @@ class Rank(IntEnum):
     FAILURE = -40
     """It failed for a reason that no rule knows."""
     WAITING = -20
-    """It waits for something that shows no fault of its own."""
+    """It waits for an object without a fault of its own."""
     WRITER = -10
     """The writer is known, the reason is not."""
     DEFAULTED = -5

@@ -8,9 +8,9 @@ import sys
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     try:
-        from argolint.host.strangers import leave_out
+        from argolint.host.checkout_code import leave_out_checkout
 
-        for folder in leave_out():
+        for folder in leave_out_checkout():
             sys.stderr.write(
                 f"argolint: no code is loaded from {folder!a} of PYTHONPATH: a change may put code there\n"
             )

@@ -15,7 +15,7 @@ from argolint.model.fingerprint import Identity
 from argolint.reports import document as report
 from argolint.reports.causes import causes, causes_of, grouped, identity
 from argolint.reports.document import Cause, Report, ReportedFinding
-from argolint.reports.formats import Style, app_name, shown, with_server_names
+from argolint.reports.formats import Style, app_name, for_people, with_server_names
 from argolint.reports.formats.blocks import cause_block, named
 from argolint.reports.formats.ending import counts_text
 from argolint.reports.formats.layout import number, paint, wrapped
@@ -30,9 +30,9 @@ from argolint.values import plain
 )
 @look_options
 def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose: bool) -> int:
-    """Say which findings of NEW are new, by cause and with their fixes, which of OLD are gone, and how many stayed.
+    """Show which findings of NEW are new, by cause and with their fixes, which of OLD are gone, and how many stayed.
 
-    Reports between them give the trend. Exit code 1 when there are new ones.
+    Reports between them show the trend. Exit code 1 if there are new findings.
     """
     if len(files) < 2:
         raise UsageError("compare needs two reports", "argolint compare OLD.json NEW.json")
@@ -114,7 +114,7 @@ def _trend(reports: Sequence[Report], style: Style) -> Iterator[str]:
 
 def _new(made: Report, fresh: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
     """Each cause with new findings, and its fix. An old cause is shown with its new findings only."""
-    part = shown(_only(made, fresh))
+    part = for_people(_only(made, fresh))
     known = {identity(f) for f in made.findings} - {identity(f) for f in fresh}
     for cause, group in causes_of(part):
         sign = "+ more of a known cause" if (group[0].app.server, cause.fingerprint) in known else "+ new"

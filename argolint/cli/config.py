@@ -27,7 +27,7 @@ from argolint.engine.trusted import Trusted
 from argolint.errors import ArgolintError, UsageError
 from argolint.plugins import load_rules
 from argolint.redaction import without_secrets
-from argolint.server.connection import Flags, connect, connection_options, said_by
+from argolint.server.connection import Flags, connect, connection_options, origins
 from argolint.server.limits import Limits
 from argolint.server.servers_file import Named
 from argolint.server.user import read_settings, settings_file
@@ -48,7 +48,7 @@ _KEYS = {"select": "select", "ignore": "deselect", "fail_on": "fail_on", "output
     "--check",
     "only_check",
     is_flag=True,
-    help="Only say what of the configuration, the baseline and your settings is not read; ask no server.",
+    help="Only report unknown settings in the configuration, the baseline and your settings; send no request.",
 )
 @connection_options
 @servers_options
@@ -57,9 +57,9 @@ _KEYS = {"select": "select", "ignore": "deselect", "fail_on": "fail_on", "output
 @output_options
 @click.pass_context
 def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **options: Any) -> int:
-    """Check the configuration, and print what is in force and from where: flag, environment, file or default.
+    """Check the configuration, and print the effective settings with their origin: flag, environment, file or default.
 
-    A configuration that cannot be used is reported, and what holds without it is printed all the same; the exit code is 2.
+    An invalid configuration is reported, and the settings without it are printed; the exit code is 2.
     """
     given = Given(**options)
     if only_check:
@@ -163,7 +163,7 @@ def _limits_text(limits: Limits) -> str:
 def _servers(given: Given) -> list[str]:
     """The servers that `check` reads, if there are several, and whether there is a token for each; never the token."""
     try:
-        found = servers.asked(given)
+        found = servers.several_places(given)
     except ArgolintError as error:
         return [f"{'servers':16} -  ({error.message})"]
     return [line for one in (found[0] if found else ()) for line in _server(one)]
@@ -186,7 +186,7 @@ def _connection(flags: Flags, environ: Mapping[str, str], home: Path) -> Iterato
     """The server, and whether there is a token for it; never the token."""
     try:
         found = connect(flags, environ, home, datetime.now(UTC))
-        server_by, token_by = said_by(flags, environ, home)
+        server_by, token_by = origins(flags, environ, home)
     except ArgolintError as error:
         yield f"{'server':16} -  ({error.message})"
         return

@@ -9,7 +9,7 @@ import msgspec
 from argolint.cli import servers
 from argolint.cli.given import Given
 from argolint.cli.prepare import pacing
-from argolint.engine.servers import Read, Source, load
+from argolint.engine.servers import Listing, Source, load
 from argolint.host.memory import expect_answers
 from argolint.model import Failure
 from argolint.redaction import without_secrets
@@ -42,7 +42,7 @@ def sources_of(given: Given) -> Sources:
     return servers.sources(given, lambda connection, threads: connected(connection, given, threads))
 
 
-def read_lists(given: Given) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+def read_lists(given: Given) -> tuple[tuple[Listing, ...], tuple[Failure, ...], tuple[str, ...]]:
     """The Argo CDs that the options name, with only the lists of applications; failures; and remarks.
 
     Raises ArgolintError if none can be read.
@@ -53,7 +53,7 @@ def read_lists(given: Given) -> tuple[tuple[Read, ...], tuple[Failure, ...], tup
     return read, (*failures, *(f for one in read for f in one.failures)), (*remarks, *more)
 
 
-def asked(given: Given) -> tuple[Server, ...]:
+def requested_servers(given: Given) -> tuple[Server, ...]:
     """The Argo CDs that the options name, not yet read."""
     return tuple(
         Server(without_secrets(s.transport.server) if s.transport else "", "", 0, s.name or msgspec.UNSET)

@@ -24,11 +24,11 @@ _HEADING = re.compile(r"(What it finds|Why it hurts|How to fix|Example|Examples|
 @click.option(
     "--setup",
     is_flag=True,
-    help="What argolint needs in Argo CD, and how to make its token; with openreports, extension or deep-link: what that needs.",
+    help="How to set up argolint in Argo CD, and how to create its token; or the setup of openreports, extension or deep-link.",
 )
 @color_options
 def command(what: str | None, color: str, *, setup: bool) -> None:
-    """Show a rule's page: what it finds, why it hurts, how to fix it. Or the rules of a family, or those that speak of a condition."""
+    """Show a rule's page: what it finds, why it matters, how to fix it. Or list the rules of a family, or on a condition."""
     if setup:
         from argolint.cli.setup_text import SETUPS
 

@@ -19,7 +19,7 @@ from argolint.cli.given import Given
 from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
-from argolint.engine.servers import Read
+from argolint.engine.servers import Listing
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
@@ -60,7 +60,7 @@ from argolint.values.decoding import json_value
     "targets",
     multiple=True,
     metavar="[URL=]DIR",
-    help="Change the files of this Git checkout (repeatable); URL when its remote is another one.",
+    help="Change the files of this Git checkout (repeatable); URL if its remote is another one.",
 )
 @click.option("--dry-run", is_flag=True, help="With --write: print the diff and change nothing.")
 @click.option("--force", is_flag=True, help="With --write: also change files that have uncommitted changes.")
@@ -75,14 +75,14 @@ from argolint.values.decoding import json_value
 @click.option(
     "--branch",
     metavar="NAME",
-    help="With --write: commit to this new branch, one commit a cause, and leave work tree and current branch alone.",
+    help="With --write: commit to this new branch, one commit per cause; work tree and current branch stay unchanged.",
 )
 @click.option(
     "--pull-request",
     "page",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With --branch: where the pull request's title and text are written [default: next to Git's own files].",
+    help="With --branch: the file for the pull request's title and text [default: next to Git's own files].",
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @source_options
@@ -106,9 +106,9 @@ def command(
 ) -> int:
     """Print the fix of each finding, or write it into checkouts of the repositories with --write.
 
-    What is written mends errors and warnings and is verified or safe, unless --unverified says otherwise. What only informs, and what
-    someone has stated on purpose (a suspended CronJob), is changed when --select names its rule. APP is NAME or NAMESPACE/NAME and may hold globs. Exit
-    codes: 0 all that has a place was placed, 1 a file did not take its fix, lacks its place, or a fix is not verified, 2 cannot start.
+    --write writes verified or safe fixes of errors and warnings, and with --unverified others, too. Fixes of infos, and of faults that
+    someone stated on purpose (a suspended CronJob), are written if --select names their rule. APP is NAME or NAMESPACE/NAME and may have
+    globs. Exit codes: 0 every fix with a place was written, 1 a file did not accept its fix, lacks its place, or a fix is not verified, 2 cannot start.
     """
     given = Given(**options)
     if (dry_run or force or unverified or branch) and not targets:
@@ -216,7 +216,7 @@ def _ref(app: ReportedApp) -> AppRef:
     return AppRef(app.namespace, app.name, app.project, app.server)
 
 
-def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
+def _site(checkouts: tuple[Checkout, ...], read: Sequence[Listing]) -> Site:
     """What the server knows beyond the report: the Applications, the owner of an object, and its rendered manifest."""
     states: dict[ReportedApp, Mapping[ResourceKey, str | None]] = {}
     servers = {one.fleet.server: one for one in read}

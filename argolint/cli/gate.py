@@ -32,11 +32,11 @@ from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
 from argolint.fixes.site import Site, place_of
 from argolint.gate import files as files_of
+from argolint.gate.branch_wait import USUAL_S, BranchWait
 from argolint.gate.change import Change
 from argolint.gate.judge import judge
-from argolint.gate.patience import USUAL_S, Patience
 from argolint.gate.several import judge_all
-from argolint.gate.taken_back import change_first
+from argolint.gate.undo import undo_first
 from argolint.gate.verdict import Verdict, gate_report
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
 from argolint.model.results import ServerRead
@@ -69,10 +69,10 @@ class _Command(click.Command):
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[FILE]...")
 @source_options
 @options(
-    click.option("-r", "--repo", metavar="URL", help="The repository, as Applications name it."),
+    click.option("-r", "--repo", metavar="URL", help="The repository's URL, as in the Applications."),
     click.option("--head", metavar="REV", help="The change: a branch, tag or commit that Argo CD can fetch."),
     click.option(
-        "--base", metavar="REV", help="What it will be merged into [default: what most of its Applications follow]."
+        "--base", metavar="REV", help="The target of the merge [default: what most of its Applications follow]."
     ),
     click.option(
         "--checkout",
@@ -80,7 +80,7 @@ class _Command(click.Command):
         help="A clone with both revisions: only what changed files touch is rendered.",
     ),
     click.option(
-        "--all", "everything", is_flag=True, help="Every application of the repository, whatever files changed."
+        "--all", "everything", is_flag=True, help="Check every application of the repository, whatever files changed."
     ),
     click.option(
         "--rendered",
@@ -90,12 +90,12 @@ class _Command(click.Command):
     click.option(
         "--helm-render",
         is_flag=True,
-        help="Render the Helm applications of --checkout here, base and head, with the helm on PATH: the server is not asked.",
+        help="Render the Helm applications of --checkout here, base and head, with the helm on PATH, instead of on the server.",
     ),
     click.option(
         "--render-twice",
         is_flag=True,
-        help="Render head once more, past the cache: finds what changes with each render (Argo CD 3.0 and later).",
+        help="Render head once more without the cache, to find values that change with each render (Argo CD 3.0 and later).",
     ),
     click.option(
         "--wait",
@@ -103,7 +103,7 @@ class _Command(click.Command):
         metavar="SECONDS",
         default=USUAL_S,
         show_default=True,
-        help="How long to ask again for a head that was just pushed and that Argo CD does not know yet.",
+        help="How long to wait for a just pushed head that Argo CD does not know yet.",
     ),
     place_options,
     workers_option,
@@ -112,11 +112,11 @@ class _Command(click.Command):
 @fail_options
 @output_options
 def command(files: tuple[Path, ...], **options: Any) -> int:
-    """Say what a change does in Argo CD: only the findings that it brings, and what it mends.
+    """Show what a change does in Argo CD: only the findings that it adds, and those that it fixes.
 
-    With FILEs, manifests of Applications, these are held against the live ones, and nothing is rendered.
+    With FILEs, manifests of Applications are compared with the live ones, and nothing is rendered.
 
-    Of several servers (--servers, --all-contexts) those judge the change that have its applications.
+    With several servers (--servers, --all-contexts), those with the change's applications judge it.
     """
     given = Given(**options)
     try:
@@ -160,7 +160,7 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
         change = Change(
             *(repo, head, base, git, folder, given.everything, twice),
             commit=_commit(git or _own_clone(repo), head),
-            patience=Patience(given.wait, _waiting),
+            branch_wait=BranchWait(given.wait, _waiting),
             local=run.plan.local,
         )
     sources, remarks = sources_of(given)
@@ -198,7 +198,7 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
     described = gate_report(verdict, change)
     judged = msgspec.structs.replace(built, gate=described)
     fails = _fails(judged, run.fail_on, allow_incomplete=run.allow_incomplete)
-    made = change_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails)))
+    made = undo_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails)))
     if files:
         return common.publish(_in_files(made, verdict, held), run)
     return common.publish(_anchored(made, verdict, change), run)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from argolint.engine.trusted import Named
-from argolint.gate.patience import USUAL_S
+from argolint.gate.branch_wait import USUAL_S
 from argolint.model import Severity
 from argolint.reports.formats import Style
 from argolint.server.connection import Flags

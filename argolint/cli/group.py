@@ -16,24 +16,24 @@ from argolint.errors import ArgolintError
 # name: (module, short help), in an order of use. The short texts are here so that `argolint --help` imports no command.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("argolint.cli.check", "Lint applications."),
-    "why": ("argolint.cli.why", "Explain one application, object or field: Git, live, writer, way out."),
+    "why": ("argolint.cli.why", "Explain one application, object or field: Git, live, writer, fix."),
     "fix": ("argolint.cli.fix", "Print fixes, or write them into Git checkouts."),
     "watch-fix": ("argolint.cli.watch_fix", "Wait until what was fixed is gone on the server."),
-    "forecast": ("argolint.cli.forecast", "Say what an upgrade, a deletion or a move would do."),
-    "owners": ("argolint.cli.owners", "Say who owns an object, and who else claims it."),
+    "forecast": ("argolint.cli.forecast", "Predict what an upgrade, a deletion or a move does."),
+    "owners": ("argolint.cli.owners", "Show who owns an object, and who else claims it."),
     "explain": ("argolint.cli.explain", "Show a rule's page."),
     "rules": ("argolint.cli.rules", "List the rules."),
     "demo": ("argolint.cli.demo", "Check a recorded Argo CD; no server needed."),
-    "gate": ("argolint.cli.gate", "Say what a change brings, before it is merged."),
+    "gate": ("argolint.cli.gate", "Show what a change does, before it is merged."),
     "comment": ("argolint.cli.comment", "Put a Markdown report on the pull request."),
     "init": ("argolint.cli.init", "Write a configuration, a baseline and a CI file."),
-    "config": ("argolint.cli.config", "Print what is in force and from where."),
+    "config": ("argolint.cli.config", "Print the effective settings and their origin."),
     "baseline": ("argolint.cli.baseline", "Accept today's findings."),
     "compare": ("argolint.cli.compare", "Two reports: new, gone, unchanged."),
-    "report": ("argolint.cli.report", "Turn saved reports into any format."),
+    "report": ("argolint.cli.report", "Convert saved reports to any format."),
     "snapshot": ("argolint.cli.snapshot", "Save what a check reads, for offline use."),
     "merge": ("argolint.cli.merge", "Join shards into one report."),
-    "serve": ("argolint.cli.serve", "Check again and again, and serve metrics and reports."),
+    "serve": ("argolint.cli.serve", "Check repeatedly, and serve metrics and reports."),
     "extension": ("argolint.cli.extension", "Print the extension of Argo CD's UI."),
     "mcp": ("argolint.cli.mcp", "Tools for agents, over the Model Context Protocol."),
     "publish": ("argolint.cli.publish", "Write a report to a cluster, as OpenReports."),
@@ -80,7 +80,7 @@ def cli() -> None:
     \b
     argolint demo                 see it work, no server needed
     argolint check                lint every application of the server you are logged in to
-    argolint why team/web         one application: from Git to the cluster, what is wrong, and the way out
+    argolint why team/web         one application: from Git to the cluster, what is wrong, and how to fix it
     argolint check team/web -v    its findings with evidence and every fix
     argolint explain RULE         why it matters and what to do
 

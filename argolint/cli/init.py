@@ -81,9 +81,9 @@ Next:
 @source_options
 @look_options
 def command(ci: str | None, *, accept: bool, **options: Any) -> int:
-    """Write a commented .argolint.yaml here, with a baseline and the CI file of choice, and say what to do in Argo CD.
+    """Write a commented .argolint.yaml here, with a baseline and a CI file on request, and print the steps in Argo CD.
 
-    A file that is there already is left as it is.
+    Existing files are not changed.
     """
     given = Given(**options)
     above = find()

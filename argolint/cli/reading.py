@@ -19,7 +19,7 @@ from argolint.cli.workers import look_of
 from argolint.engine import pipeline as lint
 from argolint.engine.load import ReadFleet
 from argolint.engine.run import Look
-from argolint.engine.servers import Read, examine, load
+from argolint.engine.servers import Listing, examine, load
 from argolint.errors import UsageError
 from argolint.host.memory import expect_answers
 from argolint.host.timing import measured, summed
@@ -33,7 +33,7 @@ def collect(
     given: Given,
     sources: Sources | None = None,
     ways: Mapping[str, tuple[ReadFleet, Look]] | None = None,
-) -> tuple[lint.Part, tuple[Read, ...]]:
+) -> tuple[lint.Part, tuple[Listing, ...]]:
     """Read and examine the `sources`, by default those of the options; the stats have the cost. All commands read with this function.
 
     `ways`: how to read the fleet and the applications of a source, by its name, if earlier checks are known.

@@ -11,7 +11,7 @@ from argolint.application.fleet import Fleet
 from argolint.application.rule import Rule
 from argolint.errors import UsageError
 from argolint.model import SEVERITIES, AppRef
-from argolint.model.selection import Shown
+from argolint.model.selection import FindingFilter
 from argolint.snapshots.narrow import label_selector
 from argolint.values import integer, labels_of, same_repository
 
@@ -23,7 +23,7 @@ def chosen(
     least: str | None,
     *,
     pedantic: bool = False,
-) -> Shown:
+) -> FindingFilter:
     """The filter from --select, --ignore, --min-severity and --pedantic. UsageError for a word that is no rule, family or severity."""
     wanted, unwanted = _words(select), _words(ignore)
     families = {r.family for r in rules.values()}
@@ -37,7 +37,7 @@ def chosen(
                 "`argolint rules` lists them",
             )
     unasked = sorted(r.id for r in rules.values() if r.pedantic and not pedantic and r.id not in wanted)
-    return Shown(wanted, unwanted, next((s for s in SEVERITIES if s == least), SEVERITIES[0]), tuple(unasked))
+    return FindingFilter(wanted, unwanted, next((s for s in SEVERITIES if s == least), SEVERITIES[0]), tuple(unasked))
 
 
 def _words(groups: Iterable[str]) -> tuple[str, ...]:

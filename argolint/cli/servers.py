@@ -59,7 +59,7 @@ def sources(
     given: Given, connected: Callable[[Connection, int | None], Transport]
 ) -> tuple[tuple[Source, ...], tuple[str, ...]]:
     """The Argo CDs to read, and remarks on them. UsageError before any request."""
-    places = asked(given)
+    places = several_places(given)
     if places is None:
         return (_single(given, connected),), ()
     named, remarks = places
@@ -94,7 +94,7 @@ def _single(given: Given, connected: Callable[[Connection, int | None], Transpor
     )
 
 
-def asked(given: Given) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
+def several_places(given: Given) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
     """The places of several Argo CDs, and remarks; None if the options name a single one."""
     file, only = _file(given), given.only
     if file is None and not given.all_contexts:

@@ -17,10 +17,10 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect, places, unread_note
 from argolint.cli.selection import Selection
 from argolint.engine import pipeline as lint
-from argolint.engine.servers import Read
+from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.host.timing import charged, measured
-from argolint.model import SEVERITIES, UNREAD
+from argolint.model import SETTINGS, SEVERITIES, UNREAD
 from argolint.model.results import Outcome
 from argolint.reports import assemble
 from argolint.reports import document as report
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from argolint.reports.history import History  # SQLite: only --state needs it
 
 
-def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
+def _anchored(made: Report, run: Run, read: Sequence[Listing]) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made
@@ -47,7 +47,7 @@ def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
 def conclude(part: lint.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
     urls = {server.url: server.name for server in part.servers}
-    if run.suppressions.baseline is not None and not any(f.server for f in part.failures):
+    if run.suppressions.baseline is not None and not any(f.server or f.stage == SETTINGS for f in part.failures):
         require_servers(run.suppressions.baseline, urls)
     whole = run.suppressions.whole and part.whole
     suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls, whole=whole)
@@ -125,13 +125,13 @@ def _with_history(made: Report, run: Run, given: Given) -> Run:
     """The run with a sentence on what is new since earlier checks; these are stored in the user's cache."""
     if given.no_history or run.selection != Selection() or given.only:
         return run
-    from argolint.reports import lately
+    from argolint.reports import whats_new
 
-    folder = lately.folder_of(*lately.environment())
+    folder = whats_new.folder_of(*whats_new.environment())
     if folder is None:
         return run
     asked = hashlib.blake2b(msgspec.json.encode((run.asked, run.plan.shown)), digest_size=8).hexdigest()
-    since = lately.remembered(made, asked, folder, offline=bool(given.snapshots))
+    since = whats_new.news(made, asked, folder, offline=bool(given.snapshots))
     return replace(run, style=replace(run.style, since=since))
 
 

@@ -22,7 +22,7 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect
 from argolint.cli.selection import Selection
 from argolint.engine.pipeline import Part
-from argolint.engine.servers import Read, Source, load
+from argolint.engine.servers import Listing, Source, load
 from argolint.errors import UsageError
 from argolint.model import Failure
 from argolint.redaction import without_secrets
@@ -38,10 +38,10 @@ from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, record, wr
     "target",
     required=True,
     type=click.Path(path_type=Path),
-    help="A new directory, or a .tar.gz, .tgz or .zip file. Of several servers a directory, which holds one for each.",
+    help="A new directory, or a .tar.gz, .tgz or .zip file. For several servers a directory with one for each.",
 )
 @click.option(
-    "--fleet-only", is_flag=True, help="Save the list and what belongs to no application, for `check --fleet`."
+    "--fleet-only", is_flag=True, help="Save only the list and data outside of applications, for `check --fleet`."
 )
 @source_options
 @selection_options
@@ -51,10 +51,10 @@ from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, record, wr
 def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **options: Any) -> int:
     """Save what `argolint check` with the same options reads, for `argolint check --snapshot PATH`.
 
-    What could be a secret is masked, and no token is in it. What stays in clear is printed at the end: look through it before
-    you hand it on, for it holds the names of your applications, hosts and repositories, and every manifest.
+    Possible secrets are masked, and it contains no token. The end of the output lists what is not masked: review the snapshot before
+    you share it, since it has the names of your applications, hosts and repositories, and every manifest.
 
-    Of several servers (--servers, --all-contexts) each gets a snapshot in the directory, next to a servers.yaml that names them:
+    With several servers (--servers, --all-contexts), each gets a snapshot in the directory, next to a servers.yaml that names them:
     `argolint check --servers DIR/servers.yaml`.
     """
     given = Given(**options)
@@ -95,7 +95,7 @@ def _require_the_list_alone(selection: Selection, given: Given) -> None:
 class _Saved:
     """The servers that were read, the recorders of all requested servers by name, the number of applications, and the failures."""
 
-    read: tuple[Read, ...]
+    read: tuple[Listing, ...]
     apps: Mapping[str, int]
     recorders: Mapping[str, RecordingTransport]
     failures: Sequence[Failure]
@@ -121,7 +121,7 @@ def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Ru
         return _Saved(read, apps, recorders, _failures(part))
 
 
-def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Read]) -> None:
+def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Listing]) -> None:
     """Write the file that names the snapshots, and remove snapshots of servers that could not be read."""
     entries = []
     for one in read:

@@ -37,7 +37,7 @@ _WHAT = {
 option = click.option(
     "--timings",
     is_flag=True,
-    help="Tell what each stage and each rule costs, on standard error and in the JSON report.",
+    help="Show the time of each stage and each rule, on standard error and in the JSON report.",
 )
 
 

@@ -47,7 +47,7 @@ class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic 
 @click.argument("saved", metavar="REPORT.json", type=click.Path(path_type=Path))
 @click.argument("wanted", nargs=-1, metavar="[RULE|FINGERPRINT]...")
 @click.option(
-    "--within", type=Time(), default="10m", show_default=True, metavar="TIME", help="How long to look: 24h at most."
+    "--within", type=Time(), default="10m", show_default=True, metavar="TIME", help="How long to watch: at most 24h."
 )
 @click.option("--every", type=Time(), default="30s", show_default=True, metavar="TIME", help="Time between two looks.")
 @source_options
@@ -55,9 +55,9 @@ class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic 
 @run_options
 @look_options
 def command(saved: Path, wanted: tuple[str, ...], within: float, every: float, **options: Any) -> int:
-    """Look at the applications of a saved report until its findings are gone, or the time is over.
+    """Watch the applications of a saved report until its findings are gone, or the time is over.
 
-    The report is the one that the fixes were made from. RULE or FINGERPRINT names some of its findings. Exit codes: 0 all are gone, 1 some are
+    Pass the report with the fixes. RULE or FINGERPRINT selects some of its findings. Exit codes: 0 all are gone, 1 some are
     still there when the time is over, 2 cannot start, 3 some could not be looked at.
     """
     if within > _MOST_S or every < _LEAST_S:

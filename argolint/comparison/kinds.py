@@ -26,7 +26,7 @@ def one_line(text: Json) -> Json:
 
 
 def one_lines(found: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The same for every value of a map."""
+    """The map's base64 values as Go prints a []byte."""
     made = {key: one_line(value) for key, value in found.items()}
     return found if made == found else made
 

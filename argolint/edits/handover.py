@@ -29,7 +29,7 @@ def unguard(resource: ResourceId) -> str:
 def released(resource: ResourceId, keepers: Sequence[str], key: str) -> str:
     """Remove the guard, but only if the live tracking data (`key`: an annotation or a label) name one of these instances.
 
-    After a failed sync, or a later sync of another Application, the object would otherwise be pruned by that one.
+    Without that test, a failed sync, or a later sync of another Application, would leave the object to be pruned.
     """
     if not key:
         return unguard(resource)  # no one prunes an object without tracking data

@@ -22,7 +22,7 @@ from argolint.errors import UsageError
 from argolint.host.timing import summed
 from argolint.model import AppRef, Fact, Failure, Finding, Symptom
 from argolint.model.results import AppResult, Outcome, ServerRead
-from argolint.model.selection import Shown
+from argolint.model.selection import FindingFilter
 from argolint.model.stats import Cost, Stats
 from argolint.redaction import Redactor, excerpt, in_name
 from argolint.redaction.masks import slow_mask
@@ -51,7 +51,7 @@ class Part(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...]
     stats: Stats = Stats()
     remarks: tuple[str, ...] = ()
-    shown: Shown = Shown()
+    shown: FindingFilter = FindingFilter()
     spent: tuple[Cost, ...] = ()
     whole: bool = True
     asked: str = ""

@@ -10,7 +10,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.rule import Rule
 from argolint.model import Severity
-from argolint.model.selection import Shown
+from argolint.model.selection import FindingFilter
 from argolint.sources.local_renders import LocalRenders
 
 
@@ -39,7 +39,7 @@ class Plan:
     manifests: bool = False
     shard: tuple[int, int] = (1, 1)
     local: LocalRenders | None = None
-    shown: Shown = field(default_factory=Shown)
+    shown: FindingFilter = field(default_factory=FindingFilter)
     timings: bool = False
     app_labels: tuple[str, ...] = ()
     """Keys of Application labels to copy into results."""

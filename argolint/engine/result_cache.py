@@ -37,7 +37,7 @@ class _Kept:
     """Nothing was read from the server and nothing was found: the result does not age."""
 
 
-class Kept:
+class ResultCache:
     """Examines applications, or returns valid earlier results. Safe to share among threads within one check.
 
     `max_age_s`: most age of a valid result; a waiting application is read again after `least_age_s`.
@@ -72,7 +72,7 @@ class Kept:
         self._answers = Answers(fleet, {ref: mark for ref, (_, mark) in self._marks.items()})
         self._is_current = []
 
-    def let_go(self) -> None:
+    def drop_fleet(self) -> None:
         """Drop the fleet of the last check, before another one takes memory."""
         self._marks = {}
         self._answers = _NO_ANSWERS

@@ -86,7 +86,7 @@ class _Unread:
 
 
 @dataclass(frozen=True)
-class Read:
+class Listing:
     """An Argo CD with its list of applications, its failures, and the cost if measured."""
 
     source: Source
@@ -107,7 +107,7 @@ class Read:
 
 def load(
     sources: Sequence[Source], read: Mapping[str, ReadFleet] = NOTHING
-) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+) -> tuple[tuple[Listing, ...], tuple[Failure, ...], tuple[str, ...]]:
     """The Argo CDs that can be read, each with what it shares with others; failures of the rest; and remarks.
 
     `read`: functions that read some of them, by name, if earlier checks are known.
@@ -116,19 +116,19 @@ def load(
     """
     wanted = measuring()
 
-    def loaded(source: Source) -> Read | _Unread:
+    def loaded(source: Source) -> Listing | _Unread:
         with measured(wanted) as ledger, charged("list"):
             found = _loaded(source, read.get(source.name, load_fleet))
-        return replace(found, spent=ledger.costs) if isinstance(found, Read) else found
+        return replace(found, spent=ledger.costs) if isinstance(found, Listing) else found
 
     found = each(sources, loaded)
     with charged("list"):
         return _met(found)
 
 
-def _met(found: Sequence[Read | _Unread]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+def _met(found: Sequence[Listing | _Unread]) -> tuple[tuple[Listing, ...], tuple[Failure, ...], tuple[str, ...]]:
     """See load: separates readable Argo CDs from failures, and computes what they share."""
-    there = tuple(r for r in found if isinstance(r, Read))
+    there = tuple(r for r in found if isinstance(r, Listing))
     unread = tuple(r for r in found if isinstance(r, _Unread))
     if not there:
         raise _none_of(unread)
@@ -158,7 +158,7 @@ def _none_of(unread: Sequence[_Unread]) -> ArgolintError:
 
 
 def examine(
-    read: Sequence[Read],
+    read: Sequence[Listing],
     failures: Iterable[Failure],
     remarks: Iterable[str],
     plan: Plan,
@@ -173,7 +173,7 @@ def examine(
     other.
     """
 
-    def examined(one: Read, look: Look | None) -> Part:
+    def examined(one: Listing, look: Look | None) -> Part:
         part = collect(one.transport, one.bounded(plan), progress(one.source.name), one.fleet, look)
         servers = (replace(s, name=one.source.name) for s in part.servers)
         return msgspec.structs.replace(
@@ -186,10 +186,10 @@ def examine(
             remarks=tuple(map(one.source.says, part.remarks)),
         )
 
-    begun: list[Read] = []
+    begun: list[Listing] = []
     gone: list[ConnectError] = []
 
-    def tried(one: Read) -> Part | ArgolintError:
+    def tried(one: Listing) -> Part | ArgolintError:
         if gone:  # every other look would wait for it again
             return gone[0]
         try:
@@ -239,7 +239,7 @@ def each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) -> 
     return threads.each(items, call, 1 if alone else AT_ONCE, "argolint-server")
 
 
-def _loaded(source: Source, read: ReadFleet) -> Read | _Unread:
+def _loaded(source: Source, read: ReadFleet) -> Listing | _Unread:
     if source.transport is None:
         why = source.failure or Failure("server", "it cannot be read", server=source.name)
         return _Unread(why, ArgolintError(why.error, why.hint))
@@ -247,19 +247,19 @@ def _loaded(source: Source, read: ReadFleet) -> Read | _Unread:
         fleet, failures = read(source.transport)
     except ArgolintError as error:
         return _Unread(source.labelled(Failure("server", error.message, error.hint)), error)
-    return Read(source, source.transport, replace(fleet, name=source.name), named(source, failures))
+    return Listing(source, source.transport, replace(fleet, name=source.name), named(source, failures))
 
 
-def _distinguished(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, ...]]:
+def _distinguished(read: Sequence[Listing]) -> tuple[tuple[Listing, ...], tuple[str, ...]]:
     """The Argo CDs, each with a unique URL: ones set up in the same way may report the same.
 
     Such ones are distinguished by the address that was used, else by name.
     """
-    said: dict[str, list[Read]] = {}
+    said: dict[str, list[Listing]] = {}
     for one in read:
         said.setdefault(one.fleet.server, []).append(one)
     remarks = []
-    found: dict[str, Read] = {}
+    found: dict[str, Listing] = {}
     for url, group in said.items():
         addresses = {one.transport.server.rstrip("/") for one in group}
         for one in group:
@@ -274,7 +274,7 @@ def _distinguished(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, .
     return tuple(found[one.source.name] for one in read), (*remarks, *_same(read))
 
 
-def _same(read: Sequence[Read]) -> Iterator[str]:
+def _same(read: Sequence[Listing]) -> Iterator[str]:
     """A remark on servers that show the very same Applications, by their uid."""
     first: dict[object, str] = {}
     pairs = {

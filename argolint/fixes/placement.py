@@ -48,7 +48,7 @@ def arrange(choices: Sequence[Choice], site: Site, *, dirty: bool = False) -> Ar
 
 
 def staged(groups: Iterable[Sequence[Choice]], site: Site, *, dirty: bool = False) -> Iterator[Arranged]:
-    """The same in several steps: each step's outcomes, and the texts after it and all before."""
+    """Place the choices in several steps: the outcomes of each step, and the texts after it."""
     placer = _Placer(site, dirty)
     for choices in groups:
         yield Arranged(tuple(placer.place(choice) for choice in choices), placer.texts)

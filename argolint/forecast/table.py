@@ -51,7 +51,7 @@ class Row:
     says: str
     source: str
     condition: str = ""
-    asked: Mapping[str, Json] = field(default_factory=dict)
+    args: Mapping[str, Json] = field(default_factory=dict)
     first: tuple[First, ...] = ()
     look: str = ""
     likely: bool = False
@@ -78,7 +78,7 @@ def _row(product: str, raw: Mapping[str, Any]) -> Row:
     condition = raw.get("if") or {}
     if len(condition) > 1 or bool(condition) == bool(raw.get("look")):
         raise TableError(f"{where}: a row has one condition, or `look`")
-    name, asked = next(iter(condition.items()), ("", {}))
+    name, args = next(iter(condition.items()), ("", {}))
     return Row(
         product,
         str(raw["id"]),
@@ -88,7 +88,7 @@ def _row(product: str, raw: Mapping[str, Any]) -> Row:
         " ".join(str(raw["says"]).split()),
         " ".join(str(raw["source"]).split()),
         name,
-        asked if isinstance(asked, Mapping) else {"value": asked},
+        args if isinstance(args, Mapping) else {"value": args},
         tuple(_first(one) for one in _listed(raw.get("first"))),
         " ".join(str(raw.get("look") or "").split()),
         raw.get("confidence") == "likely",

@@ -115,14 +115,14 @@ def upgrade(
 ) -> Upgrade:
     """The rows applied to the fleet. AuthError escapes; any other failed read is a failure."""
     unreported = {row.id: missing for row in rows if (missing := _missing(row, world))}
-    asked = [row for row in rows if row.condition and row.id not in unreported]
+    conditional = [row for row in rows if row.condition and row.id not in unreported]
     apps = [app for app in fleet.apps if plan.wanted(app, fleet)]
     wanted = {app.ref for app in apps}
     found = [
         (row, hit)
-        for row in asked
+        for row in conditional
         if (of := CONDITIONS[row.condition].of_fleet) is not None
-        for hit in of(world, row.asked)
+        for hit in of(world, row.args)
         if hit.app in wanted or any(r.app in wanted for r in hit.related) or (hit.key and len(apps) == len(fleet.apps))
     ]
     unread: list[Failure] = [*failures]
@@ -131,18 +131,18 @@ def upgrade(
     def one(app: App) -> tuple[list[tuple[Row, Hit]], tuple[Failure, ...], int]:
         looking = [
             row
-            for row in asked
+            for row in conditional
             if CONDITIONS[row.condition].of_app is not None and world.reaches(app, row.product, row.since)
         ]
         app = replace(app, resources=tuple(app.resources))
         missing: tuple[Failure, ...] = ()
-        if any(CONDITIONS[row.condition].reads(app, world, row.asked) for row in looking):
+        if any(CONDITIONS[row.condition].reads(app, world, row.args) for row in looking):
             app, missing = load(t, app, fleet, replace(plan, rules=()), states=True)
         hits = [
             (row, hit)
             for row in looking
             if (of := CONDITIONS[row.condition].of_app) is not None
-            for hit in of(app, world, row.asked)
+            for hit in of(app, world, row.args)
         ]
         return hits, missing, len(app.resources)
 

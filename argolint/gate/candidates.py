@@ -90,7 +90,7 @@ def _commit(revision: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadFiles:
     """The changed files that an application may read; and those of them that it fetches by URL, independent of the rendered revision."""
 
     files: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Read:
 
 def by_files(
     candidate: Candidate, changed: Sequence[str], git: Git, revisions: Iterable[str], repo: str = "", base: str = ""
-) -> Read:
+) -> ReadFiles:
     """The changed files that are not proven unread at any of the revisions, before and after the change.
 
     The paths of `manifest-generate-paths` are added to what the tool reads and limit nothing: after a cache miss, the next render reads
@@ -109,7 +109,7 @@ def by_files(
     reaches = [reach(candidate.app, candidate.sources, git, r, repo, base) for r in revisions]
     refreshing = set(_generate_roots(candidate, str(annotations_of(candidate.app.raw).get(GENERATE_PATHS) or "")))
     files = covered(refreshing, ordered).union(*(r.among(ordered) for r in reaches))
-    return Read(tuple(sorted(files)), tuple(sorted(set().union(*(r.fetches(ordered) for r in reaches)))))
+    return ReadFiles(tuple(sorted(files)), tuple(sorted(set().union(*(r.fetches(ordered) for r in reaches)))))
 
 
 def _generate_roots(candidate: Candidate, paths: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from argolint.gate.patience import Patience
+from argolint.gate.branch_wait import BranchWait
 from argolint.model import AppRef, Failure, Object
 from argolint.sources.git import Git
 from argolint.sources.rendered import manifests_of
@@ -58,7 +58,7 @@ class Change:
     rendered    a folder of manifests per application, instead of the server's render of head
     local       renders the clone's Helm applications here, base and head, instead of on the server
     commit      the commit of `head`, if a clone has it
-    patience    how long to wait for a head that Argo CD does not know yet
+    branch_wait how long to wait for a head that Argo CD does not know yet
     everything  every application of the repository, whatever the changed files are
     twice       render head once more, bypassing the cache, to find generated values; no application follows its commit yet, so none
                 uses the new cache entry
@@ -72,7 +72,7 @@ class Change:
     everything: bool = False
     twice: bool = False
     commit: str = ""
-    patience: Patience = field(default_factory=Patience)
+    branch_wait: BranchWait = field(default_factory=BranchWait)
     files: Written | None = None
     projects: frozenset[str] = frozenset()
     local: LocalRenders | None = None

@@ -33,7 +33,8 @@ def with_children(
     change: Change,
     read: Trees | None = None,
 ) -> tuple[tuple[Touched, ...], OfSets]:
-    """Also the applications whose manifests a parent renders differently at head, that a changed file contains, or that ApplicationSets of either generate.
+    """The judged applications, plus those whose manifests change because a parent renders them differently at head, a changed file contains
+    them, or ApplicationSets of either generate them.
 
     `read`: the content that Git generators read.
     """

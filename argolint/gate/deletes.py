@@ -21,15 +21,15 @@ _MOST = 8
 def deletes(touched: tuple[Touched, ...], fleets: tuple[Fleet, ...]) -> tuple[str, ...]:
     """One sentence each, the worst first; further ones are counted."""
     by_server = {fleet.server: fleet for fleet in fleets}
-    let_go = tuple(_let_go(touched))
+    by_sets = tuple(_by_sets(touched))
     found = [f for t in touched for f in _of(t, by_server.get(t.ref.server))]
     found.sort(key=lambda f: _SAID.index(f.cause or ""))
-    said = (*let_go, *dict.fromkeys(guarded(f).message for f in found))
+    said = (*by_sets, *dict.fromkeys(guarded(f).message for f in found))
     more = (f"{len(said) - _MOST} more deletions are in the list of changes.",) if said[_MOST:] else ()
     return (*said[:_MOST], *more)
 
 
-def _let_go(touched: tuple[Touched, ...]) -> Iterator[str]:
+def _by_sets(touched: tuple[Touched, ...]) -> Iterator[str]:
     """One sentence for each ApplicationSet that deletes Applications."""
     for by in dict.fromkeys(t.by for t in touched if t.by is not None):
         own = [t for t in touched if t.by == by]
@@ -53,5 +53,5 @@ def _of(touched: Touched, fleet: Fleet | None) -> Iterator[Finding]:
         fate = of_prune([app], fleet, frozenset(touched.delta.removed))
     for found in fate.findings if fate else ():
         of_set = found.at.resource is not None and found.at.resource.kind == "ApplicationSet"
-        if found.cause in _SAID and not of_set:  # _let_go reports it
+        if found.cause in _SAID and not of_set:  # _by_sets reports it
             yield found

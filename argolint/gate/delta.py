@@ -130,9 +130,13 @@ def only_regenerated(change: Delta) -> bool:
 
 
 def _random(one: Json, other: Json) -> bool:
-    return (
-        isinstance(one, str) and isinstance(other, str) and len(one) == len(other) and one.isalnum() and other.isalnum()
-    )
+    if not isinstance(one, str) or not isinstance(other, str) or len(one) != len(other):
+        return False
+    return one.isalnum() and other.isalnum() and not (_MEANT.fullmatch(one) or _MEANT.fullmatch(other))
+
+
+_MEANT = re.compile(r"[A-Z]?[a-z]*|[A-Z]+|v?\d{1,9}[A-Za-z]{0,2}")
+"""A word, a number or a quantity, which someone writes: `true`, `443`, `10m`. A time in seconds has ten digits."""
 
 
 def with_value(node: Json, tokens: Sequence[str], value: Json) -> Json:

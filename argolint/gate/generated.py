@@ -19,13 +19,13 @@ from argolint.application.fleet import Fleet
 from argolint.gate.candidates import DEFAULT_REVISIONS, may_be_repository
 from argolint.gate.change import Pair
 from argolint.gate.reads import before_pattern, covered
-from argolint.gate.touched import LetGo
+from argolint.gate.touched import DeletingSet
 from argolint.gate.written import is_live_set, ref_of, with_edits
 from argolint.model import AppRef, Failure, Object
+from argolint.sources.appset_templates import NotEvaluatedError
 from argolint.sources.generators import Generated, LocalClusterError, generated
 from argolint.sources.git import Entry, Git
 from argolint.sources.links import folders
-from argolint.sources.set_texts import NotEvaluatedError
 from argolint.values import annotations_of, comma_list, enumerated, items, mapping, maps, plain, text_at
 from argolint.values.kubernetes import SYNC_OPTIONS
 
@@ -90,7 +90,7 @@ class OfSets:
 
     edited: dict[AppRef, tuple[Object, Object]] = field(default_factory=dict)
     new: list[Object] = field(default_factory=list)
-    gone: dict[AppRef, LetGo] = field(default_factory=dict)
+    gone: dict[AppRef, DeletingSet] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
@@ -141,8 +141,8 @@ def _judge(
         return
     leaving = sorted(name for name in was if name not in will and name in own)
     if deletes:
-        let_go = LetGo(_named(raw), surely=controller().policy is not None)
-        found.gone.update({own[name].ref: let_go for name in leaving})
+        deleting_set = DeletingSet(_named(raw), surely=controller().policy is not None)
+        found.gone.update({own[name].ref: deleting_set for name in leaving})
     elif leaving:
         refs = enumerated([str(own[name].ref) for name in leaving], limit=5)
         found.notes.append(
@@ -259,7 +259,7 @@ def _deleted(found: OfSets, fleet: Fleet, raw: Object, controller: Callable[[], 
     holds = _FINALIZER in items(raw, "metadata", "finalizers")
     surely = not holds or (controller().policy is not None and controller().deletes(raw))
     for app in made(fleet, raw):
-        found.gone[app.ref] = LetGo(_named(raw), removed=True, surely=surely)
+        found.gone[app.ref] = DeletingSet(_named(raw), removed=True, surely=surely)
 
 
 _FINALIZER = "resources-finalizer.argocd.argoproj.io"

@@ -29,7 +29,7 @@ _OF_NO_SYNC = ("description", "roles", "orphanedResources")
 def with_projects(
     judged: Sequence[Touched], pairs: Iterable[Pair], fleet: Fleet, t: Transport, plan: Plan
 ) -> tuple[tuple[Touched, ...], tuple[Failure, ...]]:
-    """Also the applications that Argo CD will refuse because of the changed AppProject, and failures for edits that are not judged."""
+    """The judged applications, plus those that Argo CD will refuse because of the changed AppProject; and failures for edits that are not judged."""
     found = {j.ref: j for j in judged}
     failures: list[Failure] = []
     for name, (before, after) in _edited(judged, pairs, fleet).items():

@@ -57,7 +57,7 @@ def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet:
         return Renders(candidate, failures=(Failure("rendered", error.message, error.hint, app.ref),))
     if change.rendered is not None and given is None:
         return found
-    if given is None and (why := change.patience.given_up(_address(candidate))) is not None:
+    if given is None and (why := change.branch_wait.given_up(_address(candidate))) is not None:
         return replace(found, failures=(_unknown(candidate, change, why),))
     plain = all((revision := revision_of(s)) == base or revision in DEFAULT_REVISIONS for s in candidate.sources)
     made = _attempt(t, candidate, "" if plain else base)
@@ -127,7 +127,7 @@ def _head(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Obj
     Argo CD caches a repository's branches for three minutes (reposerver cache, timeout.reconciliation): a name pushed since is unknown, or
     means an older commit. A commit is fetched directly.
     """
-    if (why := change.patience.given_up(_address(candidate))) is not None:
+    if (why := change.branch_wait.given_up(_address(candidate))) is not None:
         return _unknown(candidate, change, why), change.head
     names = tuple(dict.fromkeys(filter(None, (None if t.offline else change.commit, change.head))))
     polls = itertools.chain(_POLL_S, itertools.repeat(_POLL_S[-1]))
@@ -139,11 +139,11 @@ def _head(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Obj
             if not (isinstance(made, str) and _is_unknown(made, revision)):
                 return made, revision
         pause = next(polls)
-        if t.offline or not change.patience.wait(pause, change.head):
+        if t.offline or not change.branch_wait.wait(pause, change.head):
             break
     assert isinstance(made, str)
     if not t.offline:
-        change.patience.give_up(_address(candidate), made)
+        change.branch_wait.give_up(_address(candidate), made)
     return _unknown(candidate, change, made), names[-1]
 
 

@@ -21,7 +21,7 @@ from argolint.sources.rendered import rendered
 
 
 @dataclass(frozen=True)
-class LetGo:
+class DeletingSet:
     """The ApplicationSet that deletes an Application: its generators no longer produce it, or the set itself is `removed`.
 
     `surely`: the policy of its controller is known.
@@ -48,7 +48,7 @@ class Touched:
     regenerated_only: bool = False
     unjudged: str = ""
     respecified: bool = False
-    by: LetGo | None = None
+    by: DeletingSet | None = None
 
     @property
     def ref(self) -> AppRef:

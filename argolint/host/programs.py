@@ -1,6 +1,6 @@
 """Starts processes, as the only module that does: programs of this machine, this Python, and copies of this process.
 
-No program, module or library comes from the checkout (`strangers`). git and helm read foreign data, so they may run long, print much or use
+No program, module or library comes from the checkout (`checkout_code`). git and helm read foreign data, so they may run long, print much or use
 all memory: a program runs within limits, and gets only the environment that it is given.
 """
 
@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from argolint.errors import ArgolintError
 from argolint.host import temporary
-from argolint.host.strangers import is_strangers, others, python_path
+from argolint.host.checkout_code import is_in_checkout, outside_checkout, python_path
 
 _CHUNK_BYTES = 1 << 20
 _SEARCHED = ("PATH", "LD_LIBRARY_PATH")
@@ -70,7 +70,7 @@ def find(program: str, *checkouts: Path) -> str | None:
     """
     for folder in _searched("PATH", os.defpath, checkouts):
         found = shutil.which(program, path=folder)
-        if found is not None and Path(found).parent == Path(folder) and not is_strangers(found, *checkouts):
+        if found is not None and Path(found).parent == Path(folder) and not is_in_checkout(found, *checkouts):
             return found
     return None
 
@@ -82,7 +82,7 @@ def inherited() -> dict[str, str]:
 
 
 def _searched(variable: str, default: str = "", checkouts: Sequence[Path] = ()) -> list[str]:
-    return others(os.environ.get(variable, default).split(os.pathsep), *checkouts)
+    return outside_checkout(os.environ.get(variable, default).split(os.pathsep), *checkouts)
 
 
 def run_argolint(words: Sequence[str], limits: Limits) -> Ended:
@@ -143,7 +143,7 @@ def run(
     Raises LimitError, with the program's `name`, and OSError or ValueError if it cannot be started: PermissionError for a program in the
     checkout where it would run.
     """
-    if cwd is not None and command[0] != sys.executable and is_strangers(command[0], cwd):
+    if cwd is not None and command[0] != sys.executable and is_in_checkout(command[0], cwd):
         raise PermissionError(1, "lies in the checkout, where a change may put programs", command[0])
     with tempfile.TemporaryFile() as given:
         given.write(stdin)

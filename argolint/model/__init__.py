@@ -266,7 +266,7 @@ EFFECTS: tuple[Effect, ...] = ("restarts", "scales", "deletes", "hides", "needs-
 
 
 Part = Literal["keep", "release"]
-"""Of an object that several applications render: to be its only owner from now on, or to render it no more."""
+"""The role of an application in the hand-over of a shared object: it becomes the only owner, or stops rendering the object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,6 +418,8 @@ class Failure:
 
 UNREAD = frozenset({"server", "login"})
 """The stages of a failure of a whole Argo CD: nothing of it could be read."""
+SETTINGS = "settings"
+"""The stage of a failure after which an Argo CD has only the address that was asked: its own URL is one of its settings."""
 DESTINATION = "destination"
 """The stage of a failure of an application whose cluster does not answer Argo CD: it is reported once per cluster."""
 

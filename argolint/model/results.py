@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from argolint.model import AppRef, Fact, Failure, Finding, Note
 from argolint.model.fingerprint import Identity
-from argolint.model.selection import Shown
+from argolint.model.selection import FindingFilter
 from argolint.model.stats import Cost, Number
 
 
@@ -97,9 +97,9 @@ class Outcome:
     looked: tuple[Looked, ...] = ()
     causes: Causes = field(default_factory=Causes)
 
-    def showing(self, shown: Shown, families: Mapping[str, str]) -> Outcome:
+    def showing(self, shown: FindingFilter, families: Mapping[str, str]) -> Outcome:
         """The part to show, without crashes of rules whose findings are all hidden; `families` by rule."""
-        if shown == Shown():
+        if shown == FindingFilter():
             return self
         return replace(
             self,

@@ -7,7 +7,7 @@ import msgspec
 from argolint.model import SEVERITIES, Severity
 
 
-class Shown(msgspec.Struct, frozen=True):
+class FindingFilter(msgspec.Struct, frozen=True):
     """A filter of findings: `select` and `ignore` have rule ids, families and severities; an empty `select` means all.
 
     `unasked`: pedantic rules that no option names.

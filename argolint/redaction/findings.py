@@ -164,7 +164,7 @@ class _Finder(Redactor):
         return frozenset(self.hidden)
 
     def read_key(self, key: str) -> _Read:
-        """The same for a key of a map."""
+        """The map's key without its secrets, and its secrets."""
         return super()._key_without(key), frozenset(self.hidden)
 
 
@@ -214,7 +214,7 @@ class Known:
         return self._pattern.sub(HIDDEN, text) if self._pattern else text
 
     def value(self, node: Json) -> Json:
-        """The same for every text in a value."""
+        """The JSON value without these and other secrets in its texts."""
         if isinstance(node, str):
             return self._pattern.sub(HIDDEN, node) if self._pattern else node
         if isinstance(node, Mapping):

@@ -126,7 +126,7 @@ _KEYS = word_set(
 _SHOUTED_KEYS = word_set(
     "account app application client server tls ssl ca host user data cluster project agent service"
 )
-"""The same, but only in names of environment variables: `tls.key` may be a path, `userKey` a name."""
+"""`<word> key` that is a secret only in names of environment variables: `tls.key` may be a path, `userKey` a name."""
 
 _SECRETS = word_set(
     "token jwt bearer salt pepper hmac passkey rocommunity rwcommunity rocommunity6 rwcommunity6 htpasswd dockerconfigjson dockercfg netrc npmrc pgpass keytab mnemonic psk"
@@ -150,7 +150,7 @@ _TYPED_PAIRS = frozenset(
 )
 _SEVERAL = word_set("tokens jwts salts")
 _SHOUTED_TAILS = word_set("json yaml xml")
-"""The same, but only at the end of names of environment variables: `secret.yaml` is a file."""
+"""Last words that mark a secret only in names of environment variables: `secret.yaml` is a file."""
 _SHORT = word_set("pat sk pin otp totp hotp sas")
 """Secrets as names of environment variables (`GITHUB_PAT`); too common as words elsewhere."""
 

@@ -56,7 +56,7 @@ _OPEN = word_set(
 )
 """Last words of names for identifiers, names and public values."""
 _PLACES = word_set("host hosts hostname domain path paths file branch chart repo")
-"""Those of them that name a location, which is never one long word of letters and digits."""
+"""Words of `_OPEN` for locations, whose values are never one long word of letters and digits."""
 _DIGESTS = word_set("checksum checksums digest digests hash fingerprint fingerprints")
 _CALLED = re.compile(
     r"(?<![A-Za-z])(?P<name>[A-Za-z][\w./~-]{0,80})(?:[\"'\\]{0,4}\s{0,8}[:=]\s{0,8}|@)[\"'\\]{0,4}\Z|\b(?:item|record|vault|project|folder|uid|id) [\"']?\Z|(?:\barn:|\bsha\d{1,3}[-:])[^\s\"']{0,200}\Z|(?:\A|[\s\"'=(,\[])(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,20}\Z"

@@ -75,7 +75,7 @@ def is_idle(manifest: Object, wait: Wait) -> bool:
 
 
 def needs(manifest: Object, wait: Wait) -> Iterator[Reference]:
-    """The objects without which it does not become healthy; for a kind with one object per namespace, that object if none is named."""
+    """The objects that it needs to become healthy. If a kind has one object per namespace, a reference without a name means that one."""
     for reference in references(manifest):
         of_pods = wait.pods and reference.kind in _OF_PODS and reference.pointer.startswith("/spec/")
         if of_pods and ("/imagePullSecrets/" in reference.pointer or _given(reference)):

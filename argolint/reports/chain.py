@@ -105,7 +105,7 @@ class Why(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Asked:
+class Target:
     """The target of the explanation: the whole application, one object, or one field of it."""
 
     resource: str = ""
@@ -125,22 +125,22 @@ class Asked:
         )
 
 
-def chosen(app: App, asked: Asked) -> tuple[Resource, ...]:
+def chosen(app: App, target: Target) -> tuple[Resource, ...]:
     """The objects that the user named, or all objects. UsageError if none matches or the JSON pointer is malformed."""
-    if asked.pointer and not asked.pointer.startswith("/"):
+    if target.pointer and not target.pointer.startswith("/"):
         raise UsageError(
-            f"{asked.pointer!r} is no JSON pointer", "write it as /spec/replicas, with ~1 for a slash in a key"
+            f"{target.pointer!r} is no JSON pointer", "write it as /spec/replicas, with ~1 for a slash in a key"
         )
-    if not asked.resource:
+    if not target.resource:
         return tuple(app.resources)
-    found = tuple(r for r in app.resources if asked.takes(r.id))
+    found = tuple(r for r in app.resources if target.takes(r.id))
     if not found:
         names = [_plain_name(r.id) for r in app.resources]
-        close = difflib.get_close_matches(asked.resource, names, 1) or [
-            n for n in names if asked.resource.lower() in n.lower()
+        close = difflib.get_close_matches(target.resource, names, 1) or [
+            n for n in names if target.resource.lower() in n.lower()
         ]
         raise UsageError(
-            f"application {app.ref} has no object {asked.resource!r}"
+            f"application {app.ref} has no object {target.resource!r}"
             + (f"; did you mean {close[0]!r}?" if close else ""),
             f"it has {len(names)}: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}",
         )
@@ -153,16 +153,16 @@ def sharing(app: App, fleet: Fleet) -> frozenset[AppRef]:
 
 
 def explain(
-    app: App, fleet: Fleet, findings: Sequence[Finding], asked: Asked, revisions: Mapping[str, Object] | None = None
+    app: App, fleet: Fleet, findings: Sequence[Finding], target: Target, revisions: Mapping[str, Object] | None = None
 ) -> Why:
     """The chain for the target. `findings` come from the whole run; `revisions` has author, date and message by revision."""
-    resources = chosen(app, asked)
+    resources = chosen(app, target)
     mine = [f for f in findings if app.ref in {f.at.app, *(r.app for r in f.related)}]
-    links = [link for resource in resources for link in _object(app, resource, asked, mine)]
-    if not asked.resource:
+    links = [link for resource in resources for link in _object(app, resource, target, mine)]
+    if not target.resource:
         links = [*_application(app, mine), *links]
     listed = {f.fingerprint for link in links for f in (*link.because, *link.also)}
-    own = [] if asked.resource else [assemble.finding(f) for f in mine if not f.key]
+    own = [] if target.resource else [assemble.finding(f) for f in mine if not f.key]
     return Why(
         SCHEMA_VERSION,
         assemble.app(app.ref),
@@ -174,7 +174,7 @@ def explain(
         tuple(_origins(app, revisions or {})),
         tuple(links),
         tuple(f for f in own if f.fingerprint not in listed),
-        () if asked.resource else order(app, fleet),
+        () if target.resource else order(app, fleet),
     )
 
 
@@ -232,10 +232,10 @@ def _application(app: App, findings: Sequence[Finding]) -> Iterator[Link]:
             yield link
 
 
-def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Finding]) -> Iterator[Link]:
+def _object(app: App, resource: Resource, target: Target, findings: Sequence[Finding]) -> Iterator[Link]:
     """Links for the faults of one object; for a requested field, its desired and live value even if they are equal."""
-    yield from _differences(app, resource, asked, findings)
-    if asked.pointer:
+    yield from _differences(app, resource, target, findings)
+    if target.pointer:
         return
     about = assemble.resource(resource.id)
     if resource.missing:
@@ -253,7 +253,7 @@ def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Findi
         why = f": {excerpt(resource.health.message)}" if resource.health.message else ""
         fact = f"{resource.id} is {resource.health.status}{why}"
         yield _link("health", fact, Symptom.health(resource.id), findings, resource)
-    if asked.resource:
+    if target.resource:
         general = [f for f in findings if f.at.app == app.ref and f.at.resource == resource.id and not f.explains]
         new = [f for f in general if not any(_comments(f, resource, (change,)) for change in resource.changes)]
         if new:
@@ -261,9 +261,9 @@ def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Findi
             yield Link("comment", fact, about, (), (), tuple(map(assemble.finding, new)), _involved(app.ref, new))
 
 
-def _differences(app: App, resource: Resource, asked: Asked, findings: Sequence[Finding]) -> Iterator[Link]:
+def _differences(app: App, resource: Resource, target: Target, findings: Sequence[Finding]) -> Iterator[Link]:
     """Links for the changed fields; fields with the same explanation share a link."""
-    changes = [c for c in resource.changes if not asked.pointer or _related(c.pointer, asked.pointer)]
+    changes = [c for c in resource.changes if not target.pointer or _related(c.pointer, target.pointer)]
     groups: dict[tuple[int, ...], list[Change]] = {}
     for change in changes:
         symptom = Symptom.change(resource.id, change.pointer)
@@ -281,12 +281,12 @@ def _differences(app: App, resource: Resource, asked: Asked, findings: Sequence[
             tuple(map(assemble.finding, also)),
             _involved(app.ref, [*because, *also]),
         )
-    if asked.pointer and not changes:
-        state = _asked_field(resource, asked.pointer)
+    if target.pointer and not changes:
+        state = _asked_field(resource, target.pointer)
         also = [
             f
             for f in findings
-            if f.at.resource and f.at.resource.key == resource.key and _related(f.at.pointer, asked.pointer)
+            if f.at.resource and f.at.resource.key == resource.key and _related(f.at.pointer, target.pointer)
         ]
         fact = (
             f"{resource.id} shows no difference there"

@@ -10,7 +10,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.model import ResourceId
 from argolint.relations.blocked import blocked, halted
-from argolint.relations.sequel import items_of, options_of
+from argolint.relations.next_sync import items_of, options_of
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.sequence.order import PHASES, Place

@@ -6,7 +6,7 @@ checked         the result of one check
 watcher         decides when to list, look and reconnect while following changes: hints and a clock in, actions out
 stream          Argo CD's event stream as hints
 follower        the thread that reads the stream, and the due checks
-looks           the looks at everything, or at what changed
+fleet_reader    reads everything, or what changed, while changes are followed
 times           the intervals of all this
 live            metrics of the service itself
 web             the HTTP server: only GET, with limits, from memory

@@ -19,7 +19,7 @@ from argolint.reports.document import Report, ReportedApp, ReportedFailure
 from argolint.reports.formats import Style
 from argolint.reports.formats.prometheus import short_name
 from argolint.serve import live
-from argolint.serve.checked import Check, Checked
+from argolint.serve.check_result import Check, CheckResult
 from argolint.serve.documents import METRICS, Document, Documents, document
 from argolint.serve.followers import Followers
 
@@ -50,7 +50,7 @@ class Checker:
         self._follower = follower
         self._refused = False
         self._stop = threading.Event()
-        self._good: Checked | None = None
+        self._good: CheckResult | None = None
         self._failed = 0
         self._down: dict[str, str] = {}
         self._documents = Documents(empty, (), style)
@@ -167,7 +167,7 @@ class Checker:
         self._documents = Documents(report, apps, self._style, self._documents.metrics)
 
 
-def _nothing_read(checked: Checked) -> ReportedFailure | None:
+def _nothing_read(checked: CheckResult) -> ReportedFailure | None:
     """The first failure if no application at all could be looked at: such a report has no content."""
     failures = checked.report.failures
     failed = {f.app for f in failures if f.app is not None}

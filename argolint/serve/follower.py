@@ -20,13 +20,13 @@ from argolint.serve.watcher import Action, Watcher
 from argolint.server.http import HttpTransport
 
 
-class Looked(Protocol):
+class FleetFacts(Protocol):
     """The facts on the fleet that a follower needs."""
 
     size: int
     """The number of applications of the last check."""
     reused: int
-    """How many of them kept an earlier result."""
+    """How many applications of the last check kept an earlier result."""
     projects: Sequence[str]
     """The projects of all applications, sorted."""
     default_namespace: str
@@ -38,7 +38,7 @@ class Follower:
 
     def __init__(
         self,
-        looks: Looked,
+        looks: FleetFacts,
         connect: Callable[[], HttpTransport],
         times: Times,
         log: Callable[[str], None],

@@ -19,10 +19,10 @@ from argolint.engine.run import Look
 from argolint.errors import ArgolintError, AuthError
 from argolint.model import Failure
 from argolint.model.results import AppResult
-from argolint.serve.checked import Check, Checked
+from argolint.serve.check_result import Check, CheckResult
+from argolint.serve.fleet_reader import FleetReader
 from argolint.serve.follower import Follower
 from argolint.serve.live import State
-from argolint.serve.looks import FleetLook
 from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.transport import Transport
 
@@ -33,19 +33,19 @@ Ways = Mapping[str, tuple[ReadFleet, Look]]
 class Collect(Protocol):
     """Runs a check of all Argo CDs, each read as in `ways`; `whole`: everything is read."""
 
-    def __call__(self, ways: Ways, *, whole: bool) -> Checked: ...
+    def __call__(self, ways: Ways, *, whole: bool) -> CheckResult: ...
 
 
-class Looks:
+class FleetReaders:
     """Looks at all Argo CDs together, each with its own action. `fleets`: the known state of each, by name."""
 
-    def __init__(self, fleets: Mapping[str, FleetLook], collect: Collect) -> None:
+    def __init__(self, fleets: Mapping[str, FleetReader], collect: Collect) -> None:
         self._fleets = fleets
         self._collect = collect
         self.down: dict[str, ArgolintError] = {}
         """The Argo CDs that could not be read in their last look, and why."""
 
-    def look(self, actions: Mapping[str, Action]) -> Checked:
+    def look(self, actions: Mapping[str, Action]) -> CheckResult:
         """One check; an Argo CD without an action keeps its results. Raises ArgolintError if none can be read."""
         due = {name: actions.get(name) or self._idle(name) for name in self._fleets}
         ways = {}
@@ -84,7 +84,7 @@ def _never(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Itera
     raise AssertionError("what could not be read has no applications to look at")
 
 
-def _unread(checked: Checked) -> dict[str, ArgolintError]:
+def _unread(checked: CheckResult) -> dict[str, ArgolintError]:
     """The Argo CDs without a single readable application."""
     found: dict[str, ArgolintError] = {}
     for server in checked.report.servers:
@@ -98,7 +98,7 @@ def _unread(checked: Checked) -> dict[str, ArgolintError]:
 class Followers:
     """Returns a check whenever something is due. All of `followers` share the condition `turn`."""
 
-    def __init__(self, followers: Mapping[str, Follower], looks: Looks, turn: threading.Condition) -> None:
+    def __init__(self, followers: Mapping[str, Follower], looks: FleetReaders, turn: threading.Condition) -> None:
         self._followers = followers
         self._looks = looks
         self._turn = turn

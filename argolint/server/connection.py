@@ -123,7 +123,7 @@ def connect(
     )
 
 
-def said_by(flags: Flags, environ: Mapping[str, str], home: Path) -> tuple[str, str]:
+def origins(flags: Flags, environ: Mapping[str, str], home: Path) -> tuple[str, str]:
     """The origins of the server and of the token that `connect` uses: a flag, a variable, the user's settings or a login."""
     opts = _argocd_opts(environ.get("ARGOCD_OPTS", ""))
     filled = _with_defaults(flags, opts)

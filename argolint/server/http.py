@@ -207,7 +207,7 @@ class HttpTransport:
             raise self._broken(error, path) from None
 
     def _arriving(self, response: requests.Response) -> Iterator[bytes]:
-        """What arrives, as it arrives."""
+        """The chunks of the response as they arrive."""
         try:
             while chunk := response.raw.read1(_STREAMED_BYTES, decode_content=False):
                 yield chunk

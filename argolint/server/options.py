@@ -82,7 +82,7 @@ OPTIONS = (
     click.option(
         "--auth-token", metavar="TOKEN", help="Token; better set ARGOCD_AUTH_TOKEN, which no process list shows."
     ),
-    click.option("--argocd-context", metavar="NAME", help="Login to use out of Argo CD's own configuration."),
+    click.option("--argocd-context", metavar="NAME", help="Login to use from Argo CD's own configuration."),
     click.option("--config", metavar="FILE", help="Argo CD's own configuration, written by `argocd login`."),
     click.option("--plaintext", is_flag=True, cls=Switch, help="Connect without TLS."),
     click.option("--insecure", is_flag=True, cls=Switch, help="Do not verify the server's certificate."),

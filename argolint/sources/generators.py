@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import Json, Object
-from argolint.sources.set_texts import NotEvaluatedError, put_in, sanitized
+from argolint.sources.appset_templates import NotEvaluatedError, fill, sanitized
 from argolint.values import dig, items, mapping, maps, plain, text_at
 from argolint.values.glob import matches
 from argolint.values.manifests import ManifestError, documents
@@ -138,7 +138,7 @@ class _Making:
 
     def _tried(self, text: str, params: Object) -> str:
         try:
-            return put_in(text, params, go=self.go, strict=True)
+            return fill(text, params, go=self.go, strict=True)
         except NotEvaluatedError:
             return text
 
@@ -165,7 +165,7 @@ class _Making:
 
     def _text(self, text: str, params: Object) -> str:
         self._count(1)
-        return put_in(text, params, go=self.go, strict=self.strict)
+        return fill(text, params, go=self.go, strict=self.strict)
 
     def _put(self, node: Any, params: Object, depth: int = 0) -> Any:
         """The value with parameters filled in its texts and keys."""

@@ -130,7 +130,7 @@ def tracked(manifest: Object, app: App, fleet: Fleet) -> Object:
         if installation := text_at(fleet.settings, "installationID"):
             metadata["annotations"]["argocd.argoproj.io/installation-id"] = installation
     if "label" in fleet.tracking_method:
-        # cut only where the annotation tells the whole name as well
+        # cut only if the annotation has the whole name
         short = app.instance[:63].rstrip("-_.") if len(app.instance) > 63 else app.instance
         label = app.instance if fleet.tracking_method == "label" else short
         metadata["labels"] = {**mapping(metadata, "labels"), fleet.label_key: label}

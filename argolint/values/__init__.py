@@ -1,6 +1,6 @@
 """Small total functions over decoded JSON: pointers, times, metadata, printable values.
 
-Decoded JSON holds dicts and lists and nothing else; asking for those, and not for Mapping, is several times as fast.
+Decoded JSON has only dicts and lists; testing for these instead of Mapping is several times as fast.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ ITEM_NAMES = (
     "type",
     "topologyKey",
 )
-"""The fields by which a person tells the items of a list apart, the clearest first: for pairing and for choosing items.
+"""The fields by which people distinguish list items, the clearest first: for pairing and for selecting items.
 
-How the API server merges a list is another question: `comparison.scheme.MERGE_KEYS` (strategic merge patch) and
+For how the API server merges a list see `comparison.scheme.MERGE_KEYS` (strategic merge patch) and
 `comparison.managed_fields.LIST_MAP_KEYS` (server-side apply).
 """
 
@@ -124,7 +124,7 @@ def _containers(base: str, spec: Object, *fields: str) -> Iterator[tuple[str, Ob
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class PodReference:
     """A reference of a pod spec to an object.
 
     needed  False if the pod starts without it: the reference is optional, or in an ephemeral container
@@ -139,7 +139,7 @@ class Read:
     by: Literal["environment", "volume", "pull", "pod"] = "pod"
 
 
-def reads(obj: Object | None) -> Iterator[Read]:
+def reads(obj: Object | None) -> Iterator[PodReference]:
     """All references of this object's pods: Secrets, ConfigMaps, claims, classes and the service account."""
     base, spec = pod_spec(obj)
     for at, container in _containers(base, spec, "initContainers", "containers", "ephemeralContainers"):
@@ -152,7 +152,7 @@ def reads(obj: Object | None) -> Iterator[Read]:
     yield from _read("scheduling.k8s.io", "PriorityClass", spec, "priorityClassName", base)
 
 
-def _environment(at: str, container: Object, *, starts: bool) -> Iterator[Read]:
+def _environment(at: str, container: Object, *, starts: bool) -> Iterator[PodReference]:
     for index, variable in enumerate(items(container, "env")):
         for field, kind in (("secretKeyRef", "Secret"), ("configMapKeyRef", "ConfigMap")):
             ref = mapping(variable, "valueFrom", field)
@@ -170,7 +170,7 @@ _SECRET_OF_DRIVER = (
 )
 
 
-def _volume(at: str, volume: Json) -> Iterator[Read]:
+def _volume(at: str, volume: Json) -> Iterator[PodReference]:
     yield from _read("", "Secret", mapping(volume, "secret"), "secretName", f"{at}/secret", by="volume")
     yield from _read("", "ConfigMap", mapping(volume, "configMap"), "name", f"{at}/configMap", by="volume")
     claim = mapping(volume, "persistentVolumeClaim")
@@ -198,9 +198,9 @@ def _read(
     at: str,
     needed: bool = True,
     by: Literal["environment", "volume", "pull", "pod"] = "pod",
-) -> Iterator[Read]:
+) -> Iterator[PodReference]:
     if name := text_at(ref, field):
-        yield Read(group, kind, name, f"{at}/{field}", needed and dig(ref, "optional") is not True, by)
+        yield PodReference(group, kind, name, f"{at}/{field}", needed and dig(ref, "optional") is not True, by)
 
 
 def kubectl_name(resource: ResourceId) -> str:

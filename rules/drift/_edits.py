@@ -185,6 +185,19 @@ def server_side_diff(app: App) -> Fix | None:
     )
 
 
+def with_webhooks(app: App) -> Fix | None:
+    """The Application's annotation by which its server-side diff counts what admission webhooks make; None when it stands there."""
+    operations = annotation_option(app.raw, COMPARE_OPTIONS, "IncludeMutationWebhook=true")
+    if not operations:
+        return None
+    return Fix(
+        "Compare with webhooks: IncludeMutationWebhook=true",
+        "application",
+        application_place(app),
+        Edit("json-patch", operations),
+    )
+
+
 def respect(app: App) -> Fix:
     """The sync option that keeps syncs from overwriting ignored fields."""
     return Fix(

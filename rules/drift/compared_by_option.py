@@ -23,7 +23,7 @@ from argolint.edits import annotation_option, application_place
 from argolint.values import below, get, parse_version, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS, kubectl_name
 
-from ._edits import place, server_side_diff
+from ._edits import place, server_side_diff, with_webhooks
 from ._fields import described, finding, listing, phantom
 
 _OPTION = "ServerSideApply=true"
@@ -51,7 +51,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _not_live(app, resource, changes)
         if strategy is Strategy.SERVER_SIDE and (changes := tuple(c for c in resource.changes if _twice(resource, c))):
             yield _listed_twice(app, resource, changes)
-    if app.sync_status == "Synced" and not settled(app):
+    at_fault = _FIRST <= (parse_version(fleet.version) or _MENDED) < _MENDED
+    if at_fault and app.sync_status == "Synced" and not settled(app):
         yield from (found for r in app.resources if (found := _taken_back(app, fleet, r)) is not None)
 
 
@@ -134,8 +135,7 @@ def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     Before 3.4.6 the server-side diff treats fields without a manager as a webhook's work, and removes them with all fields below.
     """
     live, desired = resource.live, resource.desired
-    at_fault = _FIRST <= (parse_version(fleet.version) or _MENDED) < _MENDED
-    if not at_fault or live is None or desired is None or resource.hook or builtin(desired) or resource.changes:
+    if live is None or desired is None or resource.hook or builtin(desired) or resource.changes:
         return None
     rules = rules_of(app.raw, fleet.settings, fleet.version)
     found = differing(live, desired, rules, strategy_of(app.raw, desired, fleet.version))
@@ -146,7 +146,6 @@ def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     if not waiting:
         return None
     first = waiting[0]
-    included = annotation_option(app.raw, COMPARE_OPTIONS, "IncludeMutationWebhook=true")
     return Finding(
         message=f"A commit to {listing(waiting)} of {resource.id} is not live, yet Argo CD shows it as Synced: its server-side diff takes it back.",
         at=Location(app.ref, resource.id, first.pointer),
@@ -163,18 +162,7 @@ def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
                 Edit("command", f"argocd app sync {sh(app.ref)}"),
                 "the next commit needs one too",
             ),
-            *(
-                (
-                    Fix(
-                        "Compare with webhooks: IncludeMutationWebhook=true",
-                        "application",
-                        application_place(app),
-                        Edit("json-patch", included),
-                    ),
-                )
-                if included
-                else ()
-            ),
+            *filter(None, (with_webhooks(app),)),
         ),
     )
 

@@ -7,8 +7,8 @@ corrects its own objects, or marks those of others.
 
 Why it hurts: every sync sends Git's value, the webhook or the controller changes it again, and the object never becomes Synced.
 
-How to fix: write the webhook's result in Git; or exclude the object from the webhook; or ignore the field, best by its manager
-(`managedFieldsManagers`). Ignore a controller's fields, or leave them out of Git.
+How to fix: let a server-side diff count webhooks (`IncludeMutationWebhook=true`); or write the webhook's result in Git; or exclude the object from the
+webhook; or ignore the field, best by its manager (`managedFieldsManagers`). Ignore a controller's fields, or leave them out of Git.
 
 Example: a policy that rewrites `docker.io/...` images to a mirror.
 
@@ -24,7 +24,7 @@ from argolint.values import below, get
 
 from ._ca_bundles import by_the_patcher, injected
 from ._defaults import is_default
-from ._edits import in_live_order, write_live
+from ._edits import in_live_order, with_webhooks, write_live
 from ._fields import finding, listing, matching, of_server, pointers, tracks, who
 from ._grammar import in_another_order
 from ._writers import filler, is_sort, known, reconciles
@@ -99,6 +99,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str
         changes,
         f"{how} changes {listing(changes)} of {resource.id}, so Git's value never stays.",
         fixes=(
+            with_webhooks(app) if "ServerSideDiff=true" in app.compare_options else None,
             None
             if _stored(resource, changes)
             else write_live(app, resource, changes, f"Write in Git what {makes} of it"),

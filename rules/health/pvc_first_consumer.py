@@ -158,7 +158,10 @@ def _unused(app: App, claim: Resource, consumers: list[Resource]) -> Finding:
                 "Remove the claim from Git, or start a pod that uses it",
                 "manifest",
                 str(claim.id),
-                Edit("text", f"delete {claim.id} from Git, or raise the replicas of its consumer"),
+                Edit(
+                    "text",
+                    f"delete {claim.id} from Git, or let its consumer run a pod: its replicas, or spec.suspend of a CronJob",
+                ),
             ),
         ),
         explains=(Symptom.health(claim.id),),

@@ -286,7 +286,8 @@ def _cause(resource: Resource, reason: str) -> str:
 def _of_reason(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
     """What ends the trouble that the object tells: by words of its kind, of the field that is refused, or by words of any controller."""
     found = _meaning(resource, reason)
-    of_kind = found is not None and found.entry.knows == "cause" and bool(found.entry.when.kinds)
+    known = found.entry if found is not None and found.entry.knows == "cause" else None
+    of_kind = known is not None and (bool(known.when.kinds) or known.cause == "controller")
     if not of_kind and (fixes := field_fixes(resource.id, resource.desired or resource.live, reason)):
         return fixes
     if _silent(resource) and (found is None or found.entry.knows != "cause"):

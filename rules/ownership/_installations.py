@@ -19,14 +19,15 @@ def own_installation(caveat: str = "") -> Fix:
     )
 
 
-def own_label_key() -> Fix:
+def own_label_key(
+    title: str = "Give each Argo CD its own instance label", key: str = "argocd.argoproj.io/NAME_OF_THIS_ARGO_CD"
+) -> Fix:
     """The fix for Argo CDs that track by label, where installationID has no effect."""
     content = (
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n"
-        "  application.instanceLabelKey: argocd.argoproj.io/NAME_OF_THIS_ARGO_CD\n"
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.instanceLabelKey: {key}\n"
     )
     return Fix(
-        "Give each Argo CD its own instance label",
+        title,
         "argocd-settings",
         "ConfigMap argocd-cm",
         Edit("yaml", content),

@@ -197,7 +197,7 @@ def party(
     failed = operation is not None and operation.failed
     refused = refused_for(app, f"{resource.kind}/{resource.name} is part of")
     pointers = [c.pointer for c in resource.changes]
-    claimants = set(fleet.contested.get(resource.key, ())[: len(others) + 1])
+    claimants = set(fleet.claimants(resource.key)[: len(others) + 1])
     index, source = _source(app)
     types = items(app.status, "sourceTypes") or (app.status.get("sourceType"),)
     return Party(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 
-from argolint import App, Edit, Fix, Fleet, Resource, ResourceKey
+from argolint import App, Edit, Fix, Fleet, Object, Resource, ResourceKey
 from argolint.application.applied import by_argocd
 from argolint.application.shared_warnings import SharedWarning
 from argolint.application.tracked import INSTALLATION_ID, tracking_of
@@ -141,7 +141,17 @@ _MACHINE_MADE = {("cilium.io", "CiliumIdentity"), ("cilium.io", "CiliumEndpoint"
 """Kinds that people do not write by hand."""
 
 
-def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
+def foreign_release(app: App, live: Object | None) -> str:
+    """The Helm release that installed the object into another namespace than the Application's, as `"db" of namespace a`; else empty.
+
+    A chart writes the release's name into app.kubernetes.io/instance, which label tracking reads.
+    """
+    notes = annotations_of(live)
+    name, namespace = notes.get("meta.helm.sh/release-name"), notes.get("meta.helm.sh/release-namespace")
+    return f'"{name}" of namespace {namespace}' if name and namespace not in (None, app.destination_namespace) else ""
+
+
+def copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
     """Whether a live object that is not desired has tracking data copied from another object.
 
     An object that Argo CD applied has its field manager, or its own last-applied annotation. A controller that makes a child from a tracked
@@ -156,8 +166,12 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
     written = managers(live)
     by_hand = _BY_HAND if fleet.at_least(2, 5) else ()
     deployed = (w.manager.startswith(_DEPLOYERS) and w.manager not in by_hand for w in written)
-    if any(by_argocd(w) or w.manager == "argocd" for w in written) or any(deployed):
+    if any(by_argocd(w) or w.manager == "argocd" for w in written):
         return False  # argocd-operator is not one of Argo CD's own managers
+    if foreign_release(app, live):
+        return True
+    if any(deployed):
+        return False
     applied = annotations_of(live).get(LAST_APPLIED)
     if applied:
         origin = json_in(applied)

@@ -38,7 +38,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each application; its extraneous objects are related."""
     if app.sync_status != "OutOfSync" or not app.desired_known or app.deleting:
         return
-    extra = [r for r in app.resources if _extraneous(r) and not copied_tracking(r, fleet)]
+    extra = [r for r in app.resources if _extraneous(r) and not copied_tracking(app, r, fleet)]
     foreign = [r for r in extra if applied_elsewhere(app, r)]
     if foreign:  # a prune of its own objects would delete theirs too
         yield _of_another(app, fleet, foreign)

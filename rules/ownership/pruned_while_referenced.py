@@ -130,7 +130,7 @@ def _dropped(app: App, fleet: Fleet) -> Iterator[Resource]:
     if not app.desired_known or app.deleting:
         return
     for resource in app.extra:
-        if not copied_tracking(resource, fleet) and prunes(app, resource, fleet) != "never":
+        if not copied_tracking(app, resource, fleet) and prunes(app, resource, fleet) != "never":
             yield resource
 
 

@@ -70,13 +70,13 @@ _SHOWN = 6
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Whether the application is among the first claimants of a contested object: their states show owner and contents."""
-    return any(app.ref in fleet.contested[key][:_READ] for key in fleet.contests.get(app.ref, ()))
+    return any(app.ref in fleet.claimants(key)[:_READ] for key in fleet.contests(app.ref))
 
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     """One fact for each object that this application shares, by the fleet, a warning or the tracking data."""
     warned: dict[ResourceKey, list[str]] = {}
-    owners: dict[ResourceKey, list[AppRef]] = {key: [] for key in fleet.contests.get(app.ref, ())}
+    owners: dict[ResourceKey, list[AppRef]] = {key: [] for key in fleet.contests(app.ref)}
     for warning in shared_warnings(app):
         for resource in warned_resources(warning, app, fleet):
             owner = owner_of(resource, fleet, warning.owner)
@@ -94,10 +94,10 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     twins = [parts_of(ref) for ref in _twins(app, fleet)]
     together: dict[Sequence[AppRef], list[ResourceKey]] = {}
     for key in sorted(owners):
-        together.setdefault(fleet.contested.get(key, ()), []).append(key)
+        together.setdefault(fleet.claimants(key), []).append(key)
     for key, others in sorted(owners.items()):
         found = app.resource(key)
-        parties = fleet.contested.get(key, ())
+        parties = fleet.claimants(key)
         with_it = sorted({*others, *parties[: _LISTED + 1]} - {app.ref})
         if found is not None and with_it:
             claim = party(app, found, fleet, others=with_it, warnings=warned.get(key, ()), charts=charts)
@@ -141,7 +141,7 @@ def _along(key: ResourceKey, together: Iterable[ResourceKey], parties: Sequence[
 def _twins(app: App, fleet: Fleet) -> list[AppRef]:
     """The Applications whose manifests contain every object of this one; none if it has only one object, which is no evidence."""
     keys = [r.key for r in app.resources if r.claimed]
-    contested = set(fleet.contests.get(app.ref, ()))
+    contested = set(fleet.contests(app.ref))
     if len(keys) < 2 or not contested.issuperset(keys):
         return []
     parties = [fleet.contested[key] for key in keys]

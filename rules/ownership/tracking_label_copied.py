@@ -1,7 +1,8 @@
 """Tracking metadata copied to an object that Argo CD never applied
 
 What it finds: a live object with this Application's tracking label or tracking-id that is not among its manifests and was never applied by Argo
-CD. An operator made it from a tracked object and copied the metadata, or a script labelled it like the release.
+CD. An operator made it from a tracked object and copied the metadata, a script labelled it like the release, or the chart of a Helm release of
+that name in another namespace did.
 
 Why it hurts: with label tracking the copy looks like an object that left Git: the Application is OutOfSync, and a sync with prune deletes the
 operator's new object again and again. With annotation tracking Argo CD sees that the tracking-id names another object and ignores the copy.
@@ -25,7 +26,8 @@ from argolint.edits.pruning import keeping
 from argolint.relations.makers import maker_of
 from argolint.values import dig
 
-from ._tracking import by_annotation, copied_tracking
+from ._installations import own_label_key
+from ._tracking import by_annotation, copied_tracking, foreign_release
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -39,8 +41,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     for resource in app.extra:
         tracking = tracking_of(resource.live, fleet)
-        if tracking is None or not copied_tracking(resource, fleet):
+        if tracking is None or not copied_tracking(app, resource, fleet):
             continue
+        release = foreign_release(app, resource.live)
         maker = _maker(app, fleet, resource, tracking.instance)
         by = f"{maker} made it and" if maker else "its maker"
         if not tracking.own and resource.status == "OutOfSync":
@@ -71,10 +74,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             f" never applied it: {danger}.",
             at=Location(app.ref, resource.id),
             evidence=(
-                f'{tracking.by} is "{tracking.instance}", which {_set_by(maker)}',
+                f'{tracking.by} is "{tracking.instance}", which {f"Helm release {release} wrote" if release else _set_by(maker)}',
                 f"field managers of the live object: {_managers(resource)}; none of them is Argo CD",
             ),
-            fixes=tuple(_fixes(app, resource)),
+            fixes=tuple(_fixes(fleet, resource, release)),
             explains=(Symptom.extra(resource.id),),
         )
 
@@ -107,7 +110,9 @@ def _managers(resource: Resource) -> str:
     return ", ".join(dict.fromkeys(w.manager for w in managers(resource.live or {}))) or "not recorded"
 
 
-def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
+def _fixes(fleet: Fleet, resource: Resource, release: str) -> Iterator[Fix]:
+    if release and not fleet.at_least(2, 2):
+        yield own_label_key("Track by a label that no chart writes", "argocd.argoproj.io/instance")
     yield by_annotation("names one object")
     yield _kept(resource)
 

@@ -74,7 +74,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if es.creation_policy(resource.any) not in es.ADDING and _of_argo_cd(fleet, secret, own):
             if _brings_the_key(resource):
                 continue
-            yield _keys_of_argo_cd(app, resource, secret)
+            shown = next(
+                (owner for owner, listed in _elsewhere(app, fleet, secret) if listed.status == "OutOfSync"), None
+            )
+            yield _keys_of_argo_cd(app, resource, secret, shown)
             continue
         for owner, listed in (*(((app.ref, own),) if own else ()), *_elsewhere(app, fleet, secret)):
             if (listed.requires_pruning or listed.extra) and not listed.hook:
@@ -164,7 +167,8 @@ def _brings_the_key(resource: Resource) -> bool:
     return "server.secretkey" in es.written_keys(resource.any) or bool(items(resource.any, "spec", "dataFrom"))
 
 
-def _keys_of_argo_cd(app: App, resource: Resource, secret: ResourceId) -> Finding:
+def _keys_of_argo_cd(app: App, resource: Resource, secret: ResourceId, shown: AppRef | None) -> Finding:
+    """`shown` is another application whose Secret differs for it."""
     policy = es.creation_policy(resource.any)
     name = resource.name if resource.name != secret.name else f"{resource.name}-eso"
     merge = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
@@ -172,7 +176,8 @@ def _keys_of_argo_cd(app: App, resource: Resource, secret: ResourceId) -> Findin
     return Finding(
         message=f"{resource.id} makes {secret} its own (creationPolicy {policy}) and drops what Argo CD keeps in it:"
         " its key for sessions and the admin password.",
-        at=Location(app.ref, resource.id, "/spec/target/creationPolicy"),
+        at=Location(shown, secret) if shown else Location(app.ref, resource.id, "/spec/target/creationPolicy"),
+        related=(Related(app.ref, resource.id, "/spec/target/creationPolicy", "cause"),) if shown else (),
         evidence=("Argo CD writes server.secretkey and admin.password into this Secret by itself",),
         fixes=(
             Fix(
@@ -181,6 +186,7 @@ def _keys_of_argo_cd(app: App, resource: Resource, secret: ResourceId) -> Findin
                 str(resource.id),
                 merge,
                 "a restart of argocd-server creates what was lost: everyone logs in again, and admin has a new password",
+                resource=resource.id,
             ),
             Fix(
                 f'Write the Secret "{name}", and name its keys as $<Secret>:<key> in argocd-cm',
@@ -188,6 +194,7 @@ def _keys_of_argo_cd(app: App, resource: Resource, secret: ResourceId) -> Findin
                 str(resource.id),
                 rename,
                 "Argo CD reads it only with the label app.kubernetes.io/part-of: argocd (target.template.metadata)",
+                resource=resource.id,
             ),
         ),
         explains=(Symptom.change(secret),),

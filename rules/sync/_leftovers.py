@@ -36,7 +36,7 @@ def left_over(resource: Resource | None, message: str) -> str:
 
 
 def left_over_fixes(app: App, resource: Resource | None, message: str) -> tuple[Fix, ...]:
-    """A fix: one sync that sends the object whole; none if each sync sends it whole already."""
+    """A fix: one sync that sends the object whole, if Argo CD can compare and so sync; none if each sync sends it whole already."""
     field = left_over(resource, message)
     if not field or resource is None or sent_whole(app, resource.desired):
         return ()
@@ -44,6 +44,7 @@ def left_over_fixes(app: App, resource: Resource | None, message: str) -> tuple[
         "object": str(resource.id),
         "field": excerpt(field, 200),
         "app": str(app.ref),
+        "syncable": app.desired_known,
         "selected": Shell(argocd_name(resource.id)),
         "by_kubectl": Shell(kubectl_name(resource.id)),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from argolint import App, Fix, Json, Object
+from argolint import App, Fix, Json, Object, Resource
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
@@ -29,7 +29,7 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
         said = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
         return advice(__package__, "sync-failed/quote-at", {**_facts(app, failed), **said}, failed.id)
     if topic == "validation" and failed.id:
-        named = left_over_fixes(app, resource_of(app, failed), failed.message) or field_fixes(
+        named = left_over_fixes(app, _compared(app, failed), failed.message) or field_fixes(
             failed.id, manifest, failed.message
         )
         if named:
@@ -37,8 +37,13 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
 
 
-def _manifest(app: App, failed: Failed) -> Object | None:
+def _compared(app: App, failed: Failed) -> Resource | None:
     resource = resource_of(app, failed)
+    return resource.as_compared if resource else None
+
+
+def _manifest(app: App, failed: Failed) -> Object | None:
+    resource = _compared(app, failed)
     return resource.desired if resource else None
 
 

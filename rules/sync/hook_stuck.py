@@ -48,7 +48,7 @@ from argolint.values import age_text, items, sh
 from ..shared import age, pods
 from ..shared.operations import sync_again
 from . import _hooks
-from ._failures import Failed
+from ._failures import Failed, moved_on
 from ._failures import of_result as failed_of
 from ._refusals import refusal_fixes
 
@@ -251,7 +251,14 @@ def _finding(
     )
     if node is not None and awaited is not None and awaited.reason != "deletion of" and not (sidecar or running):
         finding = resolved(finding, _complaint(app, fleet, node, trouble))
-    return replace(finding, fixes=(*finding.fixes, _terminate(app, first=not finding.fixes)))
+    runs = trouble is None or not trouble.cause  # else what the pods lack is known
+    stopped = runs and awaited is not None and awaited.reason == "healthy state of" and finding.fixes == causes
+    if stopped and moved_on(app, operation):  # what Git holds by now may have repaired it
+        return replace(
+            finding, fixes=(_terminate(app, "Terminate the operation, so that the newer revision is synced"), *causes)
+        )
+    title = "Then terminate the operation and sync again" if finding.fixes else "Terminate the operation and sync again"
+    return replace(finding, fixes=(*finding.fixes, _terminate(app, title)))
 
 
 _OF_ONE = {"do not start": "does not start", "start and fail": "starts and fails"}
@@ -281,6 +288,8 @@ def _healths(app: App, node: Node | None) -> Iterator[Symptom]:
 def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.Trouble | None) -> Iterator[str]:
     since = f" since {operation.started_at:%Y-%m-%d %H:%M:%SZ}" if operation.started_at else ""
     yield f"operation {operation.phase}{since}: {excerpt(operation.message, 400)}"
+    if moved_on(app, operation):
+        yield f"the operation applies {', '.join(operation.revisions)}, and Git is at {', '.join(app.revisions)}"
     if node is not None:
         wave = next((r.wave for r in app.resources if r.key == node.id.key), 0)
         yield f"{node.id}: wave {wave}, health {node.health.status or 'none'} {node.health.message}".rstrip()
@@ -351,9 +360,9 @@ def _failed_peer(app: App) -> Failed | None:
     return None
 
 
-def _terminate(app: App, *, first: bool) -> Fix:
+def _terminate(app: App, title: str) -> Fix:
     return Fix(
-        "Terminate the operation and sync again" if first else "Then terminate the operation and sync again",
+        title,
         "live",
         f"Application {app.ref}",
         Edit("command", sync_again(app)),

@@ -83,8 +83,7 @@ def _running(fleet: Fleet, of: tuple[str, str]) -> tuple[tuple[int, ...], ...]:
     cluster, image = of
     tags = (
         parse_version(str(found).rpartition(":")[2])
-        for app in fleet.apps
-        if app.cluster == cluster
+        for app in fleet.on_cluster(cluster)
         for found in items(app.brief, "status", "summary", "images")
         if f"/{str(found).partition('@')[0].rpartition(':')[0]}".endswith(f"/{image}")
     )

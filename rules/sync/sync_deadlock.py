@@ -32,6 +32,7 @@ from dataclasses import replace
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Want
 from argolint.edits import annotate
 from argolint.edits.advice import advice
+from argolint.edits.consequences import consequences
 from argolint.relations.blocked import (
     Blocked,
     Halted,
@@ -43,11 +44,13 @@ from argolint.relations.blocked import (
     members,
     movable,
 )
-from argolint.relations.sequel import comes_to
+from argolint.relations.next_sync import next_sync_text
 from argolint.relations.siblings import Siblings, late_siblings
 from argolint.sequence.order import PHASES, SYNC, Place, delete_policies
 from argolint.values import annotations_of, dig, join_pointer, split_pointer, text_at
 from argolint.values.kubernetes import SYNC_OPTIONS, SYNC_WAVE, pod_spec
+
+from ._failures import UNANSWERED, failures
 
 _WAVE = join_pointer("metadata", "annotations", SYNC_WAVE)
 _POLICY = join_pointer("metadata", "annotations", "argocd.argoproj.io/hook-delete-policy")
@@ -98,6 +101,7 @@ def _late(app: App, fleet: Fleet, later: Member, pairs: list[Blocked]) -> Findin
         evidence=tuple(_evidence(app, fleet, pairs)),
         related=tuple(Related(app.ref, (p.later if claim else p.waiting).id, role="dependent") for p in pairs[:10]),
         fixes=tuple(_fixes(app, fleet, first, pairs)),
+        explains=tuple(consequences(app)) if _untold(app, first.waiting.id) else (),
     )
 
 
@@ -114,9 +118,15 @@ def _said_already(app: App, pair: Blocked) -> bool:
         return True
     if waiting.hook:
         results = app.operation.results_of(waiting.id) if app.operation else ()
-        return any(row.get("hookPhase") in ("Running", "Failed", "Error") for row in results)
+        begun = any(row.get("hookPhase") in ("Running", "Failed", "Error") for row in results)
+        return begun and not (pair.sure and _untold(app, waiting.id))
     ill = waiting.resource is not None and waiting.resource.health.status not in ("", "Healthy")
     return pair.later.absent and not waiting.absent and ill
+
+
+def _untold(app: App, id_: ResourceId) -> bool:
+    """The hook has failed, and what Argo CD says of that is no more than that it did: a deadline, a number of attempts."""
+    return any(f.hook and f.id and f.id.key == id_.key and (f.rule, f.cause) == UNANSWERED for f in failures(app))
 
 
 def _severity(pair: Blocked) -> Severity:
@@ -158,7 +168,7 @@ def _evidence(app: App, fleet: Fleet, pairs: Sequence[Blocked]) -> Iterator[str]
     if pairs[0].how == "consumer" and not pairs[0].sure:
         yield "the volumeBindingMode of its storage class is not known here: kubectl get storageclass"
     elif pairs[0].now:
-        yield comes_to(app, fleet)
+        yield next_sync_text(app, fleet)
     else:
         there = (
             "is there already"

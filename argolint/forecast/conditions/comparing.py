@@ -13,7 +13,7 @@ from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import Strategy, has_sync_option, rules_of, strategy_of
 from argolint.comparison.compare import compare
-from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import ResourceKey
 from argolint.proof.syncs import compared
@@ -24,14 +24,14 @@ from argolint.values.kubernetes import is_secret
 _TRACKING = "/metadata/annotations/argocd.argoproj.io~1tracking-id"
 
 
-def _reads(app: App, world: World, asked: Asked) -> bool:
+def _reads(app: App, world: World, args: Args) -> bool:
     """Applications whose comparison changes: by the strategy, or by rules for kinds that they have."""
     if not app.desired_known:
         return False
     if _options_count(app, world):
         return True
     if world.fleet.settings is world.after.settings:
-        return _ids_count(app, world) and bool(world.fleet.contests.get(app.ref))
+        return _ids_count(app, world) and bool(world.fleet.contests(app.ref))
     return any(row.kind == "CustomResourceDefinition" for row in app.rows) or app.sync_status == "OutOfSync"
 
 
@@ -45,9 +45,9 @@ def _options_count(app: App, world: World) -> bool:
     return strategy_of(app.raw, {}, world.fleet.version) is not strategy_of(app.raw, {}, world.after.version)
 
 
-def _differences(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+def _differences(app: App, world: World, args: Args) -> Iterator[Hit]:
     """Objects whose differences appear or disappear (`value`) when Argo CD compares as its next version does."""
-    way: Literal["comes", "goes"] = asked["value"]
+    way: Literal["comes", "goes"] = args["value"]
     if not app.read or not app.desired_known:
         return
     for r in app.resources:
@@ -140,7 +140,7 @@ def _last(app: App, world: World) -> bool:
 _UNDECLARED = re.compile(r"error building typed value from live resource: \.?(\S{1,300}): field not declared in schema")
 
 
-def _schema(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+def _schema(app: App, world: World, args: Args) -> Iterator[Hit]:
     """An application that cannot be compared because Argo CD's built-in schema of a kind is older than the cluster's.
 
     The structured merge needs a schema: status fields no longer matter once every status is ignored (3.0), and the errors end with the
@@ -164,7 +164,7 @@ def _schema(app: App, world: World, asked: Asked) -> Iterator[Hit]:
             return
 
 
-def _refused(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+def _refused(app: App, world: World, args: Args) -> Iterator[Hit]:
     """An object that the API server refuses, in an application that will be compared server-side.
 
     One refused dry run prevents the comparison of the whole application (gitops-engine pkg/diff/diff.go, serverSideDiff); objects that are

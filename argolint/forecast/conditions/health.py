@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from argolint.application.app import App
 from argolint.application.resource import Resource
-from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import Object, Related, Severity
 from argolint.redaction import excerpt
@@ -28,7 +28,7 @@ def _worse(one: str, other: str) -> bool:
     return _ORDER.index(one) > _ORDER.index(other) if {one, other} <= set(_ORDER) else False
 
 
-def _missing(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+def _missing(app: App, world: World, args: Args) -> Iterator[Hit]:
     """An application that is Missing although some of its objects are live: it gets their health."""
     if app.health.status != "Missing":
         return
@@ -58,7 +58,7 @@ def _ignored(r: Resource) -> bool:
     return annotations_of(r.live).get(_IGNORE) == "true"
 
 
-def _reads_missing(app: App, world: World, asked: Asked) -> bool:
+def _reads_missing(app: App, world: World, args: Args) -> bool:
     return app.health.status == "Missing"
 
 
@@ -67,7 +67,7 @@ def _checked(
 ) -> Condition:
     """Objects of a kind whose health check changes, if the two checks disagree about the live object."""
 
-    def holds(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    def holds(app: App, world: World, args: Args) -> Iterator[Hit]:
         if dig(world.fleet.overrides, f"{group}/{kind}", "health.lua"):
             return  # the user's own check remains
         for r in app.of_kind(kind, group):
@@ -79,7 +79,7 @@ def _checked(
             fields = {"object": str(r.id), "app": str(app.ref), "then": then, "also": _with_it(app, then)}
             yield Hit(app.ref, r.id, "/status", fields, (excerpt(why, 300),) if why else ())
 
-    def reads(app: App, world: World, asked: Asked) -> bool:
+    def reads(app: App, world: World, args: Args) -> bool:
         return any((row.group, row.kind) == (group, kind) for row in app.rows)
 
     return Condition(of_app=holds, reads=reads)
@@ -160,18 +160,18 @@ def _cron_job(live: Object) -> Verdict:
     return "Degraded", f"the last execution has not completed successfully: {when}"
 
 
-def _new_check(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+def _new_check(app: App, world: World, args: Args) -> Iterator[Hit]:
     """Objects of `kinds` without a health check that the next version's check does not call Healthy.
 
     The check is in the row: `at` names lists of conditions; the first of `rules` that matches a condition decides, then `seen` if there are
     conditions and `none` if there are none. A list with an older observed generation does not count.
     """
     for r in app.resources:
-        if r.group != asked["group"] or r.kind not in asked["kinds"] or r.live is None or r.hook or _ignored(r):
+        if r.group != args["group"] or r.kind not in args["kinds"] or r.live is None or r.hook or _ignored(r):
             continue
         if r.health.status or dig(world.fleet.overrides, f"{r.group}/{r.kind}", "health.lua"):
             continue  # already checked, by the user's own check or another one
-        then, why = judged(r.live, asked)
+        then, why = judged(r.live, args)
         if then == "Healthy" or dig(r.live, "metadata", "deletionTimestamp"):
             continue
         also = _with_it(app, then)
@@ -180,7 +180,7 @@ def _new_check(app: App, world: World, asked: Asked) -> Iterator[Hit]:
         yield Hit(app.ref, r.id, "/status", fields, (excerpt(why, 300),) if why else (), severity=severity)
 
 
-def judged(live: Object, check: Asked) -> Verdict:
+def judged(live: Object, check: Args) -> Verdict:
     """The result of a check of conditions for an object."""
     found = [conditions for conditions in _lists(live, check["at"]) if _observed(live, conditions)]
     for conditions in found:
@@ -212,18 +212,18 @@ def _fits_rule(condition: Object, key: str, wanted: str) -> bool:
     return have != wanted[1:] if wanted.startswith("!") else have == wanted
 
 
-def _reads_kinds(app: App, world: World, asked: Asked) -> bool:
-    return any(row.group == asked["group"] and row.kind in asked["kinds"] for row in app.rows)
+def _reads_kinds(app: App, world: World, args: Args) -> bool:
+    return any(row.group == args["group"] and row.kind in args["kinds"] for row in app.rows)
 
 
-def _check_comes(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+def _check_comes(app: App, world: World, args: Args) -> Iterator[Hit]:
     """Live objects of `kinds` (globs, by globs of groups) without a health check whose conditions do not say that they are ready.
 
     The result of the new check is not computed: one hit per kind.
     """
     found: dict[tuple[str, str], list[Resource]] = {}
     for r in app.resources:
-        if r.live is None or r.health.status or r.hook or not _of_kinds(r.group, r.kind, asked) or _ignored(r):
+        if r.live is None or r.health.status or r.hook or not _of_kinds(r.group, r.kind, args) or _ignored(r):
             continue
         if not (_ready(r.live) or dig(world.fleet.overrides, f"{r.group}/{r.kind}", "health.lua")):
             found.setdefault((r.group, r.kind), []).append(r)
@@ -256,12 +256,12 @@ def _ready(live: Object | None) -> bool:
     return bool(said) and all(status == "True" for status in said)
 
 
-def _of_kinds(group: str, kind: str, asked: Asked) -> bool:
-    return any(matches(g, group) and any(matches(k, kind) for k in kinds) for g, kinds in asked["kinds"].items())
+def _of_kinds(group: str, kind: str, args: Args) -> bool:
+    return any(matches(g, group) and any(matches(k, kind) for k in kinds) for g, kinds in args["kinds"].items())
 
 
-def _reads_any(app: App, world: World, asked: Asked) -> bool:
-    return any("." in row.group and _of_kinds(row.group, row.kind, asked) for row in app.rows)
+def _reads_any(app: App, world: World, args: Args) -> bool:
+    return any("." in row.group and _of_kinds(row.group, row.kind, args) for row in app.rows)
 
 
 CONDITIONS: Mapping[str, Condition] = {

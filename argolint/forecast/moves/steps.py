@@ -17,7 +17,7 @@ from argolint.forecast.moves.plan import Step
 from argolint.values import items, sh, text_at
 
 
-def let_go(app: App, fleet: Fleet) -> Iterator[Step]:
+def release(app: App, fleet: Fleet) -> Iterator[Step]:
     """Keep the old application from syncing and deleting."""
     name = f"{app.ref.namespace}/{app.name}"
     if app.automated:
@@ -36,7 +36,7 @@ def let_go(app: App, fleet: Fleet) -> Iterator[Step]:
         )
 
 
-def taken(app: App, taker: App, fleet: Fleet, new: str, instance: str) -> Iterator[Step]:
+def take_over(app: App, taker: App, fleet: Fleet, new: str, instance: str) -> Iterator[Step]:
     """Sync the new application until the live objects name it. A new application gets the options of the old one."""
     objects = objects_of(app)
     key = fleet.label_key if fleet.tracking_method == "label" else TRACKING_ID
@@ -64,7 +64,7 @@ def _first(objects: list[Resource]) -> list[Resource]:
 _CHECKED = 12
 
 
-def automated(app: App, new: str, on: str, argocd: str = "argocd") -> Iterator[Step]:
+def resume_automation(app: App, new: str, on: str, argocd: str = "argocd") -> Iterator[Step]:
     """Give the application's automated sync to its successor."""
     if app.automated:
         options = " --auto-prune" * app.prune + " --self-heal" * app.self_heal
@@ -75,7 +75,7 @@ def automated(app: App, new: str, on: str, argocd: str = "argocd") -> Iterator[S
         )
 
 
-def out_of_git(app: App, fleet: Fleet) -> Iterator[Step]:
+def remove_from_git(app: App, fleet: Fleet) -> Iterator[Step]:
     """Remove the old Application from whatever would create it again."""
     owner, parent = maker_or_name(app, fleet), parent_of(app, fleet)
     if owner is not None:
@@ -94,26 +94,26 @@ def out_of_git(app: App, fleet: Fleet) -> Iterator[Step]:
         )
 
 
-def deletion(app: App, fleet: Fleet) -> str:
+def deletion_suffix(app: App, fleet: Fleet) -> str:
     """The end of the step that deletes the old Application."""
     if maker_or_name(app, fleet) is not None or parent_of(app, fleet) is not None:
         return " without its objects, unless it is gone already"
     return " without its objects; in Git too, if that is where it comes from"
 
 
-def away(app: App, fleet: Fleet, new: str) -> Iterator[Step]:
+def delete_old(app: App, fleet: Fleet, new: str) -> Iterator[Step]:
     old = f"{app.ref.namespace}/{app.name}"
     count = len(objects_of(app))
-    yield from out_of_git(app, fleet)
+    yield from remove_from_git(app, fleet)
     yield Step(
-        f"Delete the old Application {old}{deletion(app, fleet)}.",
+        f"Delete the old Application {old}{deletion_suffix(app, fleet)}.",
         f"argocd app delete {sh(old)} --cascade=false --yes",
         f"argocd app get {sh(new)} -o json | jq -e '[.status.resources[] | select(.hook | not)] | length >= {count}'",
     )
-    yield from automated(app, new, "on again")
+    yield from resume_automation(app, new, "on again")
 
 
-def made(app: App, name: str, server: str = "", argocd: str = "") -> str:
+def creation(app: App, name: str, server: str = "", argocd: str = "") -> str:
     """The command that creates the new Application from the old one's spec, without automated sync; it prints no value of the spec.
 
     `server`: another cluster; `argocd`: the context of another Argo CD.

@@ -223,11 +223,11 @@ def _encoded(text: str, encoding: str) -> str:
 def render(report: Report, name: str, style: Style) -> str:
     """One report in one format."""
     module = importlib.import_module(f"argolint.reports.formats.{name.replace('-', '_')}")
-    given = report if name == "json" else with_server_names(shown(report))
+    given = report if name == "json" else with_server_names(for_people(report))
     return harmless(str(module.render(given, style)), commands=name in _COMMANDS, colors=style.color)
 
 
-def shown(node: T, clean: Callable[[str], str] = plain) -> T:
+def for_people(node: T, clean: Callable[[str], str] = plain) -> T:
     """A copy of a report, or of a part, for people: each text is on one line and has no control characters; text to paste keeps its lines.
 
     Formats for people receive this copy. The JSON report keeps the texts as they are, for programs.
@@ -238,14 +238,14 @@ def shown(node: T, clean: Callable[[str], str] = plain) -> T:
     if isinstance(node, msgspec.Struct):
         within = plain_lines if isinstance(node, ReportedEdit | ForecastStep) else clean
         values = {name: getattr(node, name) for name in node.__struct_fields__}
-        cleaned = {name: shown(value, within) for name, value in values.items()}
+        cleaned = {name: for_people(value, within) for name, value in values.items()}
         changed = {name: value for name, value in cleaned.items() if value is not values[name]}
         found = msgspec.structs.replace(node, **changed) if changed else node
     elif isinstance(node, tuple | list):
-        parts = [shown(part, clean) for part in node]
+        parts = [for_people(part, clean) for part in node]
         found = node if all(a is b for a, b in zip(parts, node, strict=True)) else type(node)(parts)
     elif isinstance(node, dict):
-        found = {shown(key, clean): shown(value, clean) for key, value in node.items()}
+        found = {for_people(key, clean): for_people(value, clean) for key, value in node.items()}
     return cast(T, found)
 
 

@@ -21,7 +21,7 @@ def frame_lines(finding: ReportedFinding, style: Style, indent: str) -> Iterator
 
 
 def source_lines(source: ReportedSource, style: Style, indent: str) -> Iterator[str]:
-    """The same for one source."""
+    """The lines of a source with their numbers and carets."""
     if not source.excerpt or not source.line or not source.excerpt_from:
         return
     width = len(str(source.excerpt_from + len(source.excerpt) - 1))

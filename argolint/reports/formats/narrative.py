@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from argolint.reports.chain import FieldState, Link, Origin, Why, Wrote
 from argolint.reports.document import ReportedFinding
-from argolint.reports.formats import Style, app_name, line_of, resource_name, shown
+from argolint.reports.formats import Style, app_name, for_people, line_of, resource_name
 from argolint.reports.formats.fixes import fix_lines
 from argolint.reports.formats.frames import source_lines
 from argolint.reports.formats.layout import paint, wrapped
@@ -17,7 +17,7 @@ _WIDTH = 10  # of the labels: `desired`, `because`, `involved`
 
 def render(why: Why, style: Style) -> str:
     """The narrative; with -v every fix and all evidence."""
-    why = shown(why)
+    why = for_people(why)
     lines = [
         f"{paint(app_name(why.app), style, bold=True)}  {why.sync or 'no sync status'}, {why.health or 'no health'}  {paint(f'({why.automation})', style, dim=True)}",
         *(line for origin in why.desired_from for line in _origin(origin, style)),

@@ -43,7 +43,7 @@ def text(held: Sequence[Held]) -> str:
 
 
 def as_json(held: Sequence[Held], servers: Mapping[str, str]) -> str:
-    """The same as one JSON document. `servers`: URLs by name; a single Argo CD has no name."""
+    """The objects with their Applications as one JSON document. `servers`: URLs by name; a single Argo CD has no name."""
     data = {
         **({"server": servers[""]} if "" in servers else {"servers": dict(servers)}),
         "objects": [

@@ -17,7 +17,7 @@ _NAME_IT = "name the one that it is for: --only, --server or --argocd-context"
 
 
 @dataclass
-class Homes:
+class Assigned:
     """Each Argo CD's part of the manifests, in the order of the fleets; and failures and notes for manifests that belong to none."""
 
     own: list[Written]
@@ -25,7 +25,7 @@ class Homes:
     failures: list[Failure] = field(default_factory=list)
 
 
-def homes(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) -> Homes:
+def assigned(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) -> Assigned:
     """Assign the manifests of a change to Argo CDs. `coming`: names of projects that the change adds.
 
     An Application belongs to each Argo CD that has one of this name with the source and destination of the manifest before the change. A
@@ -33,7 +33,7 @@ def homes(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) -> Ho
     """
     applications: list[list[Pair]] = [[] for _ in fleets]
     others: list[list[Pair]] = [[] for _ in fleets]
-    made = Homes([], list(found.notes), list(found.failures))
+    made = Assigned([], list(found.notes), list(found.failures))
     for pair in found.applications:
         takers, why = _of_application(pair, fleets, coming, by_files=found.by_files)
         for number in takers:

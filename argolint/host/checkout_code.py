@@ -12,16 +12,16 @@ from collections.abc import Iterable
 Place = str | os.PathLike[str]
 
 
-def is_strangers(place: Place, *checkouts: Place) -> bool:
+def is_in_checkout(place: Place, *checkouts: Place) -> bool:
     """Whether this file or folder is in the working directory's checkout, or in one of these. Links are followed."""
     found = os.path.realpath(place)
     trees = {_tree(os.path.realpath(folder)) for folder in (_here(), *checkouts) if folder}
     return any(tree and (found == tree or found.startswith(tree + os.sep)) for tree in trees)
 
 
-def others(folders: Iterable[str], *checkouts: Place) -> list[str]:
+def outside_checkout(folders: Iterable[str], *checkouts: Place) -> list[str]:
     """The absolute entries of a search path that are in no checkout."""
-    return [folder for folder in folders if os.path.isabs(folder) and not is_strangers(folder, *checkouts)]
+    return [folder for folder in folders if os.path.isabs(folder) and not is_in_checkout(folder, *checkouts)]
 
 
 def python_path() -> list[str]:
@@ -34,7 +34,7 @@ def python_path() -> list[str]:
     return [folder for folder in started if os.path.isabs(folder) and folder not in places]
 
 
-def leave_out() -> list[str]:
+def leave_out_checkout() -> list[str]:
     """Set Python's path to `python_path`. Returns the removed folders, as PYTHONPATH names them."""
     sys.path[:] = python_path()
     return [folder for folder in _unwanted() if folder]
@@ -42,7 +42,7 @@ def leave_out() -> list[str]:
 
 def _unwanted() -> list[str]:
     named = [] if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    kept = set(others(named))
+    kept = set(outside_checkout(named))
     return [folder for folder in named if folder not in kept]
 
 

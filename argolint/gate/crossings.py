@@ -23,14 +23,14 @@ Crossings = Mapping[AppRef, tuple[Crossing, ...]]
 
 
 @dataclass(frozen=True)
-class Between:
+class CrossingFindings:
     """Findings about what Applications of several Argo CDs share after a change, split by object: shared before, and newly shared."""
 
     old: tuple[Finding, ...] = ()
     new: tuple[Finding, ...] = ()
 
 
-def crossing(members: Sequence[tuple[Member, Sides]]) -> list[Sides]:
+def with_crossings(members: Sequence[tuple[Member, Sides]]) -> list[Sides]:
     """The sides of all Argo CDs of a run, each fleet with what it shares with the others."""
     if not any(sides.judged for _, sides in members):
         return [sides for _, sides in members]
@@ -60,13 +60,13 @@ def parties(sides: Iterable[Sides]) -> frozenset[AppRef]:
     )
 
 
-def between(sides: Sequence[Sides], found: Sequence[Examined], plan: Plan) -> Between:
+def crossing_findings(sides: Sequence[Sides], found: Sequence[Examined], plan: Plan) -> CrossingFindings:
     """The findings of rules of several Argo CDs, split into old and new sharing."""
     old, new = _parted(_all(one.fleet for one in sides), _all(one.ahead for one in sides))
     if not (old or new):
-        return Between()
+        return CrossingFindings()
     anyway = _said(sides, found, plan, {}, after=True)
-    return Between(
+    return CrossingFindings(
         _said(sides, found, plan, old, after=False),
         tuple(f for f in _said(sides, found, plan, new, after=True) if f not in anyway),
     )

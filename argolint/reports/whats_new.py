@@ -62,7 +62,7 @@ def folder_of(environ: Mapping[str, str], home: Path) -> Path | None:
     return home / ".cache" / "argolint" if home.is_dir() else None
 
 
-def remembered(report: Report, asked: str, folder: Path, *, offline: bool) -> str:
+def news(report: Report, asked: str, folder: Path, *, offline: bool) -> str:
     """One sentence on what is new and gone since an earlier run; empty for the first run. Saves this run.
 
     A report that is incomplete or has too many findings is neither compared nor saved.

@@ -12,7 +12,7 @@ USUAL_S = 210.0
 
 
 @dataclass
-class Patience:
+class BranchWait:
     """A total of `seconds` from the first wait on; `announce` is called once, with the revision and the `name` of the Argo CD."""
 
     seconds: float = 0.0
@@ -22,9 +22,9 @@ class Patience:
     _given_up: dict[str, str] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def of(self, name: str) -> Patience:
+    def of(self, name: str) -> BranchWait:
         """The same wait for one of several Argo CDs: each polls the repository at its own time."""
-        return Patience(self.seconds, self.announce, name)
+        return BranchWait(self.seconds, self.announce, name)
 
     def given_up(self, repository: str) -> str | None:
         """Argo CD's last error for the revision in a repository, after a wait without success; else None."""

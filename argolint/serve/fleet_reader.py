@@ -10,7 +10,7 @@ from argolint.application.fleet import Fleet
 from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.plan import Plan
 from argolint.engine.refresh import refreshed
-from argolint.engine.result_cache import Kept
+from argolint.engine.result_cache import ResultCache
 from argolint.engine.run import Look, here
 from argolint.model import AppRef, Failure
 from argolint.model.results import AppResult
@@ -19,12 +19,12 @@ from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.transport import Transport
 
 
-class FleetLook:
+class FleetReader:
     """Keeps the fleet and the results of the last check of one Argo CD, and reads what an action requires."""
 
     def __init__(self, times: Times, workers: int) -> None:
         self._workers = workers
-        self._kept = Kept(times.max_age_s, times.per_app_s)
+        self._kept = ResultCache(times.max_age_s, times.per_app_s)
         self._list_s = times.list_s
         self._known: tuple[Fleet, tuple[Failure, ...]] | None = None
         self.size = 0
@@ -42,7 +42,7 @@ class FleetLook:
         before = self._known
         if isinstance(action, Everything):
             before = self._known = None
-            self._kept.let_go()
+            self._kept.drop_fleet()
 
         def read(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
             self._known = None

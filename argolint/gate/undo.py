@@ -25,7 +25,7 @@ _FAMILY = "sync"
 Fields = Mapping[tuple[ReportedApp, ReportedResource, str], GateField]
 
 
-def change_first(report: Report) -> Report:
+def undo_first(report: Report) -> Report:
     """The report of a gate, in which the first fix of a refused field restores base's value."""
     if not report.gate:
         return report

@@ -9,11 +9,11 @@ from argolint.reports.document import Report, ReportedApp
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """The report of one check, and all applications that it looked at."""
 
     report: Report
     apps: Collection[ReportedApp]
 
 
-Check = Callable[[], Checked]
+Check = Callable[[], CheckResult]

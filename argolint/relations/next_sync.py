@@ -43,7 +43,7 @@ def options_of(app: App) -> Options:
     )
 
 
-def played(app: App, fleet: Fleet) -> Played:
+def next_sync(app: App, fleet: Fleet) -> Played:
     """The next whole sync; what waits for something later never succeeds, everything else does."""
     found = (b for b in app.derive(blocked, fleet) if b.now and (b.sure or b.how != "consumer"))
     stuck = {_identity(app, b.waiting.manifest) for b in found}
@@ -63,9 +63,9 @@ def _identity(app: App, manifest: Object) -> tuple[str, str, str, str]:
     return str(dig(manifest, "apiVersion")), str(dig(manifest, "kind")), namespace, text_at(metadata, "name")
 
 
-def comes_to(app: App, fleet: Fleet) -> str:
+def next_sync_text(app: App, fleet: Fleet) -> str:
     """A sentence on how far the next sync gets."""
-    found = app.derive(played, fleet)
+    found = app.derive(next_sync, fleet)
     total = len(found.done) + len(found.left)
     if not found.waiting:
         return f"the next sync applies all {total} objects"

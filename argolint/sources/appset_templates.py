@@ -31,7 +31,7 @@ _MAX_DEPTH = 20
 _SHOWN = 80
 
 
-def put_in(text: str, params: Params, *, go: bool, strict: bool) -> str:
+def fill(text: str, params: Params, *, go: bool, strict: bool) -> str:
     """The text with the parameters filled in. `strict`: a missing parameter is an error (goTemplateOptions missingkey=error)."""
     if len(text) > MAX_TEXT:
         raise NotEvaluatedError("a text of its template is too long")
