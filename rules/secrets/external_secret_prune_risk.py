@@ -1,15 +1,14 @@
-"""A generated Secret looks like one that Argo CD must prune
+"""A generated Secret looks like one that Argo CD should prune
 
-What it finds: with label tracking, an ExternalSecret that makes a Secret without owner reference (creationPolicy Orphan, Merge
-or CreateOrMerge) that carries Argo CD's instance label: without `target.template` all labels of the ExternalSecret are copied
-to the Secret; with one, the template may spell the label itself, as common labels of Helm charts do. A Secret that the
-application renders too, or that is handed `Prune=false`, is safe.
+What it finds: with label tracking, an ExternalSecret whose Secret has no owner reference (creationPolicy Orphan, Merge or CreateOrMerge) but
+Argo CD's instance label. Without `target.template` the operator copies all labels of the ExternalSecret to the Secret; with one, the template
+may set the label itself, as common labels of Helm charts do. A Secret that the application renders too, or that gets `Prune=false`, is safe.
 
-Why it hurts: the Secret carries the application's label and is not in Git, so the application is OutOfSync and a sync with
-pruning deletes it under the workloads. Merging into another application's Secret overwrites that one's label.
+Why it hurts: the Secret has the application's label and is not in Git. So the application is OutOfSync, and a sync with pruning deletes it
+although workloads use it. A merge into another application's Secret overwrites that one's label.
 
-How to fix: give the template empty metadata, or leave the label out of it; then nothing is copied. Or use annotation tracking
-(the default since Argo CD 3.0), where a copied tracking id that names another object is ignored.
+How to fix: give the template empty metadata, or leave the label out of it; then nothing is copied. Or use annotation tracking (the default since
+Argo CD 3.0), which ignores a copied tracking id with another object's name.
 
 Example:
 
@@ -31,7 +30,7 @@ from . import _external_secret as es
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each ExternalSecret that hands its tracking label on."""
+    """One finding for each ExternalSecret whose Secret gets its tracking label."""
     if fleet.tracking_method != "label":
         return
     for resource in es.external_secrets(app):
@@ -68,7 +67,7 @@ def _handed_on(resource: Resource) -> tuple[Mapping[str, str], Mapping[str, str]
 
 
 def _tracked(app: App, fleet: Fleet, resource: Resource, labels: Mapping[str, str]) -> bool:
-    """Own labels hold what Argo CD set; a template's count when their text names an application of this cluster."""
+    """Whether the labels have Argo CD's tracking; a template's count if their text names an application of this cluster."""
     value = labels.get(fleet.label_key)
     if value is None or _template(resource.any) is None:
         return value is not None
