@@ -137,7 +137,7 @@ def test_each_fault_of_a_branch_is_told_nothing_else_is_and_repairs_count(branch
     harmless = next((x for x in truth()["healthy_prs"] if x["pr"] == branch), None)
     assert (harmless is None) == bool(wanted)
     fixes = set((harmless or {}).get("fixes") or ())
-    assert found.gate is not None
+    assert found.gate
     assert fixes <= {f.rule for f in found.gate.gone}
     if harmless is not None and not fixes:
         assert found.gate.gone == ()
@@ -151,6 +151,7 @@ def test_each_fault_of_a_branch_stands_at_a_line_that_blame_gives_to_the_branch(
     for finding in (f for f in judged(name, WITH_CLONES).findings if f.rule in faults):
         source = finding.source
         assert source is not None
+        assert source.file is not None
         assert source.in_change is True
         assert source.revision == git(clones() / repo, "rev-parse", branch).strip()
         place = ("-L", f"{source.line},{source.line}", branch, "--", source.file)
