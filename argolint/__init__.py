@@ -1,20 +1,20 @@
-"""What a rule author imports. Rules may import these modules too, and built-in rules use no others (`make lint`):
+"""The API for rule authors. Rules may also import these modules, and built-in rules use no others (`make lint`):
 
-values               small questions to decoded JSON; below it: kubernetes, quantities, manifests (YAML that someone else wrote),
-                     knowledge (YAML files next to a rule), memo (what a function makes of a decoded object)
-comparison           Argo CD's comparison: ignore rules, differences, field managers, what a sync leaves
+values               functions on decoded JSON; with: kubernetes, quantities, manifests (foreign YAML), knowledge (YAML files next to
+                     a rule), memo (caches of functions on decoded objects)
+comparison           Argo CD's comparison: ignore rules, differences, field managers, the result of a sync
 application.applied  what Argo CD applied last
-edits                operations that change an Application or a manifest; below it: consequences of a failed sync, pruning,
+edits                operations that change an Application or a manifest; with: consequences of a failed sync, pruning,
                       advice (fixes from a table)
-relations            how an object stands to what a sentence of trouble names; below it: blocked (what of a sync waits for what comes later)
-sequence             what one sync applies, in which order, and what it waits for
-messages             what a server's text means: taken apart, its fields, a catalogue of entries
-redaction            what of a value or a text may be printed
+relations            relations of an object to those in an error message; with: blocked (objects of a sync that wait for later ones)
+sequence             a model of a sync: what it applies, in which order, and what it waits for
+messages             the meaning of a server's text: its parts, its fields, a catalogue of entries
+redaction            masks secrets in values and texts
 testing              the fixture harness, for tests
 
-The other folders are machinery and may change at any time.
+The other folders are internal and may change at any time.
 
-A rule is a module with a docstring (its page) and one value::
+A rule is a module with a docstring (its page) and one `Rule`::
 
     from argolint import App, Fleet, Finding, Location, Rule
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Names under which argolint is published, out of release.toml: `python -m scripts.release.names` writes them.
+# The names under which argolint is published, from release.toml: `python -m scripts.release.names` writes them.
 REPOSITORY = "https://github.com/argolint/argolint"
 DOCS = "https://github.com/argolint/argolint/blob/main/docs/"
 ACTION = "argolint/argolint"
@@ -70,9 +70,9 @@ PACKAGE = "argolint"
 IMAGE = "registry.example/argolint/argolint"
 CHARTS = "registry.example/argolint/charts"
 PUBLISHED = False
-"""Whether the owner of these names has said that they are theirs. Until then none of them is a place to install from."""
+"""Whether the owner has confirmed these names. Until then none of them is a place to install from."""
 
-# Names are imported when they are asked for: `argolint --help` needs none of them, and quick is a feature.
+# Names are imported on first use, so that `argolint --help` is quick.
 _HOME = {
     "argolint.application.app": "App",
     "argolint.application.fleet": "Fleet",

@@ -1,8 +1,8 @@
 """`python -m argolint`."""
 
-from argolint.host.strangers import leave_out
+from argolint.host.checkout_code import leave_out_checkout
 
-leave_out()  # before anything else is imported: `-m` puts the working directory first
+leave_out_checkout()  # before anything else is imported: `-m` puts the working directory first
 
 from argolint.cli import main  # noqa: E402
 

@@ -1,27 +1,27 @@
 """Errors that stop a run.
 
-    ArgolintError            cannot start or cannot go on; printed as message and hint, exit code 2
+    ArgolintError            the run cannot start or continue; printed as message and hint, exit code 2
     ├── UsageError           the command line or the configuration is wrong
     ├── ConnectError         no answer from the server
-    ├── AuthError            the server does not let us in
+    ├── AuthError            the server refuses the login
     ├── SnapshotError        a snapshot cannot be read
-    │   └── NotRecorded      the snapshot is fine, and lacks this one answer
+    │   └── NotRecorded      the snapshot is intact, but lacks this one answer
     ├── ApiError             the server answered with an error status
-    └── UnreadableStateError an object's state is no JSON; a Failure of that application, the others go on
+    └── UnreadableStateError an object's state is no JSON: a Failure of that application, the others continue
 
-A fault of the user's platform is a Finding; something that could not be looked at is a Failure. Neither is raised.
+Faults of the user's platform are Findings, and things that could not be looked at are Failures. Neither is raised.
 """
 
 from __future__ import annotations
 
 MORE_MEMORY = "pass fewer --workers, or raise the limit (`ulimit -v`, the container's)"
-"""What to do where memory runs out."""
+"""Advice if memory runs out."""
 PROXY_ADDRESS = "in the password of a proxy, / is written %2F and @ is %40"
-"""What most often makes the address of a proxy one that no one can use; without an example, whose userinfo would be hidden."""
+"""The most common fault in the address of a proxy; without an example, whose userinfo would be masked."""
 
 
 class ArgolintError(Exception):
-    """What went wrong and where (`message`), and what to do about it (`hint`)."""
+    """The error and its place (`message`), and what to do about it (`hint`)."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class SnapshotError(ArgolintError):
 
 
 class NotRecorded(SnapshotError):
-    """A snapshot that is fine lacks this one answer."""
+    """An intact snapshot lacks this one answer."""
 
 
 class ApiError(ArgolintError):
@@ -59,4 +59,4 @@ class ApiError(ArgolintError):
 
 
 class UnreadableStateError(ArgolintError):
-    """The server sent a state of an object that is no JSON."""
+    """The server sent an object's state that is no JSON."""

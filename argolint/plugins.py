@@ -1,7 +1,7 @@
-"""Rules by id: the built-in ones, and those of the entry-point group `argolint.rules`.
+"""Finds rules by id: the built-in ones, and those of the entry-point group `argolint.rules`.
 
-Both name a module or a package, and are loaded in the same way: every module of a package is imported, and every Rule in it is kept. Rules are
-never loaded from a path found in a repository: argolint runs on untrusted pull requests next to an API token.
+Both name a module or a package, and load in the same way: every module of a package is imported, and every Rule in it is collected. Rules
+are never loaded from a path in a repository: argolint runs on untrusted pull requests with access to an API token.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PluginError(ArgolintError):
 
 @cache
 def load_rules() -> Mapping[str, Rule]:
-    """Every installed rule by id, sorted, as they were when it was first asked; PluginError names the package that fails or the id that two packages claim."""
+    """Every installed rule by id, sorted, as of the first call; PluginError names the package that fails or the id that two packages use."""
     found: dict[str, tuple[str, Rule]] = {}
     for provider, module in _modules():
         for rule in _rules(provider, module):
@@ -43,12 +43,12 @@ def load_rules() -> Mapping[str, Rule]:
 
 
 def providers() -> tuple[str, ...]:
-    """The names of the packages that bring rules, for `required plugins`."""
+    """The names of the packages that provide rules, for `require-plugins`."""
     return tuple(sorted({provider for provider, _ in _entry_points()}))
 
 
 def upgrade_tables() -> tuple[Mapping[str, Any], ...]:
-    """The tables of what changes with which release: argolint/forecast/table.py says what they hold."""
+    """The tables of changes by release; argolint/forecast/table.py defines their form."""
     return tuple(load(f"{BUILTIN[0]}.shared.upgrades", f"{name}.yaml") for name in _UPGRADES)
 
 
@@ -56,13 +56,13 @@ _UPGRADES = ("argocd", "external-secrets", "helm", "kubernetes")
 
 
 def chart_changes() -> Mapping[str, Any]:
-    """What major releases of charts change: argolint/forecast/charts.py makes rows of it."""
+    """Changes in major releases of charts; argolint/forecast/charts.py turns them into rows."""
     table: Mapping[str, Any] = load(f"{BUILTIN[0]}.shared.upgrades", "charts.yaml")
     return table
 
 
 def removed_apis() -> tuple[Mapping[str, Any], ...]:
-    """The API versions that products no longer serve, one entry a product."""
+    """The API versions that products no longer serve, one entry per product."""
     return tuple(load(f"{BUILTIN[0]}.shared", "removed_apis.yaml"))
 
 
@@ -85,7 +85,7 @@ def _imported(provider: str, name: str) -> ModuleType:
         return importlib.import_module(name)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # whatever a plugin raises at import is the plugin's, even an exit
+    except BaseException as error:  # a plugin may raise anything at import, even an exit
         raise _unloadable(provider, error) from error
 
 
@@ -95,7 +95,7 @@ def _below(provider: str, module: ModuleType, name: str) -> Iterator[str]:
         found = list(pkgutil.walk_packages(getattr(module, "__path__", ()), f"{name}.", onerror=_fail))
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # packages are imported to be walked
+    except BaseException as error:  # packages are imported to list their modules
         raise _unloadable(provider, error) from error
     return (info.name for info in found)
 

@@ -1,39 +1,39 @@
 """The fixture harness, public for plugin authors: a YAML file is a small Argo CD, and the real engine reads it.
 
-A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or `good-*.yaml` (no rule says warning or error)::
+A fixture is `tests/rules/<rule-id>/bad-*.yaml` (the rule has findings) or `good-*.yaml` (no rule reports a warning or error)::
 
     about: one sentence
     server: {version: v3.5.1, settings: {...}, clusters: [...], projects: [...], applicationsets: [...]}   # all optional
-    taken_at: 2026-01-01T12:00:00Z                       # the only "now"
+    taken_at: 2026-01-01T12:00:00Z                       # the current time of the check
     apps:
-    - name: web                                          # a whole Application is made around what stands here
+    - name: web                                          # missing parts of the Application get defaults
       metadata: {...}
       spec: {...}
       status: {...}
       resources:                                         # managed objects
       - desired: {...}                                   # left out: not desired (to be pruned)
         live: {...}                                      # left out: not live (to be created)
-        normalized: {...}                                # left out: argolint's own emulation of the comparison
+        normalized: {...}                                # left out: argolint's own comparison
         predicted: {...}
         health: {status: Degraded, message: ...}
-        status: OutOfSync                                # left out: from the comparison; "": only carries copied tracking data
-        hook: true                                       # a hook that its last run left on the cluster; `live` only
+        status: OutOfSync                                # left out: from the comparison; "": only has copied tracking data
+        hook: true                                       # a hook of the last run that is still on the cluster; `live` only
       nodes: [{kind: Pod, name: web-1, uid: u1, parentRefs: [...], health: {...}}]   # more of the resource tree
       events: {Pod/web-1: [{type: Warning, reason: ..., message: ..., lastTimestamp: ...}]}   # Application/<name>: its own
       manifests: [{...}]                                 # plain render
       renders: [[{...}], [{...}]]                        # two fresh renders
       syncwindows: {...}
-      revisions: {<commit>: {author: ..., message: ...}}     # what is known of a commit
+      revisions: {<commit>: {author: ..., message: ...}}     # data on a commit
     live: [{...}]                                        # objects that only a read of the cluster shows
     expect:                                              # bad fixtures: every finding of the rule, in order, whole
     - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,
        confidence: proven, evidence: [...], related: [db], fix: title of the first fix, before: [commands], edit: its content,
        verified: true, caveat: ..., effects: [restarts], fixes: [titles of all fixes]}
 
-`whole` is what `expect` holds of a finding: what it does not have is left out, and anything else that is left out is a mismatch. Write
-the objects, let `scripts/expect.py FILE...` fill in `expect`, and read what it wrote.
+`whole` is the form of a finding in `expect`: only empty fields are left out, anything else that is missing is a mismatch. Write the
+objects, let `scripts/expect.py FILE...` fill in `expect`, and read the result.
 
-For a rule of several Argo CDs `servers` stands in place of `apps`: a list of `name`, `apps`, perhaps `server`, `live`, and `clusters`
+For a rule of several Argo CDs use `servers` instead of `apps`: a list of `name`, `apps`, perhaps `server`, `live`, and `clusters`
 (names for clusters, as in a servers file).
 """
 
@@ -71,9 +71,9 @@ _PERMISSIVE: Json = {
     "destinations": [{"server": "*", "namespace": "*"}],
     "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
 }
-"""What Argo CD writes into its project `default`."""
+"""Argo CD's default spec of its project `default`."""
 DEFAULT_NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-"""The `taken_at` of a fixture that names none."""
+"""The `taken_at` of a fixture without one."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Fixture:
 
 
 def load_fixture(path: Path) -> Fixture:
-    """The fixture in a file; ValueError names what it lacks."""
+    """The fixture in a file; ValueError names what is missing."""
     data = knowledge.parse(path.read_bytes())
     if not isinstance(data, dict) or not (data.get("apps") or data.get("servers")) or not data.get("about"):
         raise ValueError(f"{path}: a fixture needs `about` and `apps`, or `servers` that have `apps`")
@@ -97,7 +97,7 @@ def load_fixture(path: Path) -> Fixture:
 
 
 def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
-    """The report of a whole check over the fixture, with default options."""
+    """The report of a whole check of the fixture, with default options."""
     plan = Plan(tuple(Chosen(r, r.default_options) for r in rules), workers=1, manifests=True)
     read, failures, remarks = servers.load([*_sources(fixture)])
     part = servers.examine(read, failures, remarks, plan, lambda name: lambda done, total: None)
@@ -114,8 +114,7 @@ def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
 
 
 def _sources(fixture: Fixture) -> Iterator[Source]:
-    """The Argo CD of the fixture's `apps`, or those of its `servers`: each has a `name`, `apps`, perhaps `server` and `clusters`
-    (aliases, as in a servers file)."""
+    """The Argo CD of the fixture's `apps`, or those of its `servers`: each has a `name`, `apps`, perhaps `server` and `clusters` (aliases, as in a servers file)."""
     if "servers" not in fixture.data:
         yield Source("", FixtureTransport(fixture.data))
     for given in fixture.data.get("servers") or ():
@@ -126,7 +125,7 @@ def _sources(fixture: Fixture) -> Iterator[Source]:
 
 
 def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[str, Json]]) -> list[str]:
-    """What differs between the rule's findings and the expected ones, in words; empty when all is as expected."""
+    """The differences between the rule's findings and the expected ones, in words; empty if there are none."""
     mine = [f for f in found.findings if f.rule == rule_id]
     lines = [f"failure: {f.stage}: {f.error}" for f in found.failures]
     if len(mine) != len(expected):
@@ -143,7 +142,7 @@ def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[st
 
 
 def whole(finding: report.ReportedFinding) -> dict[str, Json]:
-    """A finding as `expect` holds it: every field that says something. `fixes` where there are several."""
+    """A finding in the form of `expect`: every field with a value; `fixes` only if there are several."""
     first = finding.fixes[0] if finding.fixes else None
     resource = finding.resource
     said: dict[str, Json] = {
@@ -175,7 +174,7 @@ def _related(related: report.ReportedRelated) -> str:
 
 
 class FixtureTransport:
-    """Answers the API's requests out of a fixture's data."""
+    """Answers API requests from a fixture's data."""
 
     offline = True
     server = "https://argocd.example.com"
@@ -263,10 +262,10 @@ class FixtureTransport:
                 raise NotRecorded(f"the fixture has no {what} of {app['name']}")
 
     def _commit(self, app: Mapping[str, Json], revision: str, source: int) -> Json:
-        """As the server does, of the repository of one source alone, which is the first where none is named."""
+        """The commit's data, as the server returns it for a single source's repository, by default the first source's."""
         several = dig(app.get("status"), "sync", "revisions")
         if revision not in (app.get("revisions") or {}) or (several and several[source] != revision):
-            raise NotRecorded(f"the fixture tells nothing of {revision} of {app['name']}")
+            raise NotRecorded(f"the fixture has no revision {revision} of {app['name']}")
         return app["revisions"][revision]
 
     def _application(self, app: Mapping[str, Json]) -> Json:
@@ -312,7 +311,7 @@ class FixtureTransport:
         return {"metadata": metadata, "spec": spec, "status": status}
 
     def _managed(self, app: Mapping[str, Json], r: Mapping[str, Json]) -> dict[str, Json]:
-        """An object as managed-resources answers it, compared once: the list and the tree tell of it too."""
+        """An object in the form of managed-resources, compared once: the list and the tree use it, too."""
         if id(r) not in self._answered:
             self._answered[id(r)] = self._compared(app, r)
         return self._answered[id(r)]
@@ -381,7 +380,7 @@ class FixtureTransport:
 
 
 def _listed(r: Mapping[str, Json], managed: Mapping[str, Json]) -> dict[str, Json]:
-    """What the list says of an object's sync: no status of hooks and of copied tracking data (controller/state.go)."""
+    """The sync part of a list row: no status for hooks and for copied tracking data (controller/state.go)."""
     if r.get("status") == "":
         return {}
     extra = {"requiresPruning": True} if managed["targetState"] == "null" else {}
@@ -403,7 +402,7 @@ def _of_name(events: Json, name: str) -> list[Json]:
 
 
 def _over(base: dict[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
-    """`given` laid over `base`, maps merged."""
+    """`base` with the values of `given`, maps merged."""
     merged = dict(base)
     for key, value in given.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)

@@ -44,9 +44,9 @@ def main() -> None:
 def measure(argocd: subprocess.Popen[str], apps: int) -> None:
     from argolint.reports.formats import Style
     from argolint.serve.checker import Checker
+    from argolint.serve.fleet_reader import FleetReader
     from argolint.serve.follower import Follower
-    from argolint.serve.followers import Followers, Looks
-    from argolint.serve.looks import FleetLook
+    from argolint.serve.followers import FleetReaders, Followers
     from argolint.serve.times import Times
     from argolint.serve.watcher import Everything
 
@@ -56,8 +56,8 @@ def measure(argocd: subprocess.Popen[str], apps: int) -> None:
     url, token = told.readline().split()
     times = Times(relist_s=0.0)
     connect, collect, empty = service(url, token)
-    look, turn = FleetLook(times, 8), threading.Condition()
-    looks = Looks({"": look}, collect)
+    look, turn = FleetReader(times, 8), threading.Condition()
+    looks = FleetReaders({"": look}, collect)
     follower = Follower(look, connect, times, print, turn)
     followers = Followers({"": follower}, looks, turn)
     checker = Checker(lambda: collect({}, whole=True), empty, 600, Style(), print, followers)
@@ -105,7 +105,7 @@ def service(url: str, token: str) -> Any:
     from argolint.engine.servers import Source
     from argolint.reports import assemble
     from argolint.reports import document as report
-    from argolint.serve.checked import Checked
+    from argolint.serve.check_result import CheckResult
     from argolint.server.connection import Connection
     from argolint.server.http import HttpTransport
 
@@ -114,9 +114,9 @@ def service(url: str, token: str) -> Any:
     def connect() -> HttpTransport:
         return HttpTransport(Connection(url, token))
 
-    def collect(ways: Any, *, whole: bool) -> Checked:
+    def collect(ways: Any, *, whole: bool) -> CheckResult:
         part, _ = reading.collect(run, Given(quiet=True), ((Source("", connect()),), ()), ways)
-        return Checked(common.conclude(part, run), frozenset(assemble.app(r.ref) for r in part.results))
+        return CheckResult(common.conclude(part, run), frozenset(assemble.app(r.ref) for r in part.results))
 
     summary = assemble.summarise((), 0, apps=0, resources=0)
     return connect, collect, report.Report("1.0", report.Tool("argolint", "0"), "", False, (), summary, ())

@@ -173,7 +173,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     needed = _needed("argolint_rules.sync", "sync-failed/")
     said = {
         "sync-failed/no-namespace": {"missing_namespace"},
-        "sync-failed/left-over": {"field", "selected", "by_kubectl"},
+        "sync-failed/left-over": {"field", "selected", "by_kubectl", "syncable"},
         "sync-failed/quote-at": {"at", "patch"},
         "sync-failed/unquote-at": {"at", "patch"},
         "sync-failed/own-webhook": {"workload", "wave", "picked"},
@@ -226,7 +226,10 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", "bringer", *made, *after, *later})
         == {}
     )
-    known = {f"pods/{e.cause}" for e in catalogue().entries if e.when.stage <= {"pod", "scheduling"} and e.cause}
+    stages = {"pod", "scheduling", "image", "volume"}
+    known = {
+        f"pods/{of}" for e in catalogue().entries if e.when.stage <= stages and e.cause for of in (e.cause, e.advice)
+    }
     assert set(needed) == {
         *known,
         *(f"pods/missing{more}" for more in ("", "-key", "-made")),

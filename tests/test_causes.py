@@ -15,7 +15,7 @@ from argolint.engine.causes import with_causes
 from argolint.model import SEVERITIES
 from argolint.model.fingerprint import fingerprint
 from argolint.model.results import AppResult, Outcome, ServerRead
-from argolint.model.selection import Shown
+from argolint.model.selection import FindingFilter
 from argolint.model.stats import Stats
 from argolint.reports import assemble
 from argolint.reports import document as report
@@ -146,7 +146,7 @@ def test_what_is_hidden_still_explains_and_what_follows_names_the_cause_behind()
     ]
     told, causes = with_causes(chain)
     outcome = Outcome(told, (), (), 0, causes=causes)
-    shown = made(outcome.showing(Shown(ignore=("second", "info")), {}))
+    shown = made(outcome.showing(FindingFilter(ignore=("second", "info")), {}))
     assert [(f.rule, f.caused_by) for f in shown.findings] == [("third", fingerprint(chain[0]))]
     assert [(c.title, c.findings, c.severity) for c in shown.causes] == [("first of a", 1, "error")]
 
@@ -175,7 +175,7 @@ def test_what_a_filter_shows_is_a_part_of_the_whole(phase: str) -> None:
     selected: set[str] = set()
     spoken = sorted({f.rule for f in outcome.findings})
     for word in (*spoken, *sorted(set(FAMILY.values())), *SEVERITIES):
-        for shown in (Shown(select=(word,)), Shown(ignore=(word,))):
+        for shown in (FindingFilter(select=(word,)), FindingFilter(ignore=(word,))):
             part = outcome.showing(shown, FAMILY).findings
             assert {id(f) for f in part} <= {id(f) for f in outcome.findings}, word
             marks = dict.fromkeys(fingerprint(f) for f in part)

@@ -16,7 +16,7 @@ import pytest
 
 from argolint.cli.demo import RECORDING
 from argolint.reports import document as r
-from argolint.serve.checked import Checked
+from argolint.serve.check_result import CheckResult
 from argolint.serve.extension import MOST_BYTES, MOST_FINDINGS, Extension
 from argolint.serve.other_projects import Others
 from argolint.serve.web import Web
@@ -46,7 +46,7 @@ def answering(
 ) -> Iterator[tuple[str, int]]:
     """The address of a service that has checked once and found these."""
     report = msgspec.structs.replace(_report(*findings), **other)
-    checker = Argo(Checked(report, APPS)).checker()
+    checker = Argo(CheckResult(report, APPS)).checker()
     checker.once()
     with Web("127.0.0.1", 0, checker, token, extension or Extension(TOKEN)) as web:
         threading.Thread(target=web.serve_forever, args=(0.05,), daemon=True).start()
@@ -285,7 +285,7 @@ def test_ten_thousand_findings_give_a_bounded_answer() -> None:
 def test_users_of_one_argo_cd_are_answered_about_its_own_applications(server: str, messages: list[str] | None) -> None:
     twin = msgspec.structs.replace(OWN, server=OTHER)
     there = _finding(app=twin, fingerprint="f-there", message="over there")
-    checker = Argo(Checked(_report(_finding(), there), (OWN, twin))).checker()
+    checker = Argo(CheckResult(_report(_finding(), there), (OWN, twin))).checker()
     checker.once()
     with Web("127.0.0.1", 0, checker, extension=Extension(TOKEN, server=server)) as web:
         threading.Thread(target=web.serve_forever, args=(0.05,), daemon=True).start()

@@ -816,7 +816,7 @@ def test_every_condition_is_used_and_every_row_of_a_condition_can_be_filled_in()
     assert named <= set(CONDITIONS)
     assert all(row.source for row in every_row())
     ids = [row.id for row in every_row()]
-    assert len({(row.product, row.id, str(row.asked)) for row in every_row()}) == len(ids)
+    assert len({(row.product, row.id, str(row.args)) for row in every_row()}) == len(ids)
 
 
 def test_a_table_with_a_mistake_says_which() -> None:

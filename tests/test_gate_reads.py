@@ -11,7 +11,7 @@ import pytest
 
 from argolint.application.app import App, app_from_list
 from argolint.application.fleet import IN_CLUSTER
-from argolint.gate.candidates import Candidate, Read, by_files
+from argolint.gate.candidates import Candidate, ReadFiles, by_files
 from argolint.gate.reads import OPEN, of_all, reach
 from argolint.sources.git import Git
 
@@ -158,7 +158,7 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def read(top: Path, one: App, changed: str, *revisions: str) -> Read:
+def read(top: Path, one: App, changed: str, *revisions: str) -> ReadFiles:
     return by_files(Candidate(one, (1,)), [changed], Git(top), revisions or ("HEAD",), REPO, "main")
 
 

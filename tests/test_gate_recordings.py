@@ -137,7 +137,7 @@ def test_each_fault_of_a_branch_is_told_nothing_else_is_and_repairs_count(branch
     harmless = next((x for x in truth()["healthy_prs"] if x["pr"] == branch), None)
     assert (harmless is None) == bool(wanted)
     fixes = set((harmless or {}).get("fixes") or ())
-    assert found.gate
+    assert isinstance(found.gate, report.Gate)
     assert fixes <= {f.rule for f in found.gate.gone}
     if harmless is not None and not fixes:
         assert found.gate.gone == ()

@@ -400,8 +400,22 @@ def test_nothing_changed_is_false() -> None:
     assert Delta(added={key("ConfigMap", "a"): {}})
 
 
-@pytest.mark.parametrize(("base", "head", "drawn"), [("k2x9", "p7q4", True), ("web", "webshop", False)])
-def test_an_annotation_is_drawn_only_where_its_length_stays(base: str, head: str, drawn: bool) -> None:
+@pytest.mark.parametrize(
+    ("base", "head", "drawn"),
+    [
+        ("k2x9", "p7q4", True),
+        ("aTzQk", "9xPaa", True),
+        ("1767225600", "1767229200", True),
+        ("web", "webshop", False),
+        ("10m", "50m", False),
+        ("443", "853", False),
+        ("Never", "First", False),
+        ("v12", "v13", False),
+    ],
+)
+def test_an_annotation_is_drawn_only_where_its_length_stays_and_no_one_would_write_it(
+    base: str, head: str, drawn: bool
+) -> None:
     one, other = (
         obj("ConfigMap", "a", annotations={"made/by": base}),
         obj("ConfigMap", "a", annotations={"made/by": head}),

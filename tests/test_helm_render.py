@@ -24,6 +24,8 @@ from msgspec import structs
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.load import load_fleet
+from argolint.engine.plan import Plan
+from argolint.engine.run import renderer
 from argolint.errors import ArgolintError, UsageError
 from argolint.model import Edit, Finding, Fix, Location, ResourceId, Want
 from argolint.proof.verify import verify
@@ -444,7 +446,7 @@ def test_helms_own_words_tell_why_a_chart_does_not_render(local: LocalRenders, c
 
 
 def test_text_that_is_no_yaml_and_bombs_are_told() -> None:
-    with pytest.raises(HelmError, match="no YAML"):
+    with pytest.raises(HelmError, match="invalid YAML"):
         helm.manifests("a: [")
     bomb = "kind: A\na: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
         f"{name}: &{name} [{','.join(['*' + before] * 10)}]\n"
@@ -507,7 +509,38 @@ def test_values_that_do_not_are_contradicted(local: LocalRenders) -> None:
 def test_values_with_which_the_chart_does_not_render_prove_nothing(local: LocalRenders) -> None:
     fix = _pinned(local, "auth: text\n")
     assert fix.verified is None
-    assert fix.unverified.startswith("the chart does not render with these values as they stand: ")
+    assert fix.unverified.startswith("the chart does not render with these values as they are: ")
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ({"repoURL": "https://git.example.com/other.git", "path": "charts/drawn"}, "no --checkout is a clone of https"),
+        ({"chart": "drawn"}, "chart drawn is in no Git repository, and nothing is downloaded"),
+        ({"path": "charts/drawn", "kustomize": {"namePrefix": "x-"}}, "rendered by kustomize and not by Helm"),
+        ({"path": "charts/drawn", "helm": {"parameters": [{"name": "auth", "value": "text"}]}}, "even without these"),
+    ],
+)
+def test_a_source_that_is_not_rendered_here_says_why_nothing_is_proven(
+    local: LocalRenders, source: Mapping[str, Any], why: str
+) -> None:
+    app, fleet, _ = one_app(source)
+    plan = Plan((), local=local)
+    finding = Finding("it is drawn", Location(app.ref, structs.replace(SECRET, cluster=app.cluster), "/data"))
+    fix = Fix("Pin it", "helm-values", "values.yaml", Edit("yaml", "auth:\n  password: <a password>\n"))
+    found = verify(fix, finding, app, fleet, None, renderer(plan, fleet))
+    assert found.verified is None
+    assert why in found.unverified
+
+
+def test_no_option_is_named_that_could_not_prove_it() -> None:
+    finding = Finding("it is drawn", Location(one_app({})[0].ref, SECRET, "/data"))
+    fix = Fix("Pin it", "helm-values", "values.yaml", Edit("yaml", "auth:\n  password: <a password>\n"))
+    told = [verify(fix, finding, *one_app(source)[:2]).unverified for source in ({"path": "x"}, {"chart": "drawn"})]
+    assert [text.partition("; ")[2] for text in told] == [
+        "--helm-render can prove it",
+        "chart drawn is in no Git repository, and nothing is downloaded",
+    ]
 
 
 # The command

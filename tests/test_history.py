@@ -76,6 +76,19 @@ def test_a_look_at_a_few_applications_counts_with_the_run_before_it(tmp_path: Pa
     assert _ages(made) == {"b19": (_at(1, 19), 0)}
 
 
+def test_a_server_whose_settings_were_not_read_makes_nothing_look_new(tmp_path: Path) -> None:
+    """Its own URL is one of them: the report names it by the address that was asked."""
+    file = tmp_path / "state"
+    _remember(file, _report(_finding("a"), started_at=_at(1)))
+    unnamed = _report(_finding("a"), started_at=_at(2))
+    server = msgspec.structs.replace(unnamed.servers[0], url="http://argocd-server.argocd.svc")
+    failures = (r.ReportedFailure("settings", "context deadline exceeded"),)
+    unnamed = msgspec.structs.replace(unnamed, servers=(server,), failures=failures, complete=False)
+    assert _remember(file, unnamed).trend == ()
+    made = _remember(file, _report(_finding("a"), started_at=_at(3)))
+    assert [(p.new, p.gone) for p in made.trend] == [(1, 0), (0, 0)]
+
+
 def test_the_same_and_an_older_report_change_nothing(tmp_path: Path) -> None:
     file = tmp_path / "state"
     _remember(file, _report(_finding("a"), started_at=_at(3)))

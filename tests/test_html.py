@@ -323,7 +323,8 @@ def test_hostile_texts_stay_texts(tmp_path: Path, browser: Browser) -> None:
     )
     file = tmp_path / "page.html"
     file.write_text(formats.render(evil, "html", Style()), encoding="utf-8")
-    for context in (dict[str, Any](), {"java_script_enabled": False}):
+    contexts: tuple[dict[str, Any], ...] = ({}, {"java_script_enabled": False})
+    for context in contexts:
         opened = Opened(browser, file, f"#/f/{finding.fingerprint}?q=window", **context)
         if not context:
             opened.page.wait_for_selector("#title")

@@ -37,7 +37,7 @@ RULE = "shared-between-servers"
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """A check over three servers in every format, and a baseline of it."""
 
     fleets: Fleets
@@ -70,16 +70,16 @@ FORMATS = ("json", "html", "prometheus", "sarif", "junit", "gitlab", "markdown",
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checked]:
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CheckResult]:
     folder = tmp_path_factory.mktemp("three")
     with serving(folder, FLEET, ALIASES) as fleets:
         outputs = [word for name in FORMATS for word in ("-o", f"{name}={folder / f'report.{name}'}")]
         ran = check(fleets, *outputs, "-o", "text", "--state", folder / "state.db")
         requests = {name: list(server.seen) for name, server in fleets.servers.items()}
-        yield Checked(fleets, folder, ran, requests)
+        yield CheckResult(fleets, folder, ran, requests)
 
 
-def test_an_application_of_one_name_has_its_finding_on_each_server(three: Checked) -> None:
+def test_an_application_of_one_name_has_its_finding_on_each_server(three: CheckResult) -> None:
     found = three.found("not-synced")
     assert [f["app"]["server"] for f in found] == [f"https://{name}.example.com" for name in ("eu", "lab", "us")]
     assert len({f["fingerprint"] for f in found}) == 1
@@ -90,7 +90,7 @@ def test_an_application_of_one_name_has_its_finding_on_each_server(three: Checke
     ]
 
 
-def test_clusters_of_one_alias_are_one_and_other_in_clusters_are_not(three: Checked) -> None:
+def test_clusters_of_one_alias_are_one_and_other_in_clusters_are_not(three: CheckResult) -> None:
     (found,) = three.found(RULE)
     assert found["message"].startswith(
         '"argocd/web" of eu and "argocd/web" of us both deploy 2 objects of cluster prod: '
@@ -98,12 +98,12 @@ def test_clusters_of_one_alias_are_one_and_other_in_clusters_are_not(three: Chec
     assert [r["app"]["server"] for r in found["related"]] == ["https://us.example.com"]
 
 
-def test_each_server_is_listed_once(three: Checked) -> None:
+def test_each_server_is_listed_once(three: CheckResult) -> None:
     for seen in three.requests.values():
         assert len([path for path in seen if path.split("?")[0] == "/api/v1/applications"]) == 1
 
 
-def test_a_report_of_many_holds_what_a_report_of_one_holds(three: Checked) -> None:
+def test_a_report_of_many_holds_what_a_report_of_one_holds(three: CheckResult) -> None:
     server = three.fleets.servers["us"]
     alone = run_here(
         "check",
@@ -123,7 +123,7 @@ def test_a_report_of_many_holds_what_a_report_of_one_holds(three: Checked) -> No
     assert '"name"' not in alone.out.partition('"servers"')[2].partition("]")[0]
 
 
-def test_people_read_the_name_of_the_server(three: Checked) -> None:
+def test_people_read_the_name_of_the_server(three: CheckResult) -> None:
     assert three.ran.code == 1
     assert "error    eu/argocd/web, us/argocd/web · fixes both" in three.ran.out
     assert "`argocd` and `kubectl` have to point to lab" in one_line(three.ran.out)
@@ -140,7 +140,7 @@ def test_people_read_the_name_of_the_server(three: Checked) -> None:
     assert named == {"eu", "us", "lab"}
 
 
-def test_no_format_takes_two_findings_for_one(three: Checked) -> None:
+def test_no_format_takes_two_findings_for_one(three: CheckResult) -> None:
     results = json.loads(three.text("report.sarif"))["runs"][0]["results"]
     for marks in (
         [r["partialFingerprints"]["argolint/v1"] for r in results],
@@ -151,13 +151,13 @@ def test_no_format_takes_two_findings_for_one(three: Checked) -> None:
         assert len(marks) == len(set(marks)) >= 3
 
 
-def test_causes_are_those_of_their_server(three: Checked) -> None:
+def test_causes_are_those_of_their_server(three: CheckResult) -> None:
     causes = three.report["causes"]
     assert {c["server"] for c in causes} == {f"https://{name}.example.com" for name in FLEET}
     assert sum(c["findings"] for c in causes) == len(three.report["findings"])
 
 
-def test_agents_and_the_service_know_the_server_of_an_application(three: Checked) -> None:
+def test_agents_and_the_service_know_the_server_of_an_application(three: CheckResult) -> None:
     report = document.from_json(three.text("report.json").encode(), "the report")
     rows = json.loads(agent_answers.listed(with_server_names(report), with_server_names(report).findings, 0, 50))[
         "findings"
@@ -174,7 +174,7 @@ def test_agents_and_the_service_know_the_server_of_an_application(three: Checked
     assert served.at("/api/v1/applications/argocd/api") is not None
 
 
-def test_a_baseline_hides_on_its_own_server_alone(three: Checked, tmp_path: Path) -> None:
+def test_a_baseline_hides_on_its_own_server_alone(three: CheckResult, tmp_path: Path) -> None:
     whole, one = tmp_path / "all.json", tmp_path / "us.json"
     report = ("--report", three.folder / "report.json")
     assert run_here("baseline", "-o", whole, *report, cwd=tmp_path).code == 0
@@ -187,7 +187,7 @@ def test_a_baseline_hides_on_its_own_server_alone(three: Checked, tmp_path: Path
     assert {f["app"]["server"] for f in hidden["findings"] if f.get("suppressed")} == {"https://us.example.com"}
 
 
-def test_a_run_of_one_server_judges_nothing_that_is_of_others(three: Checked, tmp_path: Path) -> None:
+def test_a_run_of_one_server_judges_nothing_that_is_of_others(three: CheckResult, tmp_path: Path) -> None:
     """What two servers share is not there for one of them alone: that is no reason to drop it."""
     baseline, config = tmp_path / "baseline.json", tmp_path / "config.yaml"
     run_here("baseline", "--report", three.folder / "report.json", "-o", baseline, cwd=tmp_path)
@@ -203,7 +203,7 @@ def test_a_run_of_one_server_judges_nothing_that_is_of_others(three: Checked, tm
         assert (ran.code, baseline.read_text()) == (0, accepted), ran.err
 
 
-def test_an_ignore_entry_may_name_the_server(three: Checked, tmp_path: Path) -> None:
+def test_an_ignore_entry_may_name_the_server(three: CheckResult, tmp_path: Path) -> None:
     configuration = tmp_path / "own.yaml"
     configuration.write_text("ignore: [{rule: not-synced, server: us, reason: agreed}]\n")
     found = json.loads(check(three.fleets, "--config-file", configuration, "-o", "json").out)["findings"]
@@ -211,7 +211,7 @@ def test_an_ignore_entry_may_name_the_server(three: Checked, tmp_path: Path) -> 
     assert hidden == [("not-synced", "https://us.example.com")]
 
 
-def test_shards_of_many_servers_merge_into_the_same_report(three: Checked, tmp_path: Path) -> None:
+def test_shards_of_many_servers_merge_into_the_same_report(three: CheckResult, tmp_path: Path) -> None:
     shards = [tmp_path / f"{n}.json" for n in (1, 2)]
     for number, shard in enumerate(shards, 1):
         assert check(three.fleets, "--shard", f"{number}/2", "-o", f"json={shard}").code == 0
@@ -222,7 +222,7 @@ def test_shards_of_many_servers_merge_into_the_same_report(three: Checked, tmp_p
 
 
 def test_shards_of_a_selection_merge_into_its_report_also_where_most_hold_nothing(
-    three: Checked, tmp_path: Path
+    three: CheckResult, tmp_path: Path
 ) -> None:
     config = ("--config-file", tmp_path / "config.yaml")
     config[1].write_text("ignore: [{rule: suspended, reason: not yet}]\n")
@@ -243,7 +243,7 @@ def test_shards_of_a_selection_merge_into_its_report_also_where_most_hold_nothin
         assert (mixed.code, "differ in their options: applications, --deep," in mixed.err) == (2, True), more
 
 
-def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Checked, tmp_path: Path) -> None:
+def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: CheckResult, tmp_path: Path) -> None:
     text = json.loads(three.fleets.file.read_text())
     entries = [{**e, "server": "127.0.0.1:1"} if e["name"] == "us" else e for e in text["servers"]]
     file = tmp_path / "servers.yaml"
@@ -312,7 +312,7 @@ def test_a_shard_with_an_application_that_could_not_be_looked_at_is_incomplete(t
     assert (merged.code, "1 check could not be completed" in merged.out) == (3, True)
 
 
-def test_shards_are_merged_alike_in_whatever_order_they_are_given(three: Checked, tmp_path: Path) -> None:
+def test_shards_are_merged_alike_in_whatever_order_they_are_given(three: CheckResult, tmp_path: Path) -> None:
     """Also where a server was there for one of them alone."""
     text = json.loads(three.fleets.file.read_text())
     down = Fleets(tmp_path / "servers.yaml", environ=three.fleets.environ)
@@ -415,7 +415,7 @@ def ask(fleets: Fleets, *args: str | Path) -> Ran:
     return run_here(*args, "--servers", fleets.file, env=fleets.environ, cwd=fleets.file.parent)
 
 
-def test_an_application_is_named_with_its_server(three: Checked) -> None:
+def test_an_application_is_named_with_its_server(three: CheckResult) -> None:
     found = json.loads(check(three.fleets, "us/argocd/web", "-o", "json").out)
     assert {a["app"]["server"] for a in found["applications"]} == {"https://us.example.com"}
     for wrong, near in (("us/argocd/api", "eu/argocd/api"), ("eu/api", "eu/argocd/api")):
@@ -429,7 +429,7 @@ def test_an_application_is_named_with_its_server(three: Checked) -> None:
     assert (ran.code, "no application of eu, us and lab fits this selection" in ran.err) == (2, True)
 
 
-def test_only_some_of_the_servers_are_read_when_that_is_wanted(three: Checked, tmp_path: Path) -> None:
+def test_only_some_of_the_servers_are_read_when_that_is_wanted(three: CheckResult, tmp_path: Path) -> None:
     """The others are asked for nothing, and neither their tokens nor what was known of them is missed."""
     own = {name: value for name, value in three.fleets.environ.items() if "EU" in name.upper()}
     config = tmp_path / "config.yaml"
@@ -457,7 +457,7 @@ def test_only_some_of_the_servers_are_read_when_that_is_wanted(three: Checked, t
     )
 
 
-def test_why_finds_the_server_of_an_application_and_asks_where_several_have_it(three: Checked) -> None:
+def test_why_finds_the_server_of_an_application_and_asks_where_several_have_it(three: CheckResult) -> None:
     found = json.loads(ask(three.fleets, "why", "api", "--json").out)
     assert (found["app"]["server"], found["app"]["name"]) == ("https://eu.example.com", "api")
     assert ask(three.fleets, "why", "api").out.startswith("eu/argocd/api  ")
@@ -472,7 +472,7 @@ def test_why_finds_the_server_of_an_application_and_asks_where_several_have_it(t
     assert [f["rule"] for link in found["chain"] for f in link.get("because", ())] == ["not-synced"]
 
 
-def test_owners_are_those_of_all_servers_and_an_object_of_a_common_cluster_stands_once(three: Checked) -> None:
+def test_owners_are_those_of_all_servers_and_an_object_of_a_common_cluster_stands_once(three: CheckResult) -> None:
     ran = ask(three.fleets, "owners")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines() == [
@@ -498,7 +498,7 @@ def test_owners_are_those_of_all_servers_and_an_object_of_a_common_cluster_stand
 
 
 def test_a_snapshot_of_many_servers_is_a_folder_that_a_check_reads_as_it_read_them(
-    three: Checked, tmp_path: Path
+    three: CheckResult, tmp_path: Path
 ) -> None:
     ran = ask(three.fleets, "snapshot", "-o", "all.tar.gz")
     assert (ran.code, ran.err.splitlines()[0]) == (2, "argolint: all.tar.gz is one file, and 3 servers are to be saved")
@@ -527,7 +527,7 @@ def test_a_snapshot_of_many_servers_is_a_folder_that_a_check_reads_as_it_read_th
     assert [f["fingerprint"] for f in merged["findings"]] == [f["fingerprint"] for f in three.report["findings"]]
 
 
-def test_a_snapshot_without_a_server_that_is_down_says_so(three: Checked, tmp_path: Path) -> None:
+def test_a_snapshot_without_a_server_that_is_down_says_so(three: CheckResult, tmp_path: Path) -> None:
     text = json.loads(three.fleets.file.read_text())
     entries = [{**e, "server": "127.0.0.1:1"} if e["name"] == "us" else e for e in text["servers"]]
     (tmp_path / "servers.yaml").write_text(json.dumps({"servers": entries}))
@@ -827,7 +827,7 @@ def test_a_snapshot_of_logins_with_like_names_can_be_read(tmp_path: Path) -> Non
     assert sorted(a["app"]["name"] for a in found["applications"]) == ["api", "web"]
 
 
-def test_snapshots_stand_for_servers_and_settings_name_the_file(three: Checked, tmp_path: Path) -> None:
+def test_snapshots_stand_for_servers_and_settings_name_the_file(three: CheckResult, tmp_path: Path) -> None:
     for name in ("eu", "us"):
         server = three.fleets.servers[name]
         token = {"ARGOCD_AUTH_TOKEN": server.token()}

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from argolint.gate.taken_back import change_first
+from argolint.gate.undo import undo_first
 from argolint.reports import document, formats
 from argolint.reports.causes import with_causes, worst_first
 from argolint.reports.formats import Style
@@ -249,14 +249,14 @@ def test_the_fix_of_a_refused_change_is_the_change() -> None:
     beside = fragment("metadata: {annotations: {a: b}}", title="Add an annotation")
     refused = finding(beside, rule="immutable-field", family="sync", severity="error", pointer="/spec/replicas")
     made = msgspec.structs.replace(report(refused), gate=gate(**{"/spec/replicas": ("3", "5")}))
-    (changed,) = change_first(made).findings
+    (changed,) = undo_first(made).findings
     assert [fix.title for fix in changed.fixes] == ["Leave /spec/replicas as it is on the base", "Add an annotation"]
     assert changed.fixes[0].edit.content == [{"op": "replace", "path": "/spec/replicas", "value": 3}]
     elsewhere = msgspec.structs.replace(report(refused), gate=gate(**{"/spec/other": ("3", "5")}))
-    assert change_first(elsewhere).findings[0].fixes[0].title == "Add an annotation"
+    assert undo_first(elsewhere).findings[0].fixes[0].title == "Add an annotation"
     own = finding(patch({"op": "replace", "path": "/spec/replicas", "value": 3}), family="sync", severity="error")
     kept = msgspec.structs.replace(report(own), gate=gate(**{"/spec/replicas": ("3", "5")}))
-    assert len(change_first(kept).findings[0].fixes) == 1, "it is the change already"
+    assert len(undo_first(kept).findings[0].fixes) == 1, "it is the change already"
 
 
 def test_steps_above_an_edit_are_a_list_in_a_comment() -> None:

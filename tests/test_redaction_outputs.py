@@ -89,8 +89,8 @@ def chain_of(data: Mapping[str, Any]) -> str:
     plan = Plan(tuple(Chosen(r, r.default_options) for r in RULES), workers=1, manifests=True)
     app, _ = load(t, fleet.apps[0], fleet, plan, states=True)
     found = join([inspect(app, fleet, plan.rules)], plan.rules).findings
-    asked = [why.Asked(), *(why.Asked(f"{r.kind}/{r.name}") for r in app.resources)]
-    asked += [why.Asked(f"{r.kind}/{r.name}", c.pointer) for r in app.resources for c in r.changes]
+    asked = [why.Target(), *(why.Target(f"{r.kind}/{r.name}") for r in app.resources)]
+    asked += [why.Target(f"{r.kind}/{r.name}", c.pointer) for r in app.resources for c in r.changes]
     chains = [why.explain(app, fleet, found, a) for a in asked]
     return "".join(narrative.render(c, Style(width=400, verbose=True)) + why.to_json(c).decode() for c in chains)
 

@@ -218,7 +218,15 @@ def test_advice_is_for_causes_that_exist() -> None:
     named = {e.advice for e in ENTRIES if e.advice != e.cause}
     known = (
         set(rules["external-secret-sync-error"].causes)
-        | {"unknown-store", "push", "push-refused", "push-deleted", "not-reconciled"}
+        | {
+            "unknown-store",
+            "unknown-said",
+            "provider-settings",
+            "push",
+            "push-refused",
+            "push-deleted",
+            "not-reconciled",
+        }
         | named
     )
     advice = set(load("argolint_rules.secrets", "advice.yaml"))

@@ -27,7 +27,7 @@ from argolint.errors import AuthError, ConnectError
 from argolint.reports import document as r
 from argolint.reports.formats import Style
 from argolint.serve import web as web_module
-from argolint.serve.checked import Checked
+from argolint.serve.check_result import CheckResult
 from argolint.serve.checker import Checker
 from argolint.serve.documents import Documents
 from argolint.serve.web import CONNECTIONS, Web
@@ -222,19 +222,19 @@ def test_what_cannot_start_says_why(tmp_path: Path, args: tuple[str, ...], said:
     assert (ran.code, ran.out, said in ran.err) == (2, "", True), ran.err
 
 
-def _checked(*names: str, at: str = "2026-01-01T12:00:00Z") -> Checked:
+def _checked(*names: str, at: str = "2026-01-01T12:00:00Z") -> CheckResult:
     report = _report(*(_finding(name) for name in names), started_at=at)
-    return Checked(report, frozenset(f.app for f in report.findings))
+    return CheckResult(report, frozenset(f.app for f in report.findings))
 
 
 class Argo:
     """Answers of an Argo CD, one for each check; an error stands for one that cannot be read."""
 
-    def __init__(self, *answers: Checked | Exception) -> None:
+    def __init__(self, *answers: CheckResult | Exception) -> None:
         self.answers = list(answers)
         self.lines: list[str] = []
 
-    def check(self) -> Checked:
+    def check(self) -> CheckResult:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -262,9 +262,9 @@ def test_an_application_without_findings_is_served_as_well() -> None:
 
 
 def test_of_several_argo_cds_each_that_is_down_is_told_once() -> None:
-    def checked(*failures: r.ReportedFailure) -> Checked:
+    def checked(*failures: r.ReportedFailure) -> CheckResult:
         whole = _checked("web")
-        return Checked(msgspec.structs.replace(whole.report, failures=failures), whole.apps)
+        return CheckResult(msgspec.structs.replace(whole.report, failures=failures), whole.apps)
 
     us = r.ReportedFailure("server", "nothing listens", "check `server`", server="us")
     lab = r.ReportedFailure("login", "the token expired", server="lab")
@@ -323,7 +323,7 @@ def test_a_check_that_could_read_no_application_is_no_news() -> None:
     apps = _checked("web").apps
     failures = tuple(r.ReportedFailure("login", "token is expired", app=app) for app in apps)
     lost = r.Report("1.0", r.Tool("argolint", "0"), "x", False, (), _report().summary, (), failures)
-    checker = Argo(_checked("web"), Checked(lost, apps)).checker()
+    checker = Argo(_checked("web"), CheckResult(lost, apps)).checker()
     checker.once()
     checker.once()
     assert len(checker.documents.report.findings) == 1
@@ -417,7 +417,7 @@ def test_nothing_of_an_earlier_check_stays_in_memory(tmp_path: Path, pair: Path)
 def test_it_checks_again_and_again() -> None:
     seen = threading.Semaphore(0)
 
-    def check() -> Checked:
+    def check() -> CheckResult:
         seen.release()
         return _checked("web")
 

@@ -134,6 +134,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "group": {"type": "string"},
                 "kind": {"type": "string"},
                 "fix": {"enum": ["hook", "orphan", "replace", "rename"]},
+                "loses": {"type": "string"},
                 "fields": {"type": "array", "items": {"type": "string", "pattern": "^/"}},
             },
         },

@@ -25,11 +25,11 @@ from argolint.reports.assemble import summarise
 from argolint.reports.document import Report, Tool, to_json
 from argolint.reports.formats import Style
 from argolint.serve import live
-from argolint.serve.checked import Checked
+from argolint.serve.check_result import CheckResult
 from argolint.serve.checker import Checker
+from argolint.serve.fleet_reader import FleetReader
 from argolint.serve.follower import Follower
-from argolint.serve.followers import Followers, Looks, Ways
-from argolint.serve.looks import FleetLook
+from argolint.serve.followers import FleetReaders, Followers, Ways
 from argolint.serve.times import Times
 from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.connection import Connection
@@ -70,10 +70,10 @@ class World:
     def connect(self) -> HttpTransport:
         return HttpTransport(Connection(self.server.url, self.token), workers=4, retry_s=0.01)
 
-    def collect(self, ways: Ways, *, whole: bool) -> Checked:
+    def collect(self, ways: Ways, *, whole: bool) -> CheckResult:
         part, _ = collect(self.run, Given(quiet=True), ((Source("", self.connect()),), ()), ways)
         apps = frozenset(report_app(r.ref) for r in part.results)
-        return Checked(common.conclude(part, self.run), apps)
+        return CheckResult(common.conclude(part, self.run), apps)
 
     def fresh(self) -> Report:
         part, _ = collect(self.run, Given(quiet=True), ((Source("", self.connect()),), ()))
@@ -101,7 +101,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 @pytest.mark.parametrize("seed", range(30 if LONG else 1))
 def test_looks_at_what_changed_equal_a_fresh_check(world: World, seed: int) -> None:
-    looks = Looks({"": FleetLook(QUICK, 4)}, world.collect)
+    looks = FleetReaders({"": FleetReader(QUICK, 4)}, world.collect)
     looks.look({"": Everything()})
     changes = Changes(world.fleet, seed)
     done = []
@@ -114,18 +114,18 @@ def test_looks_at_what_changed_equal_a_fresh_check(world: World, seed: int) -> N
         assert _bytes(made) == _bytes(world.fresh()), done
 
 
-class Counted(Looks):
+class Counted(FleetReaders):
     """Knows how many lists were looked at since when."""
 
     def __init__(self, world: World, times: Times) -> None:
-        self.one = FleetLook(times, 4)
+        self.one = FleetReader(times, 4)
         super().__init__({"": self.one}, world.collect)
         self.began: list[tuple[float, Action]] = []
 
-    def never(self) -> Checked:
+    def never(self) -> CheckResult:
         raise AssertionError("a check of the interval, and changes are followed")
 
-    def look(self, actions: Mapping[str, Action]) -> Checked:
+    def look(self, actions: Mapping[str, Action]) -> CheckResult:
         self.began.append((time.monotonic(), actions[""]))
         return super().look(actions)
 

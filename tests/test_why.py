@@ -136,7 +136,7 @@ def explained(app: str, resource: str = "", pointer: str = "") -> why.Why:
     read, failures = load(t, wanted, fleet, plan, states=True)
     assert failures == ()
     outcome = join([inspect(read, fleet, plan.rules)], plan.rules)
-    return why.explain(read, fleet, outcome.findings, why.Asked(resource, pointer))
+    return why.explain(read, fleet, outcome.findings, why.Target(resource, pointer))
 
 
 def test_a_field_tells_both_sides_the_writer_and_one_reason() -> None:
@@ -229,7 +229,7 @@ def test_the_order_of_a_sync_is_shown_where_something_stops_in_it() -> None:
     fleet, _ = load_fleet(t)
     plan = Plan(RULES, workers=1, manifests=True)
     read, _ = load(t, fleet.apps[0], fleet, plan, states=True)
-    found = why.explain(read, fleet, (), why.Asked())
+    found = why.explain(read, fleet, (), why.Target())
     assert [(s.phase, s.wave, len(s.objects), s.hooks) for s in found.steps] == [
         ("PreSync", 0, 1, 1),
         ("PreSync", 5, 1, 1),
@@ -240,10 +240,10 @@ def test_the_order_of_a_sync_is_shown_where_something_stops_in_it() -> None:
     assert "PreSync wave 0  Job ledger/migrate (1 hook)" in text
     assert "> Job ledger/migrate waits for ServiceAccount ledger/migrator of wave 0" in text
     assert json.loads(why.to_json(found))["steps"][2]["objects"][1]["name"] == "database"
-    assert why.explain(read, fleet, (), why.Asked("Secret/database")).steps == ()
+    assert why.explain(read, fleet, (), why.Target("Secret/database")).steps == ()
     quiet = {"apps": [{**DATA["apps"][0], "status": {}}]}
     fleet, _ = load_fleet(testing.FixtureTransport(quiet))
-    assert why.explain(fleet.apps[0], fleet, (), why.Asked()).steps == ()
+    assert why.explain(fleet.apps[0], fleet, (), why.Target()).steps == ()
 
 
 def test_the_order_says_where_the_sync_that_runs_is() -> None:

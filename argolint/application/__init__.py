@@ -1,1 +1,1 @@
-"""What a rule sees: one application, its objects and operation, the fleet; and what a rule is."""
+"""The input of a rule: one application, its objects and operation, the fleet; and the definition of a rule."""

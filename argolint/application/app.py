@@ -1,7 +1,7 @@
-"""One Application as the server's answers show it: what a rule looks at.
+"""One Application from the server's answers: the main input of a rule.
 
-An `App` is made from the list call alone; reading its states (managed-resources and resource-tree) gives a richer one
-through `App.with_states`. Its objects are in `argolint.application.resource`, its operations and conditions in `argolint.application.operation`.
+An `App` is made from the list call alone; reading its states (managed-resources and resource-tree) gives a richer one through
+`App.with_states`. Its objects are in `argolint.application.resource`, its operations and conditions in `argolint.application.operation`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from argolint.application.resource import (
     T,
     Tree,
     health_of,
-    listed_row,
     merged,
     tree_node,
 )
@@ -33,12 +32,12 @@ from argolint.values import annotations_of, comma_list, dig, items, mapping, map
 from argolint.values.kubernetes import COMPARE_OPTIONS
 
 BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
-"""Conditions under which the desired state is unknown: the server answers `targetState: "null"` for everything."""
+"""Conditions with which the desired state is unknown: the server answers `targetState: "null"` for everything."""
 
 
 @dataclass(frozen=True)
 class App:
-    """One Application as rules see it. `control_plane` is the namespace of Argo CD itself as the server tells it."""
+    """One Application as rules see it. `control_plane`: the namespace of Argo CD itself, from the server."""
 
     ref: AppRef
     entry: Entry
@@ -47,19 +46,18 @@ class App:
     resources: Sequence[Resource] = ()
     tree: Tree = field(default_factory=Tree)
     unanswered: frozenset[str] = frozenset()
-    """Which of its states the server did not send (managed-resources, resource-tree): what is not there may be all the same."""
+    """The states that the server did not send (managed-resources, resource-tree): a missing object may exist."""
     read: bool = False
     evidence: Mapping[Want, Any] = field(default_factory=dict)
     control_plane: str = "argocd"
     _derived: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.entry, Mapping):  # a plain Application, as tests of rules give it
+        if isinstance(self.entry, Mapping):  # a plain Application, in tests of rules
             object.__setattr__(self, "entry", Entry(self.entry))
 
     def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
-        """What the function makes of this application and these arguments, the fleet for instance, made once however many rules
-        ask. It must be pure, and have a name."""
+        """The function's result for this application and these arguments (for example the fleet), computed once for all rules. It must be pure, and have a name."""
         key = (function, *arguments)
         if key not in self._derived:
             self._derived[key] = function(self, *arguments)
@@ -67,16 +65,16 @@ class App:
 
     @property
     def raw(self) -> Object:
-        """The Application object of the server's list without `status.resources` (see `resources`) and `metadata.managedFields`."""
+        """The Application object in the server's list, without `status.resources` (see `resources`) and `metadata.managedFields`."""
         return self.entry.raw
 
     @property
     def brief(self) -> Object:
-        """The same, perhaps without `status.operationState` and `status.history`: for who goes through a whole fleet."""
+        """The same, possibly without `status.operationState` and `status.history`: for loops over a whole fleet."""
         return self.entry.brief
 
     def with_raw(self, raw: Object, **changes: Any) -> App:
-        """This application, had it this Application object."""
+        """This application with another Application object."""
         return replace(self, entry=Entry(raw), **changes)
 
     @cached_property
@@ -97,7 +95,7 @@ class App:
 
     @cached_property
     def sources(self) -> tuple[Object, ...]:
-        """sourceHydrator's dry source, else spec.sources, else spec.source: the order of Argo CD itself."""
+        """sourceHydrator's dry source, else spec.sources, else spec.source: in Argo CD's own order."""
         return sources_of(self.spec)
 
     @property
@@ -106,7 +104,7 @@ class App:
 
     @cached_property
     def revisions(self) -> tuple[str, ...]:
-        """The revisions that Argo CD compares with, one a source."""
+        """The revisions that Argo CD compares with, one per source."""
         one = text_at(self.status, "sync", "revision")
         return texts(self.status, "sync", "revisions") or ((one,) if one else ())
 
@@ -123,17 +121,17 @@ class App:
 
     @cached_property
     def desired_known(self) -> bool:
-        """False under a condition that keeps Argo CD from rendering or comparing."""
+        """False with a condition that keeps Argo CD from rendering or comparing."""
         return not any(c.type in BLINDING and not c.of_health for c in self.conditions)
 
     @property
     def rows(self) -> Sequence[Row] | Sequence[Resource]:
-        """The objects for those who only count or compare identities: nothing is made for it."""
+        """The objects for counting or comparing identities: no Resource is created."""
         return self.resources.rows if isinstance(self.resources, Listed) else self.resources
 
     @property
     def deleting(self) -> bool:
-        """A deletion was asked for; Argo CD no longer refreshes the application's status."""
+        """A deletion was requested; Argo CD no longer updates the application's status."""
         return bool(dig(self.brief, "metadata", "deletionTimestamp"))
 
     @cached_property
@@ -151,7 +149,7 @@ class App:
         )
 
     def awaits(self, resource: ResourceId) -> bool:
-        """True when the running operation goes on only after this object."""
+        """True if the running operation waits for this object."""
         awaited = self.operation.awaited if self.operation else None
         return awaited is not None and awaited.is_(resource)
 
@@ -188,7 +186,7 @@ class App:
         return self.ref.name if self.ref.namespace == control_plane else f"{self.ref.namespace}_{self.ref.name}"
 
     def of_kind(self, kind: str, group: str | None = None) -> Iterator[Resource]:
-        """Managed objects of a kind; `group` is exact when given (core is the empty string)."""
+        """Managed objects of a kind; `group` is exact if given (core is the empty string)."""
         return (r for r in self._by_kind.get(kind, ()) if group is None or r.id.group == group)
 
     @cached_property
@@ -205,17 +203,17 @@ class App:
 
     @cached_property
     def changed(self) -> tuple[Resource, ...]:
-        """The objects that Argo CD shows as different: those with `changes`."""
+        """The objects with differences in Argo CD: those with `changes`."""
         return tuple(r for r in self.resources if r.modified and r.changes)
 
     @cached_property
     def missing(self) -> tuple[Resource, ...]:
-        """The objects that are desired and known not to be live, hooks aside."""
+        """The objects that are desired and certainly not live, without hooks."""
         return tuple(r for r in self.resources if r.missing and not r.hook)
 
     @cached_property
     def extra(self) -> tuple[Resource, ...]:
-        """The objects that are live and known not to be desired, hooks aside."""
+        """The objects that are live and certainly not desired, without hooks."""
         return tuple(r for r in self.resources if r.extra and not r.hook)
 
     @cached_property
@@ -239,7 +237,7 @@ class App:
         )
 
     def nodes_of(self, kind: str, group: str) -> Iterator[Node]:
-        """The objects of one kind; in a tree without any, no node is made."""
+        """The objects of one kind; without any in the tree, no node is created."""
         if any(n.kind == kind for n in self.tree.nodes or ()):
             yield from (n for n in self.nodes if (n.id.group, n.id.kind) == (group, kind))
 
@@ -252,7 +250,7 @@ class App:
         return {n.id.key: n for n in reversed(self.nodes)}
 
     def node(self, resource: ResourceId) -> Node | None:
-        """The first one of this object in the tree."""
+        """The first node of this object in the tree."""
         return self._nodes_by_key.get(resource.key)
 
     @cached_property
@@ -268,7 +266,7 @@ class App:
         return self._children.get(uid, ()) if uid else ()
 
     def descendants(self, uid: str) -> Iterator[Node]:
-        """Everything below, parents before their children; each object once, whatever the owner references say."""
+        """All descendants, parents before their children; each object once, even with cyclic owner references."""
         seen = {uid}
         below = [*reversed(self.children(uid))]
         while below:
@@ -279,7 +277,7 @@ class App:
                 below += reversed(self.children(node.uid))
 
     def root(self, node: Node) -> Node:
-        """The topmost ancestor of a node: as a rule the object that the application manages."""
+        """The topmost ancestor of a node: usually an object that the application manages."""
         seen = {node.uid}
         while parent := next((self._nodes_by_uid[o.uid] for o in node.owners if o.uid in self._nodes_by_uid), None):
             if parent.uid in seen:
@@ -289,19 +287,19 @@ class App:
         return node
 
     def events(self, resource: ResourceId, uid: str = "") -> tuple[Event, ...] | None:
-        """Events of one object, newest first; None when they were not asked for or cannot be had."""
+        """Events of one object, newest first; None if they were not requested or are not available."""
         found = self.evidence.get(Want("events", resource, uid))
         return tuple(found) if found is not None else None
 
     def with_evidence(self, found: Mapping[Want, Any]) -> App:
-        """This application with more evidence. What it knows by itself stays known: none of that looks at evidence."""
+        """This application with more evidence. Derived values are kept: none of them depends on evidence."""
         richer = replace(self, evidence={**self.evidence, **found})
         fields = self.__dataclass_fields__
         richer.__dict__.update({name: value for name, value in self.__dict__.items() if name not in fields})
         return richer
 
     def with_states(self, managed: Sequence[ManagedResource] | None, tree: Tree | None) -> App:
-        """This application with the answers of managed-resources and resource-tree, either of which may lack."""
+        """This application with the answers of managed-resources and resource-tree; either may be missing."""
         tree = tree or Tree()
         nodes = {(n.group, n.kind, n.namespace, n.name): n for n in tree.nodes or ()}
         states = {(m.group, m.kind, m.namespace, m.name): m for m in managed or ()}
@@ -310,7 +308,7 @@ class App:
         for r in self.resources:
             key = (r.id.group, r.id.kind, r.id.namespace, r.id.name)
             both.append(merged(r, states.pop(key, None), nodes.get(key), known))
-        for key, state in states.items():  # what the list does not tell (yet)
+        for key, state in states.items():  # not in the list (yet)
             listed = Resource(ResourceId(*key, "", self.cluster), hook=state.hook)
             both.append(merged(listed, state, nodes.get(key), known))
         return replace(self, resources=tuple(both), tree=tree, read=True)
@@ -328,11 +326,10 @@ def sources_of(spec: Object) -> tuple[Object, ...]:
 def app_from_list(
     listed: Entry | Object, *, server: str, cluster: str, control_plane: str, observed_at: datetime
 ) -> App:
-    """An Application of the list answer; `cluster` is the canonical URL of its destination."""
+    """An Application of the list answer; `cluster`: the canonical URL of its destination."""
     entry = listed if isinstance(listed, Entry) else Entry(listed)
     brief = entry.brief
     namespace = text_at(brief, "metadata", "namespace") or control_plane
     ref = AppRef(namespace, text_at(brief, "metadata", "name"), text_at(brief, "spec", "project") or "default", server)
-    rows = tuple(listed_row(r) for r in maps(brief, "status", "resources"))
-    resources = Listed(rows, cluster)
+    resources = Listed(entry.rows, cluster)
     return App(ref, entry.trimmed(), cluster, observed_at, resources, control_plane=control_plane)

@@ -1,4 +1,4 @@
-"""Which Applications an ApplicationSet made, which set made one of them, and what its controller may do to them.
+"""Which Applications an ApplicationSet generated, which set generated an Application, and what its controller may do to them.
 
 Sources: applicationset/utils/policy.go (DefaultPolicy) of Argo CD; --policy and --enable-policy-override of its ApplicationSet controller.
 """
@@ -26,7 +26,7 @@ def set_id(fleet: Fleet, raw: Object) -> ResourceId:
 
 
 def generators(node: Json, pointer: str = "/spec", depth: int = 0) -> Iterator[tuple[str, Object, int]]:
-    """Every generator of a set's spec, with its pointer and how many others it lies in."""
+    """Every generator of a set's spec, with its pointer and nesting depth."""
     for index, generator in enumerate(items(node, "generators")):
         if not isinstance(generator, dict):
             continue
@@ -51,14 +51,14 @@ def set_at(fleet: Fleet, namespace: str, name: str) -> Object | None:
 
 
 def maker(app: App, fleet: Fleet) -> Object | None:
-    """The set that owns this Application; None where no such set is known."""
+    """The set that owns this Application; None if no such set is known."""
     known = fleet.derive(_sets)
     found = (known.get((app.ref.namespace, name)) for name in _owners(app))
     return next((raw for raw in found if raw is not None), None)
 
 
 def maker_or_name(app: App, fleet: Fleet) -> Object | None:
-    """As `maker`, and of a set that the account does not see the name alone."""
+    """Like `maker`; if the account cannot see the set, an object with only its name."""
     return maker(app, fleet) or next(({"metadata": {"name": name}} for name in _owners(app)), None)
 
 
@@ -69,39 +69,39 @@ def preserves(raw: Object) -> bool:
 UNSEEN_POLICY = (
     "applicationsetcontroller.policy in ConfigMap argocd-cmd-params-cm may forbid it, which no application shows"
 )
-"""Evidence for what an ApplicationSet does, where the policy of its controller is not known."""
+"""Evidence for a finding about an ApplicationSet whose controller's policy is not known."""
 
 
 @dataclass(frozen=True)
 class Controller:
-    """What all sets are subject to: `policy` is empty where the controller has none of its own, None where that is not known."""
+    """The settings for all sets: `policy` is empty if the controller sets none, None if unknown."""
 
     policy: str | None = None
     overridden: bool = False
 
     def of(self, raw: Object) -> str:
-        """The policy that counts for a set, `sync` where none is written."""
+        """The effective policy of a set, `sync` by default."""
         own = text_at(raw, "spec", "syncPolicy", "applicationsSync")
         return (own if own and (not self.policy or self.overridden) else self.policy) or "sync"
 
     def updates(self, raw: Object) -> bool:
-        """Whether it changes an Application that is there already."""
+        """Whether the set updates existing Applications."""
         return self.of(raw) in ("sync", "create-update")
 
     def deletes(self, raw: Object) -> bool:
-        """Whether it deletes an Application that the generators no longer give."""
+        """Whether it deletes Applications that its generators no longer produce."""
         return self.of(raw) in ("sync", "create-delete")
 
 
 def settings_want(fleet: Fleet) -> Want | None:
-    """Where the controller's settings can be read: the ConfigMap in the application that manages Argo CD itself."""
+    """The want for the controller's settings: a ConfigMap in the application that manages Argo CD itself."""
     wanted = ResourceId("", "ConfigMap", fleet.control_plane, "argocd-cmd-params-cm", "v1", IN_CLUSTER)
     owner = next(iter(fleet.owners(wanted.key)), None)
     return Want("peer", wanted, app=owner) if owner is not None else None
 
 
 def seen(app: App, fleet: Fleet) -> Controller:
-    """What an application that was read shows of the controller: as its own object, or as the evidence that `settings_want` names."""
+    """The controller's settings in an application that was read: as its own object, or as the evidence of `settings_want`."""
     want = settings_want(fleet)
     if want is None or want.resource is None:
         return Controller()
@@ -110,7 +110,7 @@ def seen(app: App, fleet: Fleet) -> Controller:
 
 
 def controller_of(config: Object | None) -> Controller:
-    """What the ConfigMap of `settings_want` says; of none that it is not known."""
+    """The settings in the ConfigMap of `settings_want`; unknown without one."""
     if config is None:
         return Controller()
     data = mapping(config, "data")
@@ -139,7 +139,7 @@ def _by_set(fleet: Fleet) -> Mapping[tuple[str, str], Sequence[App]]:
 
 
 def speaker(fleet: Fleet, raw: Object) -> AppRef:
-    """Where a finding about a set is: its first Application in order, else the set's own name."""
+    """The place of a finding about a set: its first Application in order, else the set's own name."""
     project = text_at(raw, "spec", "template", "spec", "project") or "default"
     own = AppRef(set_namespace(fleet, raw), text_at(raw, "metadata", "name"), project, fleet.server)
     return min((app.ref for app in made(fleet, raw)), default=own)

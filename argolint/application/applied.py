@@ -1,4 +1,4 @@
-"""What Argo CD itself applied last, and whether that was the revision it compares with."""
+"""What Argo CD itself applied last, and whether that was the revision that it compares with."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gi
 
 
 def by_argocd(writer: Writer | None) -> bool:
-    """True for the field managers of Argo CD's application controller (common.ArgoCDSSAManager and its forerunners)."""
+    """True for the field managers of Argo CD's application controller (common.ArgoCDSSAManager and older names)."""
     return writer is not None and writer.manager in _APPLIERS
 
 
 def last_applied(resource: Resource) -> Object | None:
-    """The configuration of the last client-side apply; None under server-side apply, which leaves an older one as it was."""
+    """The configuration of the last client-side apply; None under server-side apply, which does not update an older one."""
     if resource.live is None or _applies_server_side(resource.live):
         return None
     return compare.last_applied(resource.live)
 
 
 def _applies_server_side(live: Object) -> bool:
-    """True when Argo CD's own latest entry in managedFields is a server-side apply."""
+    """True if Argo CD's own latest entry in managedFields is a server-side apply."""
     mine = [found for found in managed_fields.managers(live) if by_argocd(found) and not found.subresource]
     return bool(mine) and mine[-1].operation == "Apply"
 
 
 def applied_value(resource: Resource, change: Change) -> Json:
-    """What the last apply said at this place; MISSING when it said nothing or is not known."""
+    """The value of the last apply at this place; MISSING if it had none or is not known."""
     found = last_applied(resource)
     return MISSING if found is None else get(found, change.pointer)
 
 
 def settled(app: App, resource: Resource | None = None) -> bool:
-    """True when the very revision that Argo CD compares with, and its parameters, were synced: by the last operation, or as
-    history tells (which holds whole and successful syncs only). With a `resource` it is asked of this object alone."""
+    """True if the revision that Argo CD compares with, and its parameters, were synced: by the last operation, or according to history
+    (which has only complete and successful syncs). With a `resource`, only this object must have been synced.
+    """
     return app.derive(_settled, resource and resource.key)
 
 
@@ -57,8 +58,7 @@ def _settled(app: App, resource: ResourceKey | None) -> bool:
 
 
 def _reached(operation: Operation, resource: ResourceKey | None) -> bool:
-    """Someone may sync hand-picked objects only, or try what a sync would do. Self-heal picks as well, but after a whole sync
-    of the same revision."""
+    """Whether the operation synced the resource: a sync may be of selected objects only, or a dry run. Self-heal also selects objects, but after a complete sync of the same revision."""
     if dig(operation.raw, "operation", "sync", "dryRun"):
         return False
     picked = maps(operation.raw, "operation", "sync", "resources")
@@ -72,20 +72,20 @@ def _reached(operation: Operation, resource: ResourceKey | None) -> bool:
 
 
 def _last_whole(app: App) -> tuple[str, ...]:
-    """The revisions of the last whole and successful sync; empty when there was none."""
+    """The revisions of the last complete and successful sync; empty if there was none."""
     latest = maps(app.status, "history")[-1:]
     return next((items(entry, "revisions") or (text_at(entry, "revision"),) for entry in latest), ())
 
 
 def _sources(recorded: object) -> Json:
-    """What was rendered, Helm values and image overrides included; None when the server does not tell."""
+    """The rendered sources with Helm values and image overrides; None if the server does not show them."""
     return dig(recorded, "sources") or dig(recorded, "source")
 
 
 def confirmed(resource: Resource, change: Change) -> bool:
-    """True when Argo CD's own last apply said what live says: no matter who wrote the value, Git agreed to it then.
+    """True if Argo CD's own last apply had the live value: Git had the same value then, whichever manager owns it.
 
-    An object that kubectl or Helm made before it was adopted keeps them as writers of every field that never changed.
+    An object that kubectl or Helm created before its adoption keeps them as writers of unchanged fields.
     """
     if resource.live is None or change.masked or change.live is MISSING:
         return False
@@ -94,7 +94,7 @@ def confirmed(resource: Resource, change: Change) -> bool:
 
 
 def adopts(app: App, resource: Resource) -> bool:
-    """True when others made the object and the application was never synced: nothing that Argo CD wrote was edited."""
+    """True if others created the object and the application was never synced: no value of Argo CD was edited."""
     if resource.live is None or app.operation is not None or maps(app.status, "history"):
         return False
     makers = [found for found in managed_fields.managers(resource.live) if not found.subresource]
@@ -102,11 +102,11 @@ def adopts(app: App, resource: Resource) -> bool:
 
 
 def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
-    """True when Argo CD applied the desired value and the API server stored another in the very same request.
+    """True if Argo CD applied the desired value and the API server stored another one in the same request.
 
-    The field still belongs to Argo CD, so no one wrote it later: a default, a conversion or an admission webhook did.
+    Argo CD still owns the field, so no one wrote it later: a default, a conversion or an admission webhook changed it.
     """
-    if change.masked or change.live is MISSING or not (change.writer is None or by_argocd(change.writer)):
+    if change.masked or lacks(resource, change) or not (change.writer is None or by_argocd(change.writer)):
         return False
     if git_moved(app, resource, change):
         return False
@@ -116,13 +116,18 @@ def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
 
 
 def not_stored(resource: Resource, change: Change) -> bool:
-    """True when Argo CD applied the field and the live object does not hold it."""
-    return change.live is MISSING and not change.masked and bool(applied_value(resource, change) == change.desired)
+    """True if Argo CD applied the field and the live object does not have it."""
+    return lacks(resource, change) and not change.masked and bool(applied_value(resource, change) == change.desired)
+
+
+def lacks(resource: Resource, change: Change) -> bool:
+    """True when the live object does not hold the field; Argo CD may compare a default in its place, which its own library knows."""
+    listed = any(index_of(token) is not None for token in split_pointer(change.pointer))
+    return change.live is MISSING or (not listed and get(resource.live, change.pointer) is MISSING)
 
 
 def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
-    """True when only Git, or the Application's own parameters, have moved: live still holds what the last apply said, or what
-    the API server made of an apply that did not say yet what Git says now."""
+    """True if only Git, or the Application's own parameters, have changed: live still has the last applied value, or the API server's value for an apply without the new one."""
     if adopts(app, resource):
         return True
     if not (change.writer is None or by_argocd(change.writer)):
@@ -133,10 +138,10 @@ def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
 
 
 def git_moved(app: App, resource: Resource, change: Change) -> bool:
-    """True when Git is known to say something else now than what was applied last, and no sync has brought it yet.
+    """True if Git certainly has another value now than the last apply, and no sync has applied it yet.
 
-    A client-side apply notes what it said; a custom resource's list whose entries moved counts as a whole, as a merge patch
-    replaces it. A server-side apply notes only that the live value is its own: then the last sync must have been of another revision.
+    A client-side apply records its values; a custom resource's list with moved entries counts as a whole, as a merge patch replaces it. A
+    server-side apply records only its ownership of the live value: then the last sync must have been of another revision.
     """
     if settled(app, resource) or change.masked:
         return False
@@ -151,7 +156,7 @@ def git_moved(app: App, resource: Resource, change: Change) -> bool:
 
 
 def _lists(resource: Resource, change: Change) -> Iterator[str]:
-    """The pointers of the lists of the manifest that hold this change, the outermost first."""
+    """The pointers of the manifest's lists that contain this change, the outermost first."""
     tokens = split_pointer(change.pointer)
     for length, token in enumerate(tokens):
         above = join_pointer(*tokens[:length])
@@ -160,7 +165,7 @@ def _lists(resource: Resource, change: Change) -> Iterator[str]:
 
 
 def _synced_another(app: App, resource: Resource) -> bool:
-    """True when the object's last sync is known to have been of another revision than the one that is compared now."""
+    """True if the object's last sync was certainly of another revision than the compared one."""
     operation = app.operation
     if operation is None or not app.revisions:
         return False
@@ -169,8 +174,9 @@ def _synced_another(app: App, resource: Resource) -> bool:
 
 
 def new_in_git(app: App, resource: Resource, change: Change) -> bool:
-    """True when live lacks the field since no sync has brought it yet: no one but Argo CD, who could have dropped it, writes
-    the object. Of what the API server itself drops from its own types Argo CD's comparison takes no notice."""
+    """True if live lacks the field since no sync has applied it yet: only Argo CD writes the object, so no one dropped it. Fields that the
+    API server drops from its own types are no difference in Argo CD.
+    """
     if change.live is not MISSING or last_applied(resource) is not None or not _synced_another(app, resource):
         return False
     found = [w for w in managed_fields.managers(resource.live or {}) if not w.subresource]

@@ -1,7 +1,7 @@
-"""An Application as the list tells it. What is asked of one application alone is decoded when someone asks for it.
+"""An Application in the list. Parts that only checks of a single application need are decoded on demand.
 
-Half of a list says what the last sync did and who wrote which field: a check of one application of ten thousand needs the one for a
-handful of them, and the other never.
+Half of a list describes the last sync and the writers of fields: a check of one application of ten thousand needs the former for a handful
+of them, and the latter never.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
+from argolint.application.resource import Row, listed_row, listed_rows
 from argolint.errors import UnreadableStateError
 from argolint.model import Object
-from argolint.values import mapping, text_at
-from argolint.values.decoding import decoder, is_shallow, json_value
+from argolint.values import mapping, maps, text_at
+from argolint.values.decoding import MAX_OBJECT, decoder, is_shallow, json_value
 
 _LEFT_OUT = {"metadata": "managedFields", "status": "resources"}
-"""No rule asks who wrote which field of an Application, and its objects are rows (`argolint.application.resource`)."""
+"""No rule uses the writers of an Application's fields, and its objects are rows (`argolint.application.resource`)."""
 _LATER = ("operationState", "history")
 _parts = decoder(dict[str, msgspec.Raw])
 _any = decoder(Any)
@@ -25,18 +26,26 @@ _NOTHING: Mapping[str, bytes] = {}
 
 
 class Entry:
-    """`raw` is the Application, `brief` the same without `status.operationState` and `status.history`, or with them."""
+    """`raw`: the Application; `brief`: the same, possibly without `status.operationState` and `status.history`."""
 
-    __slots__ = ("_later", "brief")
+    __slots__ = ("_later", "_rows", "brief")
 
-    def __init__(self, brief: Object, later: Mapping[str, bytes] = _NOTHING) -> None:
-        """`later` are the texts of what the status lacks."""
+    def __init__(
+        self, brief: Object, later: Mapping[str, bytes] = _NOTHING, rows: tuple[Row, ...] | None = None
+    ) -> None:
+        """`later`: the texts of the missing status fields; `rows`: its objects, where `status.resources` is missing, too."""
         self.brief = brief
         self._later = later
+        self._rows = rows
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The objects of an entry as the list has it."""
+        return tuple(map(listed_row, maps(self.brief, "status", "resources"))) if self._rows is None else self._rows
 
     @property
     def raw(self) -> Object:
-        """Raises UnreadableStateError for a number that no machine holds: all else that may be wrong shows when the list is read."""
+        """Raises UnreadableStateError for a number out of range: all other faults show when the list is read."""
         later = self._later  # before `brief`: another thread may decode it meanwhile
         if later:
             try:
@@ -51,11 +60,13 @@ class Entry:
         return self.brief
 
     def apart(self) -> Entry:
-        """The same once more: what it decodes is dropped with it."""
+        """A copy: data that it decodes is freed with it."""
         return Entry(self.brief, self._later)
 
     def trimmed(self) -> Entry:
-        """Without what no one asks for, and without the objects."""
+        """A copy without unused fields, and without the objects."""
+        if self._rows is not None:
+            return self.apart()
         kept = {
             part: {k: v for k, v in mapping(self.brief, part).items() if k != name} for part, name in _LEFT_OUT.items()
         }
@@ -68,7 +79,9 @@ class Entry:
 
 
 def entry_of(text: bytes) -> Entry | None:
-    """The Application of a text; None where only decoding it as a whole tells what is wrong with it."""
+    """The Application in a text; None if only decoding it as a whole shows its fault."""
+    if len(text) > MAX_OBJECT:
+        return None
     try:
         if not text.isascii():
             text.decode()
@@ -76,6 +89,7 @@ def entry_of(text: bytes) -> Entry | None:
         of_parts = {"metadata": _parts(top["metadata"]), "status": _parts(top["status"])}
         of_parts["metadata"].pop("managedFields", None)
         status = of_parts["status"]
+        rows = listed_rows(bytes(status.pop("resources", b"null")))
         later = {name: bytes(status.pop(name)) for name in _LATER if name in status and is_shallow(bytes(status[name]))}
         written: list[bytes | msgspec.Raw] = []
         for name, part in top.items():
@@ -85,7 +99,7 @@ def entry_of(text: bytes) -> Entry | None:
             else:
                 written.append(part)
         written.append(b"}")
-        return Entry(json_value(b"".join(written)), later)
+        return Entry(json_value(b"".join(written)), later, rows)
     except (msgspec.MsgspecError, UnicodeError, KeyError):
         return None
 

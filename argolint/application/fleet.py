@@ -1,7 +1,7 @@
-"""Every Application of the server at a glance: what one list call, the settings, projects and clusters tell.
+"""All Applications of the server: data of one list call, the settings, projects and clusters.
 
-A Fleet is built once, is frozen, and answers look-ups: who owns an object, does it exist on this cluster, what does the
-server track and ignore.
+A Fleet is built once, is frozen, and answers look-ups: who owns an object, does it exist on this cluster, what does the server track and
+ignore.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ IN_CLUSTER = "https://kubernetes.default.svc"
 
 @dataclass(frozen=True)
 class Claimant:
-    """An Application that lists an object which an Application of another Argo CD lists too, and what its Argo CD tracks by.
+    """An Application that shares an object with an Application of another Argo CD, and its Argo CD's tracking settings.
 
     argocd         its Argo CD, as this run calls it
     cluster        the object's cluster, as its Argo CD calls it
@@ -47,7 +47,7 @@ class Claimant:
 class Crossing:
     """Objects of one cluster that Applications of several Argo CDs list. `cluster` is its name for all of them.
 
-    `claimants` want the objects. `pruners` take them for their own, do not want them, and delete them at their next sync with
+    `claimants` want the objects. `pruners` consider themselves owners, do not want them, and delete them at their next sync with
     prune. `objects` are group, kind, namespace and name.
     """
 
@@ -59,14 +59,14 @@ class Crossing:
 
 @dataclass(frozen=True, eq=False)
 class Fleet:
-    """All applications (from the list: no states) and what is common to them.
+    """All applications (from the list, without states) and what they share.
 
     server     the Argo CD's own URL (settings.url, else where we connected)
     version    such as v3.5.1; `at_least` compares
     settings   /api/v1/settings
-    remarks    what the user should know of how the fleet was read
-    name       what a run over several Argo CDs calls this one; empty in a run of one
-    crossings  by application: what it shares with applications of other Argo CDs that the same run reads
+    remarks    remarks for the user on how the fleet was read
+    name       the name of this Argo CD in a run over several; otherwise empty
+    crossings  by application: objects that it shares with applications of other Argo CDs in the same run
     """
 
     server: str
@@ -83,11 +83,11 @@ class Fleet:
     _derived: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def with_apps(self, apps: Iterable[App]) -> Fleet:
-        """The same Argo CD, had it these applications."""
+        """The same Argo CD with these applications."""
         return replace(self, apps=tuple(apps))
 
     def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
-        """What the function makes of the fleet and these arguments, made once however many rules ask. It must be pure, and have a name."""
+        """The function's result for the fleet and these arguments, computed once for all rules. It must be pure, and have a name."""
         key = (function, *arguments)
         if key not in self._derived:
             self._derived[key] = function(self, *arguments)
@@ -98,25 +98,27 @@ class Fleet:
         return {app.ref: app for app in self.apps}
 
     @cached_property
-    def _holding(self) -> Mapping[tuple[str, str, str], Sequence[App]]:
-        """The applications that list an object of a kind (hooks aside), by cluster, group and kind."""
-        found: dict[tuple[str, str, str], list[App]] = defaultdict(list)
+    def _by_cluster(self) -> Mapping[str, Sequence[App]]:
+        found: dict[str, list[App]] = defaultdict(list)
         for app in self.apps:
-            for group, kind in {(row.group, row.kind) for row in app.rows if not row.hook}:
-                found[app.cluster, group, kind].append(app)
+            found[app.cluster].append(app)
         return found
+
+    def on_cluster(self, cluster: str) -> Sequence[App]:
+        """The applications whose destination is this cluster."""
+        return self._by_cluster.get(cluster, ())
 
     @cached_property
     def _indexed(self) -> dict[tuple[str, str, str], Mapping[ResourceKey, tuple[AppRef, ...]]]:
-        """Filled as kinds are asked for: an index of all objects would be the largest thing in memory."""
+        """Filled per requested kind: an index of all objects would take the most memory of all."""
         return {}
 
     def _objects(self, cluster: str, group: str, kind: str) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
-        """Every object of a kind on a cluster and whose lists name it, sorted."""
+        """Every object of a kind on a cluster, with the applications that list it, sorted."""
         known = self._indexed.get((cluster, group, kind))
         if known is None:
             found: dict[ResourceKey, set[AppRef]] = defaultdict(set)
-            for app in self._holding.get((cluster, group, kind), ()):
+            for app in self.derive(_holding, cluster).get((group, kind), ()):
                 for row in app.rows:
                     if row.kind == kind and row.group == group and not row.hook:
                         found[ResourceKey(cluster, group, kind, row.namespace, row.name)].add(app.ref)
@@ -125,70 +127,44 @@ class Fleet:
         return known
 
     def owners(self, key: ResourceKey) -> tuple[AppRef, ...]:
-        """The applications whose list entry names this object (hooks aside), sorted."""
+        """The applications that list this object (not as a hook), sorted."""
         return self._objects(key.cluster, key.group, key.kind).get(key, ())
+
+    def claimants(self, key: ResourceKey) -> tuple[AppRef, ...]:
+        """The applications that want this object, sorted, where two or more do."""
+        return self.derive(_contested, key.cluster).get(key, ())
+
+    def contests(self, ref: AppRef) -> tuple[ResourceKey, ...]:
+        """The contested objects of an application, sorted."""
+        app = self.by_ref.get(ref)
+        return self.derive(_contests, app.cluster).get(ref, ()) if app else ()
 
     @cached_property
     def contested(self) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
-        """The objects that two or more applications want on one cluster, and those applications, sorted.
-
-        The list alone says it. Hooks, skipped objects and copied tracking data have no sync status and claim nothing; an
-        object to be pruned is no longer wanted; the list of an application that Argo CD cannot render or compare is stale.
-        """
-        claimants = [app for app in self.apps if app.desired_known and not app.deleting]
-        seen: set[int] = set()
-        again: set[int] = set()  # numbers are a tenth of the identities: those are made for the few that recur
-        for app in claimants:
-            for row in app.rows:
-                if row.claimed:
-                    mark = hash((app.cluster, row.group, row.kind, row.namespace, row.name))
-                    (again if mark in seen else seen).add(mark)
-        found: dict[ResourceKey, set[AppRef]] = defaultdict(set)
-        for app in claimants if again else ():
-            for row in app.rows:
-                if row.claimed and hash((app.cluster, row.group, row.kind, row.namespace, row.name)) in again:
-                    found[ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)].add(app.ref)
-        return {key: tuple(sorted(refs)) for key, refs in found.items() if len(refs) > 1}
-
-    @cached_property
-    def contests(self) -> Mapping[AppRef, tuple[ResourceKey, ...]]:
-        """The contested objects of each application that has any, sorted."""
-        found: dict[AppRef, list[ResourceKey]] = defaultdict(list)
-        for key, refs in sorted(self.contested.items()):
-            for ref in refs:
-                found[ref].append(key)
-        return {ref: tuple(keys) for ref, keys in found.items()}
+        """All objects that two or more applications want on one cluster, and those applications, sorted."""
+        return {key: refs for cluster in self._by_cluster for key, refs in self.derive(_contested, cluster).items()}
 
     def of_kind(self, cluster: str, group: str, kind: str) -> tuple[ResourceKey, ...]:
-        """Every object of this kind that some application manages on this cluster, sorted."""
+        """Every object of this kind that an application manages on this cluster, sorted."""
         return tuple(self._objects(cluster, group, kind))
 
-    @cached_property
-    def _inside(self) -> Mapping[tuple[str, str], Sequence[App]]:
-        """The applications that list an object (hooks aside) in a namespace, by cluster and namespace."""
-        found: dict[tuple[str, str], list[App]] = defaultdict(list)
-        for app in self.apps:
-            for namespace in {row.namespace for row in app.rows if row.namespace and not row.hook}:
-                found[app.cluster, namespace].append(app)
-        return found
-
     def in_namespace(self, cluster: str, namespace: str) -> tuple[ResourceKey, ...]:
-        """Every object that some application manages in this namespace, sorted."""
+        """Every object that an application manages in this namespace, sorted."""
         found = {
             ResourceKey(cluster, row.group, row.kind, namespace, row.name)
-            for app in self._inside.get((cluster, namespace), ())
+            for app in self.derive(_inside, cluster).get(namespace, ())
             for row in app.rows
             if row.namespace == namespace and not row.hook
         }
         return tuple(sorted(found))
 
     def resource(self, app: AppRef, key: ResourceKey) -> Resource | None:
-        """An object as the list tells it (status, no states)."""
+        """An object from the list (status, no states)."""
         found = self.by_ref.get(app)
         return found.resource(key) if found else None
 
     def app(self, name: str, namespace: str = "") -> App | None:
-        """An application by name; in the control plane when no namespace is given."""
+        """An application by name; in the control plane if no namespace is given."""
         wanted = namespace or self.control_plane
         return next((a for a in self._by_name.get(name, ()) if a.ref.namespace == wanted), None)
 
@@ -200,9 +176,9 @@ class Fleet:
         return {name: tuple(apps) for name, apps in found.items()}
 
     def app_of_instance(self, instance: str) -> App | None:
-        """The application that tracking data names: `name`, `<namespace>_<name>` or `<namespace>/<name>`.
+        """The application in tracking data: `name`, `<namespace>_<name>` or `<namespace>/<name>`.
 
-        An underscore is no legal character of Kubernetes names, so it always parts namespace and name.
+        Kubernetes names contain no underscore, so it always separates namespace and name.
         """
         for separator in ("/", "_"):
             namespace, found, name = instance.partition(separator)
@@ -217,7 +193,7 @@ class Fleet:
 
     @property
     def tracking_method(self) -> str:
-        """label, annotation or annotation+label; servers before 3.0 answer nothing and mean label, later ones mean annotation."""
+        """label, annotation or annotation+label; an empty answer means label before 3.0, annotation later."""
         return text_at(self.settings, "trackingMethod") or ("annotation" if self.at_least(3, 0) else "label")
 
     @property
@@ -230,7 +206,7 @@ class Fleet:
         return mapping(self.settings, "resourceOverrides")
 
     def at_least(self, major: int, minor: int) -> bool:
-        """False when the server's version is older, or unknown."""
+        """False if the server's version is older or unknown."""
         return (parse_version(self.version) or ()) >= (major, minor)
 
     @cached_property
@@ -238,12 +214,12 @@ class Fleet:
         return {text_at(cluster, "name"): server for server, cluster in self.clusters.items()}
 
     def connection(self, cluster: str) -> Object:
-        """Argo CD's word on its connection to a cluster: `status`, `message`, `attemptedAt`; where info has none, the deprecated field."""
+        """Argo CD's connection state of a cluster: `status`, `message`, `attemptedAt`; without one in info, the deprecated field."""
         raw = self.clusters.get(cluster)
         return mapping(raw, "info", "connectionState") or mapping(raw, "connectionState")
 
     def cluster_of(self, spec: Object) -> str:
-        """The canonical URL of an Application's destination; `name:<name>` when no such cluster is registered."""
+        """The canonical URL of an Application's destination; `name:<name>` if no such cluster is registered."""
         return cluster_of(spec, self._cluster_by_name)
 
     @cached_property
@@ -254,11 +230,11 @@ class Fleet:
         }
 
     def api_versions(self, cluster: str) -> frozenset[str]:
-        """What the cluster serves: `v1`, `apps/v1`, `apps/v1/Deployment`; empty when the account may not see it."""
+        """The APIs of the cluster: `v1`, `apps/v1`, `apps/v1/Deployment`; empty if the account cannot see it."""
         return self._api_versions.get(cluster, frozenset())
 
     def served_versions(self, cluster: str, group: str, kind: str) -> tuple[str, ...]:
-        """Versions in which the cluster serves this kind, sorted; empty when the account may not see it or none is served."""
+        """The versions in which the cluster serves this kind, sorted; empty if the account cannot see it or there are none."""
         return self.derive(_served, cluster).get((group, kind), ())
 
     def kubernetes_version(self, cluster: str) -> str:
@@ -266,11 +242,63 @@ class Fleet:
 
     def peers(self, app: App) -> Iterator[App]:
         """The other applications of the same cluster."""
-        return (other for other in self.apps if other.cluster == app.cluster and other.ref != app.ref)
+        return (other for other in self.on_cluster(app.cluster) if other.ref != app.ref)
+
+
+# By cluster: a check of one application looks at the rows of its own cluster alone.
+
+
+def _holding(fleet: Fleet, cluster: str) -> Mapping[tuple[str, str], Sequence[App]]:
+    """The applications that list an object of a kind (without hooks), by group and kind."""
+    found: dict[tuple[str, str], list[App]] = defaultdict(list)
+    for app in fleet.on_cluster(cluster):
+        for kind in {(row.group, row.kind) for row in app.rows if not row.hook}:
+            found[kind].append(app)
+    return found
+
+
+def _inside(fleet: Fleet, cluster: str) -> Mapping[str, Sequence[App]]:
+    """The applications that list an object (without hooks) in a namespace, by namespace."""
+    found: dict[str, list[App]] = defaultdict(list)
+    for app in fleet.on_cluster(cluster):
+        for namespace in {row.namespace for row in app.rows if row.namespace and not row.hook}:
+            found[namespace].append(app)
+    return found
+
+
+def _contested(fleet: Fleet, cluster: str) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
+    """The objects that two or more applications want, and those applications, sorted.
+
+    The list shows it. Hooks, skipped objects and copied tracking data have no sync status and claim nothing; an object to be pruned is
+    no longer wanted; the list of an application that Argo CD cannot render or compare is outdated.
+    """
+    claimants = [app for app in fleet.on_cluster(cluster) if app.desired_known and not app.deleting]
+    seen: set[int] = set()
+    again: set[int] = set()  # hashes take a tenth of the memory; identities are made for the few that recur
+    for app in claimants:
+        for row in app.rows:
+            if row.claimed:
+                mark = hash((row.group, row.kind, row.namespace, row.name))
+                (again if mark in seen else seen).add(mark)
+    found: dict[ResourceKey, set[AppRef]] = defaultdict(set)
+    for app in claimants if again else ():
+        for row in app.rows:
+            if row.claimed and hash((row.group, row.kind, row.namespace, row.name)) in again:
+                found[ResourceKey(cluster, row.group, row.kind, row.namespace, row.name)].add(app.ref)
+    return {key: tuple(sorted(refs)) for key, refs in found.items() if len(refs) > 1}
+
+
+def _contests(fleet: Fleet, cluster: str) -> Mapping[AppRef, tuple[ResourceKey, ...]]:
+    """The contested objects of each application that has some, sorted."""
+    found: dict[AppRef, list[ResourceKey]] = defaultdict(list)
+    for key, refs in sorted(fleet.derive(_contested, cluster).items()):
+        for ref in refs:
+            found[ref].append(key)
+    return {ref: tuple(keys) for ref, keys in found.items()}
 
 
 def _served(fleet: Fleet, cluster: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """By group and kind: the versions in which a cluster serves it."""
+    """By group and kind: the versions that a cluster serves."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for api in sorted(fleet.api_versions(cluster)):
         *group, version, kind = ("", *api.split("/"))  # `v1/ConfigMap`, `apps/v1/Deployment`
@@ -279,12 +307,12 @@ def _served(fleet: Fleet, cluster: str) -> Mapping[tuple[str, str], tuple[str, .
 
 
 def impersonates_reads(settings: Object, version: str) -> bool:
-    """Whether Argo CD reads objects and Events as service accounts of projects, as it does from 3.5 on where impersonation is on."""
+    """Whether Argo CD reads objects and Events as service accounts of projects, as it does since 3.5 with impersonation."""
     return settings.get("impersonationEnabled") is True and (parse_version(version) or ()) >= (3, 5)
 
 
 def control_plane_of(settings: Object, applications: Iterable[Object]) -> str:
-    """The namespace of Argo CD itself: by its settings, else by the controller that wrote an Application's status."""
+    """The namespace of Argo CD itself: from its settings, else from the controller that wrote an Application's status."""
     named = (text_at(application, "status", "controllerNamespace") for application in applications)
     return text_at(settings, "controllerNamespace") or next(filter(None, named), "argocd")
 

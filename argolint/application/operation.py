@@ -1,4 +1,4 @@
-"""What Argo CD says next to the objects: conditions, events, and the last or running sync."""
+"""Argo CD's data other than the objects: conditions, events, and the last or running sync."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ class Condition:
 
     @property
     def of_health(self) -> bool:
-        """A health check that fails is reported as a ComparisonError as well, after the comparison (controller/state.go)."""
+        """True for a ComparisonError from a failed health check, which Argo CD reports after the comparison (controller/state.go)."""
         return self.type == "ComparisonError" and self.message.startswith("error setting app health: ")
 
     def judges(self, resource: ResourceId) -> bool:
-        """True when it is the failed health check of this object (controller/health.go)."""
+        """True if it is the failed health check of this object (controller/health.go)."""
         return self.of_health and f'for "{resource.kind}" with name "{resource.name}"' in self.message
 
     @property
     def symptom(self) -> Symptom:
-        """What a finding claims; shards carry it, so it holds no secret."""
+        """The symptom for a finding's claim, without secrets, since shard files contain it."""
         return Symptom.condition(self.type, without_secrets(self.message))
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A Kubernetes Event, kept by the cluster for about an hour."""
+    """A Kubernetes Event, which the cluster keeps for about an hour."""
 
     type: str
     reason: str
@@ -52,7 +52,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """What a running operation waits for. `reason`: healthy state of, completion of hook, deletion of, pruning confirmation of."""
+    """The object that a running operation waits for. `reason`: healthy state of, completion of hook, deletion of, pruning confirmation of."""
 
     reason: str
     group: str
@@ -61,7 +61,7 @@ class Awaited:
     others: int = 0
 
     def is_(self, resource: ResourceId) -> bool:
-        """True for an object of this group, kind and name; the message tells no namespace."""
+        """True for an object of this group, kind and name; the message has no namespace."""
         return (resource.group, resource.kind, resource.name) == (self.group, self.kind, self.name)
 
 
@@ -88,7 +88,7 @@ class Operation:
 
     @property
     def revisions(self) -> tuple[str, ...]:
-        """The revisions that the sync result names, else the requested ones."""
+        """The revisions in the sync result, else the requested ones."""
         result, asked = mapping(self.raw, "syncResult"), mapping(self.raw, "operation", "sync")
         one = text_at(result, "revision") or text_at(asked, "revision")
         return texts(result, "revisions") or texts(asked, "revisions") or ((one,) if one else ())
@@ -106,29 +106,29 @@ class Operation:
         return found
 
     def results_of(self, resource: ResourceId) -> tuple[Object, ...]:
-        """The results of one object. A cluster-scoped one has the destination's namespace there (gitops-engine pkg/sync/sync_context.go)."""
+        """The results of one object. For a cluster-scoped one, the destination's namespace is in them (gitops-engine pkg/sync/sync_context.go)."""
         rows = self._by_object.get((resource.group, resource.kind, resource.name), ())
         return tuple(row for row in rows if resource.namespace in ("", text_at(row, "namespace")))
 
     def applied(self, resource: ResourceId) -> bool:
-        """True when the sync says that it has applied the object."""
+        """True if the sync has applied the object, according to its result."""
         return any(row.get("status") == "Synced" for row in self.results_of(resource))
 
     @cached_property
     def hook_failed(self) -> bool:
-        """True when a hook of this operation ended badly."""
+        """True if a hook of this operation failed."""
         return any(r.get("hookType") and r.get("hookPhase") in ("Failed", "Error") for r in self.results)
 
     @cached_property
     def turned_degraded(self) -> tuple[Object, ...]:
-        """Results of objects that were applied and then found Degraded, which fails a sync as well; hooks are not among them.
+        """Results of objects, without hooks, that became Degraded after they were applied; this also fails a sync.
 
-        gitops-engine/pkg/sync/sync_context.go, Sync: `status` stays Synced, `hookPhase` is Failed, `message` tells the health.
+        gitops-engine/pkg/sync/sync_context.go, Sync: `status` stays Synced, `hookPhase` is Failed, `message` has the health.
         """
         return tuple(filter(_turned_degraded, self.results))
 
     def degraded(self, resource: ResourceId) -> bool:
-        """True when the object is one that `turned_degraded`."""
+        """True if the object is among `turned_degraded`."""
         return any(map(_turned_degraded, self.results_of(resource)))
 
     @property
@@ -146,11 +146,11 @@ class Operation:
 
     @property
     def failed(self) -> bool:
-        """The last attempt failed, whether or not another one is planned."""
+        """The last attempt failed, whether or not a retry is planned."""
         return self.phase in ("Failed", "Error") or self.waiting_to_retry
 
     @property
     def awaited(self) -> Awaited | None:
-        """What the running operation says that it waits for (gitops-engine/pkg/sync/sync_context.go)."""
+        """What the running operation waits for, according to its message (gitops-engine/pkg/sync/sync_context.go)."""
         found = _AWAITED.search(self.message) if self.phase == "Running" and not self.waiting_to_retry else None
         return Awaited(found[1], found[2], found[3], found[4], int(found[5] or 0)) if found else None

@@ -1,7 +1,7 @@
-"""Whether Argo CD accepts an Application's spec: by projects, clusters and repositories that are read already.
+"""Checks whether Argo CD accepts an Application's spec, from projects, clusters and repositories that are already read.
 
-The words are Argo CD's own (util/argo/argo.go, ValidatePermissions and ValidateRepo; pkg/apis/application/v1alpha1, IsSourcePermitted
-and IsDestinationPermitted), so that the rules which read its conditions understand them.
+The texts are Argo CD's own (util/argo/argo.go, ValidatePermissions and ValidateRepo; pkg/apis/application/v1alpha1, IsSourcePermitted and
+IsDestinationPermitted), so that rules on conditions recognize them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from argolint.values import dig, glob, items, mapping, maps, same_repository, te
 
 
 def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Messages of the InvalidSpecErrors that Argo CD will set. `coming` are names of projects that the change adds itself.
+    """Messages of the InvalidSpecErrors that Argo CD will set. `coming`: names of projects that the change adds.
 
-    What the account may not see (no project, no cluster) is not judged.
+    Data that the account cannot see (no project, no cluster) is not judged.
     """
     name = text_at(spec, "project") or "default"
     project = fleet.projects.get(name)
@@ -35,7 +35,7 @@ def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -
 
 
 def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Iterator[str]:
-    """What a project's own words forbid of a spec: its sources, and a destination that there is."""
+    """What a project's own spec forbids: sources, and a destination that exists."""
     for url in _forbidden(project, spec):
         yield f"application repo {url} is not permitted in project '{name}'"
     destination = mapping(spec, "destination")
@@ -48,7 +48,7 @@ def not_permitted(name: str, project: Object, spec: Object, fleet: Fleet) -> Ite
 
 
 def is_widened(name: str, project: Object, fleet: Fleet) -> bool:
-    """True when an application runs that the project's own words forbid: global projects (argocd-cm) add to them unseen."""
+    """True if an application runs that the project's own spec forbids: then global projects (argocd-cm), which are not visible, extend it."""
     return any(
         not any(c.get("type") == "InvalidSpecError" for c in maps(app.brief, "status", "conditions"))
         and (any(_forbidden(project, app.spec)) or not permits_destination(project, app.spec, fleet))
@@ -86,7 +86,7 @@ def _destination(destination: Object, fleet: Fleet) -> str:
 
 def _permits_source(project: Object, url: str) -> bool:
     if dig(project, "spec", "sourceRepos") is None:
-        return True  # what the project permits is not shown
+        return True  # the project's permissions are not shown
     patterns = [p for p in items(project, "spec", "sourceRepos") if isinstance(p, str)]
     refused = any(_is_repo(p[1:], url) for p in patterns if p.startswith("!"))
     return not refused and any(_is_repo(p, url) for p in patterns if not p.startswith("!"))
@@ -101,7 +101,7 @@ def _bare(url: str) -> str:
 
 
 def permits_destination(project: Object, spec: Object, fleet: Fleet) -> bool:
-    """Whether the project's own words allow the destination of a spec; True where it does not show what it permits."""
+    """Whether the project's own spec permits the destination; True if the project does not show its permissions."""
     if dig(project, "spec", "destinations") is None:
         return True
     destination, cluster = mapping(spec, "destination"), fleet.cluster_of(spec)

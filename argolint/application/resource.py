@@ -1,6 +1,6 @@
-"""The objects of one Application: what Git wants, what is live, what differs, and the nodes of the resource tree.
+"""The objects of one Application: desired and live states, differences, and the nodes of the resource tree.
 
-An object is decoded when a rule asks for it, and never before.
+An object is decoded only when a rule reads it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from argolint.errors import UnreadableStateError
 from argolint.host.timing import charged
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
 from argolint.values import at_and_above, number_at, real_time, text_at
-from argolint.values.decoding import kind_of, object_value
+from argolint.values.decoding import decoder, kind_of, object_value
 from argolint.values.kubernetes import wave
 from argolint.values.memo import by_identity
 
@@ -32,7 +32,7 @@ State = str | Mapping[str, Json] | None
 
 
 class Health(msgspec.Struct, frozen=True, gc=False):
-    """status: Healthy, Suspended, Progressing, Missing, Degraded, Unknown; empty when Argo CD has no check for the kind."""
+    """status: Healthy, Suspended, Progressing, Missing, Degraded, Unknown; empty if Argo CD has no check for the kind."""
 
     status: str = ""
     message: str = ""
@@ -55,8 +55,9 @@ class Owner(msgspec.Struct, frozen=True, gc=False):
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """One object of the resource tree. `info` are the lines that Argo CD shows of it, such as a pod's `Status Reason`, `labels` those
-    of a pod: of no other kind does the tree tell them."""
+    """One object of the resource tree. `info`: the lines that Argo CD shows for it, such as a pod's `Status Reason`; `labels`: a pod's
+    labels, since the tree has none for other kinds.
+    """
 
     id: ResourceId
     uid: str
@@ -121,10 +122,10 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     """One object that the Application manages.
 
     status          Synced, OutOfSync, Unknown or empty (hooks, skipped)
-    desired, live   decoded states; None when absent or not known (`desired_known`, `live_known` tell which)
-    normalized, predicted   what Argo CD compares: the normalised live state and the live state a sync would leave
-    pending         differences that the next sync of a change not merged yet will write: no symptom, set by the gate alone
-    answered        pointers of differences that a rule of higher rank explains: `changes` leaves them out, set by the engine alone
+    desired, live   decoded states; None if absent or unknown (see `desired_known`, `live_known`)
+    normalized, predicted   what Argo CD compares: the normalized live state and the live state after a sync
+    pending         differences that the sync of an unmerged change will end: no symptom, set by the gate only
+    answered        pointers of differences that a rule of higher rank explains: not in `changes`, set by the engine only
     """
 
     id: ResourceId
@@ -170,6 +171,11 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
         return _decode(self.desired_state, self.id) if self.desired_known else None
 
     @cached_property
+    def as_compared(self) -> Resource:
+        """The object with the manifest that a comparison which failed had at hand: Argo CD keeps it, though its verdicts are void."""
+        return msgspec.structs.replace(self, desired_known=True)
+
+    @cached_property
     def live(self) -> Object | None:
         return _decode(self.live_state, self.id) if self.live_known else None
 
@@ -188,7 +194,7 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def wave(self) -> int:
-        """The sync wave: of the manifest where it is known, else as the list says (controller/state.go, SyncWave)."""
+        """The sync wave: from the manifest if known, else from the list (controller/state.go, SyncWave)."""
         return self.sync_wave if self.desired is None else wave(self.desired)
 
     @property
@@ -197,29 +203,29 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
         return self.desired or self.live or {}
 
     def mentions(self, what: str | re.Pattern[str], side: Literal["either", "desired", "live"] = "either") -> bool:
-        """True when a state as JSON holds this text, or what the pattern finds: a cheap look before decoding a fleet of objects."""
+        """True if a state as JSON contains this text, or a match of the pattern: a cheap test before decoding many objects."""
         return (side != "live" and _holds(self.desired_state, what)) or (
             side != "desired" and _holds(self.live_state, what)
         )
 
     @property
     def claimed(self) -> bool:
-        """The list shows it as wanted by its application: compared (so neither hook nor skipped) and not to be pruned."""
+        """The list shows that its application wants it: compared (so neither hook nor skipped) and not to be pruned."""
         return self.status in _COMPARED and not (self.hook or self.requires_pruning)
 
     @property
     def missing(self) -> bool:
-        """Desired and known not to be live."""
+        """Desired and certainly not live."""
         return self.desired_known and self.live_known and _absent(self.live_state) and not _absent(self.desired_state)
 
     @property
     def extra(self) -> bool:
-        """Live, and known not to be desired."""
+        """Live and certainly not desired."""
         return self.desired_known and self.live_known and _absent(self.desired_state) and not _absent(self.live_state)
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        """What Argo CD shows as different between this object's two present sides, sorted by pointer."""
+        """The differences that Argo CD shows between desired and live, if both exist, sorted by pointer."""
         if not (self.modified and self.desired_known) or _absent(self.live_state) or _absent(self.desired_state):
             return ()
         if self.normalized_state == self.predicted_state:
@@ -232,19 +238,19 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
         return tuple(c for c in found if not any(place in places for place in at_and_above(c.pointer)))
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
-    """One object of the list answer, as small as it can be had: its texts are shared among all rows, names aside."""
+class Row(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    """One object of the list answer (Argo CD's ResourceStatus), in little memory: all rows share texts, except names."""
 
-    group: str
-    kind: str
-    namespace: str
-    name: str
-    version: str
-    status: str
-    health: Health
-    hook: bool
-    requires_pruning: bool
-    sync_wave: int
+    group: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    version: str = ""
+    status: str = ""
+    health: Health = _NO_HEALTH
+    hook: bool = False
+    requires_pruning: bool = False
+    sync_wave: int = 0
 
     @property
     def claimed(self) -> bool:
@@ -253,9 +259,9 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 class Listed(Sequence[Resource]):
-    """The objects of a list entry, each made a Resource when it is looked at: a fleet has a million of them.
+    """The objects of a list entry; each becomes a Resource when it is read, since a fleet has a million.
 
-    A caller that looks often makes a tuple of it; the engine does so for the application that it examines.
+    For many reads make a tuple of it; the engine does so for the examined application.
     """
 
     __slots__ = ("cluster", "rows")
@@ -305,7 +311,7 @@ _TEXTS = ("group", "kind", "namespace", "name", "version", "status")
 
 
 def listed_row(raw: Object) -> Row:
-    """A row of `status.resources`; what is no text there counts as empty. A fleet has a million of them."""
+    """A row of `status.resources`; values that are no text count as empty. A fleet has a million of them."""
     get = raw.get
     name = get("name", "")
     try:
@@ -326,10 +332,23 @@ def listed_row(raw: Object) -> Row:
 
 
 _interned = sys.intern
+_decoded_rows = decoder(tuple[Row, ...])
+
+
+def listed_rows(text: bytes) -> tuple[Row, ...]:
+    """The rows of `status.resources`, without anything that no row holds. Raises msgspec.MsgspecError if a value has another type."""
+    found = () if text == b"null" else _decoded_rows(text)
+    for row in found:
+        for field in _TEXTS:
+            if field != "name":
+                structs.force_setattr(row, field, _interned(getattr(row, field)))
+        if row.health is not _NO_HEALTH and not row.health.message:
+            structs.force_setattr(row, "health", _plain_health(row.health.status))
+    return found
 
 
 def health_of(raw: Object) -> Health:
-    """`health` of a status or a row; empty where there is none."""
+    """`health` of a status or a row; empty if there is none."""
     found = raw.get("health")
     if not found or not isinstance(found, dict):
         return _NO_HEALTH
@@ -343,7 +362,7 @@ def _plain_health(status: str) -> Health:
 
 
 def merged(r: Resource, state: ManagedResource | None, node: _TreeNode | None, desired_known: bool) -> Resource:
-    """The listed object with its states and its node; made in one go, since a fleet has hundreds of thousands of them."""
+    """The listed object with its states and its node; created in one step, since a fleet has hundreds of thousands."""
     id_, health, uid, created_at = r.id, r.health, "", None
     if node is not None:
         uid, created_at = node.uid, real_time(node.created_at)

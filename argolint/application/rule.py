@@ -1,4 +1,4 @@
-"""The rule protocol: a rule is a value that holds metadata and pure functions."""
+"""The rule protocol: a rule is a value with metadata and pure functions."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from argolint.model import Fact, Finding, Fix, Object, ResourceKey, Severity, Wa
 
 
 class Rank(IntEnum):
-    """Who speaks when two findings explain one symptom: the higher rank. Negative ones are fallbacks."""
+    """The rank of a claim if two findings explain one symptom: the higher one wins. Negative ranks are fallbacks."""
 
     CATCH_ALL = -100
-    """Nothing else knows a reason."""
+    """No other rule knows a reason."""
     NOT_DONE = -50
-    """Something has not happened yet, and no one says why."""
+    """Something has not happened yet, for an unknown reason."""
     FAILURE = -40
     """It failed for a reason that no rule knows."""
     WAITING = -20
-    """It waits for something that shows no fault of its own."""
+    """It waits for an object without a fault of its own."""
     WRITER = -10
-    """Who wrote it is known, why is not."""
+    """The writer is known, the reason is not."""
     DEFAULTED = -5
-    """A default that a schema fills in; a webhook's or an operator's own rule knows better."""
+    """A schema's default; a rule on a webhook or an operator knows more."""
     USUAL = 0
     SPELLING = 5
     """One value in two spellings."""
     CAUSE = 10
-    """A cause that is known by name."""
+    """A known cause."""
     CONSEQUENCE = 15
-    """What a known cause takes along."""
+    """A consequence of a known cause."""
     ROOT = 20
-    """What others follow from: two owners, a render that generates again."""
+    """The root of other faults: two owners, a render with generated values."""
 
 
 @dataclass(frozen=True)
 class NoOptions:
-    """For rules that have nothing to set."""
+    """For rules without options."""
 
 
 @dataclass(frozen=True)
 class Afterwards:
-    """What follows a fix where no comparison shows it: the API server or a controller, which refuses or fails something today, looks at it again.
+    """The prediction after a fix for a symptom that no comparison shows: the API server or a controller looks again at what it refuses or fails now.
 
-    refused   why it does so all the same
-    unknown   what its answer rests on that is not at hand, and where to look
-    live      with neither: the objects as they are left then, `status` included
+    refused   why it still refuses or fails
+    unknown   an unknown on which its answer depends, and where to look
+    live      without both: the resulting objects, `status` included
     """
 
     refused: str = ""
@@ -74,18 +74,18 @@ class Rule:
     severity  the usual level; a finding may state another
     doc       the module's docstring: the rule's page (first line = title)
     check     finds the fault in one application
-    wants     evidence for `check` that costs more requests; asked again until it names nothing new (three rounds at most)
+    wants     evidence for `check` that costs more requests; called again until it wants nothing new (at most three rounds)
     collect   facts of one application for a fleet-wide rule; `join` gets all facts of one key, sorted by application
-    across    facts of all Argo CDs of a run meet in `join`, rather than those of one
-    reads     True when this rule needs the states of an application that the list shows Synced, Healthy and quiet
-    then      what follows one of its fixes for symptoms that no comparison shows, on the application after the edit and its sync: asked by
-              the proof; None where it does not know
-    options   a frozen dataclass with defaults: what the user may set
+    across    `join` gets the facts of all Argo CDs of a run, not of one
+    reads     True if this rule needs the states of an application that the list shows as Synced, Healthy and idle
+    then      the prediction for one of its fixes, for symptoms that no comparison shows, on the application after the edit and its sync;
+              called by the proof; None if unknown
+    options   a frozen dataclass with defaults: the user's settings
     causes    values of `Finding.cause`
-    rank      who speaks when two findings explain one symptom (`Rank`), see `Finding.explains`
-    standing  tells how things stand and not what a change does: the gate does not call it news
-    intent    what it finds is stated on purpose: `fix --write` changes it only where the rule is named
-    pedantic  advice on GitOps itself and no fault: its findings are shown with --pedantic, or when it is selected by name
+    rank      which finding wins if two explain one symptom (`Rank`), see `Finding.explains`
+    standing  describes a permanent condition and not the effect of a change: it is no news for the gate
+    intent    someone stated on purpose what it finds: `fix --write` changes it only if the rule is named
+    pedantic  advice on GitOps itself and no fault: shown with --pedantic, or if it is selected by name
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Argo CD's SharedResourceWarning taken apart (CompareAppState in controller/state.go)."""
+"""Parses Argo CD's SharedResourceWarning (CompareAppState in controller/state.go)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argolint.values import items
 
 @dataclass(frozen=True)
 class SharedWarning:
-    """A SharedResourceWarning taken apart; it names neither group nor namespace of the object."""
+    """A parsed SharedResourceWarning; it has neither group nor namespace of the object."""
 
     condition: Condition
     kind: str
@@ -28,14 +28,14 @@ _SHARED = re.compile(
 
 
 def without_conditions(raw: Object, unwanted: Callable[[Object], bool]) -> Object:
-    """An Application without the conditions that `unwanted` picks; the same object when it has none of them."""
+    """An Application without the conditions that `unwanted` selects; the same object if there are none."""
     conditions = items(raw, "status", "conditions")
     kept = [c for c in conditions if not unwanted(c)]
     return raw if len(kept) == len(conditions) else {**raw, "status": {**raw["status"], "conditions": kept}}
 
 
 def without_warnings(app: App, is_over: Callable[[SharedWarning], bool]) -> App:
-    """The application without the SharedResourceWarnings that are over: Argo CD rewrites them at each comparison."""
+    """The application without outdated SharedResourceWarnings: Argo CD rewrites them at each comparison."""
     ended = {warning.condition.message for warning in shared_warnings(app) if is_over(warning)}
 
     def unwanted(condition: Object) -> bool:

@@ -1,4 +1,4 @@
-"""Whose object is it: the tracking data on a live object, as this server reads them.
+"""The owner of a live object: its tracking data, as this server reads them.
 
 Sources: util/argo/resource_tracking.go (GetAppName, getAppInstanceValue) of Argo CD.
 """
@@ -21,8 +21,8 @@ class Tracking:
     """What the tracking data of a live object says.
 
     instance   `name`, or `<namespace>_<name>` for an application outside the control plane
-    by         the annotation or label that says so
-    own        False when a tracking-id names another object: metadata copied from it, which Argo CD does not count
+    by         the annotation or label that has it
+    own        False if a tracking-id names another object: copied metadata, which Argo CD ignores
     """
 
     instance: str
@@ -31,12 +31,12 @@ class Tracking:
 
     @property
     def shown(self) -> str:
-        """As Argo CD prints it in a SharedResourceWarning."""
+        """The name in the format of a SharedResourceWarning."""
         return self.instance.replace("_", "/")
 
 
 def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
-    """The tracking data that this server reads; None when it reads none, so for data of another installation too."""
+    """The tracking data that this server reads; None if it reads none, as for data of another installation."""
     if not live:
         return None
     if fleet.tracking_method == "label":
@@ -52,6 +52,6 @@ def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
     namespace, _, name = parts[2].partition("/")
     metadata = live.get("metadata") or {}
     mine = (group_of(live), live.get("kind"), metadata.get("name"))
-    # a cluster-scoped object carries the namespace of its application's destination
+    # a cluster-scoped object has the namespace of its application's destination
     own = (group, kind, name) == mine and metadata.get("namespace") in (None, "", namespace)
     return Tracking(parts[0], TRACKING_ID, own)

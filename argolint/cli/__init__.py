@@ -1,4 +1,4 @@
-"""The command line: one file a command. Nothing is imported before `main` runs, so that Ctrl-C is answered from the start."""
+"""The command line: one file per command. Nothing is imported before `main` runs, so that Ctrl-C works from the start."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import sys
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     try:
-        from argolint.host.strangers import leave_out
+        from argolint.host.checkout_code import leave_out_checkout
 
-        for folder in leave_out():
+        for folder in leave_out_checkout():
             sys.stderr.write(
                 f"argolint: no code is loaded from {folder!a} of PYTHONPATH: a change may put code there\n"
             )
         from argolint.cli.process import run
 
         run()
-    except KeyboardInterrupt:  # in the moment before signals are answered
+    except KeyboardInterrupt:  # before the signal handlers are installed
         sys.exit(130)

@@ -39,7 +39,7 @@ from argolint.suppression.baseline import baseline_text, read_baseline, require_
 @run_options
 @look_options
 def command(file: Path, saved: Path | None, prune: bool, **options: Any) -> int:
-    """Write the fingerprints of today's findings, so that `--baseline FILE` hides them and new ones stand out."""
+    """Write the fingerprints of today's findings, so that `--baseline FILE` hides them and shows only new ones."""
     given = Given(**options)
     if given.shard:
         raise UsageError("a baseline is made from a whole check", "leave out --shard")

@@ -38,8 +38,8 @@ from argolint.cli.options import (
 def command(apps: tuple[str, ...], **options: Any) -> int:
     """Lint applications: all of them, or those named (NAME, NAMESPACE/NAME, globs).
 
-    A check of all of them says what is new since the day before. For that it keeps hashes of findings in the user's cache
-    (~/.cache/argolint), which --no-history turns off.
+    A check of all applications also says what is new since the day before. For that it stores hashes of findings in the user's cache
+    (~/.cache/argolint); --no-history turns this off.
     """
     given = Given(**options)
     return common.check(apps, given)

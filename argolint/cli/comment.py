@@ -1,4 +1,4 @@
-"""`argolint comment`: one comment on a pull or merge request, made once and rewritten by each run."""
+"""`argolint comment`: one comment on a pull or merge request, created once and updated by each run."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _PAGES = 50
 _TIMEOUT_S = 30
 _MAX_BODY_BYTES = 1 << 20  # forges take 65,536 characters
 _LARGEST = 64 << 20
-"""Bytes of one page: a hundred comments of at most 65,536 characters (GitHub) or 1,000,000 (GitLab)."""
+"""Most bytes of one page: a hundred comments of at most 65,536 characters (GitHub) or 1,000,000 (GitLab)."""
 
 
 @dataclass(frozen=True)
 class _Thread:
-    """Where the comments of one request are, where each of them is (its id follows), and how they are written."""
+    """URLs of the comments of one request and of each single one (its id is appended), and the method that updates one."""
 
     comments: str
     one: str
@@ -61,14 +61,14 @@ def command(file: Path) -> int:
     thread = _thread(os.environ)
     try:
         made = _put(thread, body)
-    except ArgolintError as error:  # what the forge says may repeat what it was sent
+    except ArgolintError as error:  # the forge's answer may repeat the token
         raise ArgolintError(error.message.replace(thread.token, HIDDEN), error.hint) from None
     click.echo(f"comment {made}", err=True)
     return 0
 
 
 def _put(thread: _Thread, body: str) -> str:
-    """What became of the comment: made, or rewritten."""
+    """Create or update the comment; return what was done."""
     mine = next(_ours(thread), None)
     if mine is None:
         _call("POST", thread.comments, thread, body)
@@ -107,7 +107,7 @@ def _thread(env: Mapping[str, str]) -> _Thread:
 
 
 def _address(variable: str, url: str) -> str:
-    """The forge's API, checked: the token is sent there."""
+    """The URL of the forge's API, checked, since the token is sent to it."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -118,14 +118,14 @@ def _address(variable: str, url: str) -> str:
 
 
 def _header(variable: str, token: str) -> str:
-    """The token, fit for a header; a secret saved with a line break at its end is meant without."""
+    """The token for a header, without a line break at the end, which saved secrets often have."""
     if not re.fullmatch(r"[!-~]+", token.strip()):
         raise UsageError(f"{variable} holds characters that no token has", "save the secret again, without line breaks")
     return token.strip()
 
 
 def _pull_request(env: Mapping[str, str]) -> str:
-    """The number, from `refs/pull/NUMBER/merge`; under pull_request_target from the event's payload."""
+    """The number of the pull request, from `refs/pull/NUMBER/merge`; under pull_request_target from the event's payload."""
     found = re.fullmatch(r"refs/pull/(\d+)/\w+", env.get("GITHUB_REF", ""))
     if found:
         return found[1]
@@ -138,7 +138,7 @@ def _pull_request(env: Mapping[str, str]) -> str:
 
 
 def _ours(thread: _Thread) -> Iterator[Mapping[str, Any]]:
-    """Comments with the marker that a bot wrote, or the token's own user: anyone may copy the marker."""
+    """Comments with the marker by a bot or the token's own user: anyone may copy the marker."""
     user = None
     if thread.own_user:
         account = _call("GET", thread.own_user, thread)
@@ -162,11 +162,11 @@ def _ours(thread: _Thread) -> Iterator[Mapping[str, Any]]:
             return
 
 
-_ODD = "check the address of the API; a proxy or a login page may stand in front of it"
+_ODD = "check the address of the API; a proxy or a login page may be in front of it"
 
 
 class _SameForge(urllib.request.HTTPRedirectHandler):
-    """Follows a read to where the same server has moved it; elsewhere the token would go along."""
+    """Follows a redirect of a read only within the same server: another one must not get the token."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -195,7 +195,7 @@ def _call(method: str, url: str, thread: _Thread, body: str | None = None) -> An
             f"{method} {url}: {error.code} {error.reason}",
             "the token may not write comments: a pull request from a fork has a read-only one",
         ) from None
-    except http.client.InvalidURL:  # it quotes a part of the proxy's address, which may be of a password
+    except http.client.InvalidURL:  # it quotes a part of the proxy's address, which may contain a password
         raise ArgolintError(
             f"{method} {url}: this address, or that of the proxy, cannot be used", PROXY_ADDRESS
         ) from None

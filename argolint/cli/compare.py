@@ -15,7 +15,7 @@ from argolint.model.fingerprint import Identity
 from argolint.reports import document as report
 from argolint.reports.causes import causes, causes_of, grouped, identity
 from argolint.reports.document import Cause, Report, ReportedFinding
-from argolint.reports.formats import Style, app_name, shown, with_server_names
+from argolint.reports.formats import Style, app_name, for_people, with_server_names
 from argolint.reports.formats.blocks import cause_block, named
 from argolint.reports.formats.ending import counts_text
 from argolint.reports.formats.layout import number, paint, wrapped
@@ -30,9 +30,9 @@ from argolint.values import plain
 )
 @look_options
 def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose: bool) -> int:
-    """Say which findings of NEW are new, by cause and with their fixes, which of OLD are gone, and how many stayed.
+    """Show which findings of NEW are new, by cause and with their fixes, which of OLD are gone, and how many stayed.
 
-    Reports between them give the trend. Exit code 1 when there are new ones.
+    Reports between them show the trend. Exit code 1 if there are new findings.
     """
     if len(files) < 2:
         raise UsageError("compare needs two reports", "argolint compare OLD.json NEW.json")
@@ -70,14 +70,14 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
 
 
 def _looked_for(f: ReportedFinding, new: Report) -> bool:
-    """Whether the report would have the finding if the fault were there. Of several servers one may be left out by now."""
+    """Whether the report would have the finding if the fault existed. A later run over several servers may leave one out."""
     apps = apps_of(f)
     there = {server.url for server in new.servers}
     return {app.server for app in apps} <= there and looked_at(f.rule, apps, new)
 
 
 def _active(made: Report, several: bool) -> dict[Identity, ReportedFinding]:
-    """By identity. Reports of one server each are compared whatever they call it: one address may have become another."""
+    """Unsuppressed findings by identity. For reports of one server each the server is ignored: its address may have changed."""
     active = (f for f in made.findings if f.suppressed is None)
     return {identity(f) if several else ("", f.fingerprint): f for f in active}
 
@@ -87,7 +87,7 @@ def _servers(made: Report) -> str:
 
 
 def _only(made: Report, findings: Sequence[ReportedFinding]) -> Report:
-    """The report with these findings alone, under the causes that it has for them."""
+    """The report with only these findings, under the causes that it has for them."""
     titles = {(server, c.fingerprint): c.title for c in made.causes for server in _of(c, made)}
     titles |= {identity(f): f.message for f in made.findings}
     return msgspec.structs.replace(made, findings=tuple(findings), causes=causes(findings, titles))
@@ -102,7 +102,7 @@ def _causes(made: Report) -> int:
 
 
 def _trend(reports: Sequence[Report], style: Style) -> Iterator[str]:
-    """A line a report, where there are more than two."""
+    """One line per report, if there are more than two."""
     if len(reports) > 2:
         for made in reports:
             counts = counts_text(made.summary.findings) or "nothing found"
@@ -113,8 +113,8 @@ def _trend(reports: Sequence[Report], style: Style) -> Iterator[str]:
 
 
 def _new(made: Report, fresh: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
-    """Each cause of what is new with its fix. One that was there before has its new findings here alone."""
-    part = shown(_only(made, fresh))
+    """Each cause with new findings, and its fix. An old cause is shown with its new findings only."""
+    part = for_people(_only(made, fresh))
     known = {identity(f) for f in made.findings} - {identity(f) for f in fresh}
     for cause, group in causes_of(part):
         sign = "+ more of a known cause" if (group[0].app.server, cause.fingerprint) in known else "+ new"

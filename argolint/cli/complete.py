@@ -1,4 +1,4 @@
-"""What a shell completes: rules with their causes, families, severities and formats."""
+"""Shell completion of values: rules with their causes, families, severities and formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _fitting(words: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
 
 
 def pages(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What `argolint explain` takes: RULE, RULE/CAUSE or FAMILY."""
+    """Values of `argolint explain`: RULE, RULE/CAUSE or FAMILY."""
     from argolint.plugins import load_rules
 
     rules = load_rules().values()
@@ -24,7 +24,7 @@ def pages(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 
 
 def shown(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What --select and --ignore take, the last word of a comma list."""
+    """Values of --select and --ignore: completes the last word of a comma list."""
     from argolint.plugins import load_rules
 
     rules = load_rules().values()
@@ -35,7 +35,7 @@ def shown(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 
 
 def formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> Iterable[CompletionItem]:
-    """What -o takes, before a file."""
+    """Values of -o, before the file."""
     from argolint.reports.formats import FORMATS
 
     return _fitting(FORMATS, incomplete)

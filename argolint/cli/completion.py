@@ -21,6 +21,6 @@ def command(shell: str) -> None:
     from argolint.cli.group import COMPLETING, cli
 
     found = get_completion_class(shell)
-    assert found is not None  # click has these three
+    assert found is not None  # click supports these three shells
     script = ShellComplete.source(found(cli, {}, "argolint", COMPLETING))
     click.echo(script)

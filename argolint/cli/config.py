@@ -1,4 +1,4 @@
-"""`argolint config`: what is in force, and from where."""
+"""`argolint config`: the settings in force, and their origin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from argolint.engine.trusted import Trusted
 from argolint.errors import ArgolintError, UsageError
 from argolint.plugins import load_rules
 from argolint.redaction import without_secrets
-from argolint.server.connection import Flags, connect, connection_options, said_by
+from argolint.server.connection import Flags, connect, connection_options, origins
 from argolint.server.limits import Limits
 from argolint.server.servers_file import Named
 from argolint.server.user import read_settings, settings_file
@@ -48,7 +48,7 @@ _KEYS = {"select": "select", "ignore": "deselect", "fail_on": "fail_on", "output
     "--check",
     "only_check",
     is_flag=True,
-    help="Only say what of the configuration, the baseline and your settings is not read; ask no server.",
+    help="Only report unknown settings in the configuration, the baseline and your settings; send no request.",
 )
 @connection_options
 @servers_options
@@ -57,9 +57,9 @@ _KEYS = {"select": "select", "ignore": "deselect", "fail_on": "fail_on", "output
 @output_options
 @click.pass_context
 def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **options: Any) -> int:
-    """Check the configuration, and print what is in force and from where: flag, environment, file or default.
+    """Check the configuration, and print the effective settings with their origin: flag, environment, file or default.
 
-    A configuration that cannot be used is reported, and what holds without it is printed all the same; the exit code is 2.
+    An invalid configuration is reported, and the settings without it are printed; the exit code is 2.
     """
     given = Given(**options)
     if only_check:
@@ -68,7 +68,9 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
     counts = Trusted(Loaded(Config()))
     try:
         counts = trusted.read(given.named)
-        run = prepare(given, counts=counts, settings=False)  # what is wrong with these is a line of its own
+        run = prepare(
+            given, counts=counts, settings=False
+        )  # errors of the user's settings get a line of their own below
     except UsageError as error:
         broken = error
         report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
@@ -113,7 +115,7 @@ def command(ctx: click.Context, /, connection: Flags, *, only_check: bool, **opt
 
 
 def _check(given: Given) -> int:
-    """Each thing that this argolint does not read, such as a rule that an earlier one had; 2 if there is one."""
+    """Print each setting that this argolint does not know, such as a removed rule; 2 if there is one, else 0."""
     problems: list[tuple[str, str]] = []
     counts = Trusted(Loaded(Config()))
     with _noted(problems):
@@ -147,8 +149,8 @@ def _noted(problems: list[tuple[str, str]]) -> Iterator[None]:
 
 
 def _limits(environ: Mapping[str, str], home: Path) -> Iterator[str]:
-    """How hard each server may be asked, where the user's settings say so."""
-    with contextlib.suppress(UsageError):  # said above, where the server is named
+    """The request limits of each server, if the user's settings have some."""
+    with contextlib.suppress(UsageError):  # already reported above, with the server
         limits = read_settings(environ, home).limits
         if words := _limits_text(limits):
             yield f"{'limits':16} {words}  ({settings_file(environ, home)})"
@@ -159,16 +161,16 @@ def _limits_text(limits: Limits) -> str:
 
 
 def _servers(given: Given) -> list[str]:
-    """Which servers `check` reads, where they are several, and whether there is a token for each; never the token."""
+    """The servers that `check` reads, if there are several, and whether there is a token for each; never the token."""
     try:
-        found = servers.asked(given)
+        found = servers.several_places(given)
     except ArgolintError as error:
         return [f"{'servers':16} -  ({error.message})"]
     return [line for one in (found[0] if found else ()) for line in _server(one)]
 
 
 def _server(one: Named) -> Iterator[str]:
-    """One of several: where it is, where its token comes from, what it is asked at most, and the names of its clusters."""
+    """One of several servers: its address, the origin of its token, its request limits, and the names of its clusters."""
     connection = one.connection
     place = connection.url if connection else one.snapshot or one.problem
     said = f", {connection.token_place}" if connection and connection.token_place else ""
@@ -181,10 +183,10 @@ def _server(one: Named) -> Iterator[str]:
 
 
 def _connection(flags: Flags, environ: Mapping[str, str], home: Path) -> Iterator[str]:
-    """Which server, and whether there is a token for it; never the token."""
+    """The server, and whether there is a token for it; never the token."""
     try:
         found = connect(flags, environ, home, datetime.now(UTC))
-        server_by, token_by = said_by(flags, environ, home)
+        server_by, token_by = origins(flags, environ, home)
     except ArgolintError as error:
         yield f"{'server':16} -  ({error.message})"
         return

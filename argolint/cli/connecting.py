@@ -1,4 +1,4 @@
-"""The Argo CDs that the options mean, and their lists of applications."""
+"""Connects to the Argo CDs that the options name and reads their lists of applications."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from argolint.cli import servers
 from argolint.cli.given import Given
 from argolint.cli.prepare import pacing
-from argolint.engine.servers import Read, Source, load
+from argolint.engine.servers import Listing, Source, load
 from argolint.host.memory import expect_answers
 from argolint.model import Failure
 from argolint.redaction import without_secrets
@@ -22,7 +22,7 @@ Sources = tuple[Sequence[Source], Sequence[str]]
 
 
 def connected(connection: Connection, given: Given, threads: int | None = None) -> Transport:
-    """The server; `threads` says that this is one of several workers, with that many requests in flight."""
+    """A transport to the server; `threads`: this process is one of several workers and may have that many requests in flight."""
     from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES, HttpTransport
 
     pace = pacing(given, connection.limits)
@@ -38,14 +38,14 @@ def connected(connection: Connection, given: Given, threads: int | None = None) 
 
 
 def sources_of(given: Given) -> Sources:
-    """The Argo CDs that the options mean, and remarks on them."""
+    """The Argo CDs that the options name, and remarks on them."""
     return servers.sources(given, lambda connection, threads: connected(connection, given, threads))
 
 
-def read_lists(given: Given) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
-    """The Argo CDs that the options mean, their applications listed and nothing more; what could not be read, and remarks.
+def read_lists(given: Given) -> tuple[tuple[Listing, ...], tuple[Failure, ...], tuple[str, ...]]:
+    """The Argo CDs that the options name, with only the lists of applications; failures; and remarks.
 
-    Raises ArgolintError when none can be read.
+    Raises ArgolintError if none can be read.
     """
     sources, remarks = sources_of(given)
     expect_answers()
@@ -53,8 +53,8 @@ def read_lists(given: Given) -> tuple[tuple[Read, ...], tuple[Failure, ...], tup
     return read, (*failures, *(f for one in read for f in one.failures)), (*remarks, *more)
 
 
-def asked(given: Given) -> tuple[Server, ...]:
-    """The Argo CDs that the options mean, before they are read."""
+def requested_servers(given: Given) -> tuple[Server, ...]:
+    """The Argo CDs that the options name, not yet read."""
     return tuple(
         Server(without_secrets(s.transport.server) if s.transport else "", "", 0, s.name or msgspec.UNSET)
         for s in sources_of(given)[0]

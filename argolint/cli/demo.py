@@ -27,14 +27,14 @@ RECORDING = Path(__file__).resolve().parents[1] / "snapshots" / "demo" / "harbou
 @click.option("--serve", is_flag=True, help="Keep the server up, and print how to log in to it.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server [default: a free one].")
 @click.option(
-    "--snapshot", "snapshots", multiple=True, metavar="PATH", help="Serve this snapshot in place of the embedded one."
+    "--snapshot", "snapshots", multiple=True, metavar="PATH", help="Serve this snapshot instead of the embedded one."
 )
 @rule_options
 @output_options
 def command(serve: bool, port: int, snapshots: tuple[str, ...], **options: Any) -> int:
-    """Check a recording of a real Argo CD of a logistics company, served on loopback as the real one would.
+    """Check a recording of a logistics company's Argo CD, served on loopback like the real one.
 
-    Ends with 0 whatever it finds: finding something is what a demo is for.
+    The exit code is 0 even with findings, since a demo is meant to have some.
     """
     given = Given(**options)
     recorded = SnapshotTransport([Path(p) for p in snapshots] or [RECORDING])

@@ -1,4 +1,4 @@
-"""`argolint explain`: a rule's page, the rules of a family or of a condition, or how to let argolint in."""
+"""`argolint explain`: a rule's page, the rules of a family or of a condition, or how to set up argolint."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _HEADING = re.compile(r"(What it finds|Why it hurts|How to fix|Example|Examples|
 @click.option(
     "--setup",
     is_flag=True,
-    help="What argolint needs in Argo CD, and how to make its token; with openreports, extension or deep-link: what that needs.",
+    help="How to set up argolint in Argo CD, and how to create its token; or the setup of openreports, extension or deep-link.",
 )
 @color_options
 def command(what: str | None, color: str, *, setup: bool) -> None:
-    """Show a rule's page: what it finds, why it hurts, how to fix it. Or the rules of a family, or those that speak of a condition."""
+    """Show a rule's page: what it finds, why it matters, how to fix it. Or list the rules of a family, or on a condition."""
     if setup:
         from argolint.cli.setup_text import SETUPS
 
@@ -41,7 +41,7 @@ def command(what: str | None, color: str, *, setup: bool) -> None:
         return
     if what is None:
         raise UsageError(
-            "explain needs a rule", "`argolint rules` lists them; `argolint explain --setup` tells the rights needed"
+            "explain needs a rule", "`argolint rules` lists them; `argolint explain --setup` lists the required rights"
         )
     from argolint.plugins import load_rules
 
@@ -97,7 +97,7 @@ def _rule(rule: Rule, cause: str, style: Style) -> Iterator[str]:
 
 
 def _paragraphs(page: str, style: Style) -> Iterator[str]:
-    """Prose in the terminal's width under headings; what is indented stays as it is."""
+    """Prose in the terminal's width under headings; indented text stays as it is."""
     for index, paragraph in enumerate(page.split("\n\n")):
         if index:
             yield ""
@@ -112,7 +112,7 @@ def _paragraphs(page: str, style: Style) -> Iterator[str]:
 
 
 def _only(page: str, cause: str) -> str:
-    """The title, the paragraphs that name the cause, and how to fix it; the whole page when none does."""
+    """The title, the paragraphs that name the cause, and how to fix it; the whole page if no paragraph does."""
     title, *paragraphs = page.split("\n\n")
     naming = [p for p in paragraphs if re.search(rf"\b{re.escape(cause)}\b", p)]
     kept = [p for p in paragraphs if p in naming or p.startswith("How to fix")]

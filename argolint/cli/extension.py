@@ -16,12 +16,12 @@ _ARCHIVE = (".tar.gz", ".tgz")
     "file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write it there; a name that ends in .tar.gz gets the archive that argocd-extension-installer installs.",
+    help="Write it to this file; with .tar.gz as an archive for argocd-extension-installer.",
 )
 def command(file: Path | None) -> None:
-    """Print the extension of Argo CD's UI: findings in the status panel of an application, and on a tab of it.
+    """Print the extension of Argo CD's UI: it shows findings in the status panel of an application and on a tab.
 
-    It asks `argolint serve` through argocd-server. `argolint explain --setup extension` says what both need.
+    It gets them from `argolint serve` through argocd-server. `argolint explain --setup extension` describes the setup.
     """
     from argolint.serve import ui
     from argolint.sources import files

@@ -19,7 +19,7 @@ from argolint.cli.given import Given
 from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
-from argolint.engine.servers import Read
+from argolint.engine.servers import Listing
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
@@ -60,7 +60,7 @@ from argolint.values.decoding import json_value
     "targets",
     multiple=True,
     metavar="[URL=]DIR",
-    help="Change the files of this Git checkout (repeatable); URL when its remote is another one.",
+    help="Change the files of this Git checkout (repeatable); URL if its remote is another one.",
 )
 @click.option("--dry-run", is_flag=True, help="With --write: print the diff and change nothing.")
 @click.option("--force", is_flag=True, help="With --write: also change files that have uncommitted changes.")
@@ -75,14 +75,14 @@ from argolint.values.decoding import json_value
 @click.option(
     "--branch",
     metavar="NAME",
-    help="With --write: commit to this new branch, one commit a cause, and leave work tree and current branch alone.",
+    help="With --write: commit to this new branch, one commit per cause; work tree and current branch stay unchanged.",
 )
 @click.option(
     "--pull-request",
     "page",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With --branch: where the pull request's title and text are written [default: next to Git's own files].",
+    help="With --branch: the file for the pull request's title and text [default: next to Git's own files].",
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @source_options
@@ -106,9 +106,9 @@ def command(
 ) -> int:
     """Print the fix of each finding, or write it into checkouts of the repositories with --write.
 
-    What is written mends errors and warnings and is verified or safe, unless --unverified says otherwise. What only informs, and what
-    someone has stated on purpose (a suspended CronJob), is changed when --select names its rule. APP is NAME or NAMESPACE/NAME and may hold globs. Exit
-    codes: 0 all that has a place was placed, 1 a file did not take its fix, lacks its place, or a fix is not verified, 2 cannot start.
+    --write writes verified or safe fixes of errors and warnings, and with --unverified others, too. Fixes of infos, and of faults that
+    someone stated on purpose (a suspended CronJob), are written if --select names their rule. APP is NAME or NAMESPACE/NAME and may have
+    globs. Exit codes: 0 every fix with a place was written, 1 a file did not accept its fix, lacks its place, or a fix is not verified, 2 cannot start.
     """
     given = Given(**options)
     if (dry_run or force or unverified or branch) and not targets:
@@ -177,7 +177,7 @@ def command(
 
 
 def _print(choices: Sequence[Choice], findings: int, style: Style, output: str) -> None:
-    """The chosen fixes, where there is no checkout to write them into."""
+    """Print the chosen fixes, for runs without a checkout."""
     if output == "json":
         entries = [
             fix_text.Entry("by_hand", Outcome(c, why="no checkout was named", todo="--write DIR")) for c in choices
@@ -194,7 +194,7 @@ def _print(choices: Sequence[Choice], findings: int, style: Style, output: str) 
 def _read(
     saved: Path | None, names: Sequence[str], given: Given, checkouts: tuple[Checkout, ...]
 ) -> tuple[Report, Site]:
-    """The findings, and what is known of the applications: from a check, or from a report (with a snapshot if one is given)."""
+    """The findings and the state of the applications: from a check, or from a report (with a snapshot if one is given)."""
     run = prepare(replace(given, outputs=()), names)
     if saved is None:
         part, read = collect(run, given)
@@ -216,8 +216,8 @@ def _ref(app: ReportedApp) -> AppRef:
     return AppRef(app.namespace, app.name, app.project, app.server)
 
 
-def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
-    """What the server tells beyond the report: the Applications, who owns an object, and what is rendered of it."""
+def _site(checkouts: tuple[Checkout, ...], read: Sequence[Listing]) -> Site:
+    """What the server knows beyond the report: the Applications, the owner of an object, and its rendered manifest."""
     states: dict[ReportedApp, Mapping[ResourceKey, str | None]] = {}
     servers = {one.fleet.server: one for one in read}
 
@@ -226,7 +226,7 @@ def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
             one = servers.get(app.server)
             try:
                 managed = argocd.managed_resources(one.transport, _ref(app)) if one else ()
-            except ArgolintError:  # the checkout's own history may tell; if not, the outcome says so
+            except ArgolintError:  # the checkout's own history may help; if not, the outcome says so
                 managed = ()
             states[app] = {ResourceKey("", m.group, m.kind, m.namespace, m.name): m.target_state for m in managed}
         key = ResourceKey("", resource.group, resource.kind, resource.namespace, resource.name)
@@ -244,7 +244,7 @@ def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
 
 
 def _printed(choice: Choice, style: Style, first: Choice) -> Iterator[str]:
-    """A finding and its fix; `first` is the choice that the very same commands were printed for."""
+    """The lines of a finding and its fix; `first`: the earlier choice with the same commands."""
     finding, fix = choice.finding, choice.fix
     yield f"{click.style(finding.rule, bold=style.color or None)}  {fix_text.subject(finding)}"
     yield f"  {plain(finding.message)}"
@@ -261,7 +261,7 @@ def _printed(choice: Choice, style: Style, first: Choice) -> Iterator[str]:
 
 
 def _held_back(outcome: Outcome) -> fix_text.Entry:
-    """An unverified fix that would have a place; another alternative of it may be proven. One without a place is done by hand anyway."""
+    """An unverified fix that was not written although it has a place; another fix of its finding may be verified. A fix without a place is manual anyway."""
     if outcome.why:
         return fix_text.Entry("by_hand", outcome)
     fixes, mark = outcome.choice.finding.fixes, outcome.choice.finding.fingerprint[:12]
@@ -278,7 +278,7 @@ def _held_back(outcome: Outcome) -> fix_text.Entry:
 def _committed(
     choices: Sequence[Choice], site: Site, name: str, *, dry_run: bool
 ) -> tuple[tuple[Outcome, ...], Mapping[tuple[Checkout, str], str]]:
-    """The fixes as commits on a new branch, one for each cause; the outcomes, and all texts together."""
+    """Commit the fixes on a new branch, one commit per cause. Return the outcomes, and the new texts of all files."""
     steps: dict[Committed, list[branches.Step]] = {c: [] for c in site.checkouts if isinstance(c, Committed)}
     outcomes: list[Outcome] = []
     before: Mapping[tuple[Checkout, str], str] = {}
@@ -297,7 +297,7 @@ def _committed(
 
 
 def _opening(outcomes: Sequence[Outcome], branch: str, page: Path | None) -> Iterator[opening.Opening]:
-    """For each checkout that got commits: its pull request's text, written, and the commands that open it."""
+    """For each checkout with commits: writes the text of its pull request, and returns the commands that open it."""
     placed = [o for o in outcomes if not o.why]
     changed = sorted({where.root: where for o in placed for where, _ in o.files}.values(), key=lambda c: c.root)
     for where in changed:
@@ -323,7 +323,7 @@ def _summary(outcomes: Sequence[Outcome], files: int, findings: int, *, dry_run:
 
 
 def _diffs(changed: Mapping[tuple[Checkout, str], str], checkouts: Sequence[Checkout]) -> Iterator[str]:
-    """What `git diff` will show, checkout by checkout, without secrets. A file with a Secret is only named."""
+    """The future output of `git diff` for each checkout, without secrets. A file with a Secret is only named."""
     for where in checkouts:
         texts = {file: text for (of, file), text in changed.items() if of == where}
         if texts and len(checkouts) > 1:

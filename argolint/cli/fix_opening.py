@@ -1,4 +1,4 @@
-"""Opening a branch of fixes for review: the title and body of its pull request, and how each forge takes them. Nothing of it is run here."""
+"""The review of a branch of fixes: title and body of its pull request, and the commands of each forge. Nothing is run here."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MAX_BYTES = 10_000_000
 
 @dataclass(frozen=True)
 class Opening:
-    """A branch that is ready for review: of which checkout, into which branch, and the file with title and text."""
+    """A branch that is ready for review: its checkout, the target branch, and the file with title and text."""
 
     where: Checkout
     branch: str
@@ -58,7 +58,7 @@ class Opening:
 
 
 def forge_of(urls: Sequence[str]) -> Forge:
-    """Of the hosts in a clone's addresses; a host says what it is by its name, or is another one."""
+    """The forge, recognized by the host names in a clone's addresses; otherwise an unknown one."""
     hosts = [_host(url) for url in urls]
     return next((forge for word, forge in _HOSTS for host in hosts if word in host), "other")
 
@@ -71,7 +71,7 @@ def _host(url: str) -> str:
 
 
 def page(outcomes: Sequence[Outcome]) -> str:
-    """Title on the first line, an empty one, and the body: what is wrong, what changes, what is known of it, and what to look at after."""
+    """Title on the first line, an empty line, and the body: what is wrong, what changes, whether it was verified, and what to check afterwards."""
     causes = fix_text.by_cause([o.choice for o in outcomes])
     first = causes[0][0]
     number = f" and {len(causes) - 1} more" if len(causes) > 1 else ""
@@ -95,7 +95,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
 
 
 def require_free(file: Path | None) -> None:
-    """UsageError where something else has the name that the user gave."""
+    """UsageError if the name that the user gave is taken by something else."""
     if file is not None and file.exists() and MARKER not in read_text(file, _MAX_BYTES)[:400]:
         raise UsageError(
             f"{file} is there already, and is no text of argolint", "name another with --pull-request FILE"
@@ -103,7 +103,7 @@ def require_free(file: Path | None) -> None:
 
 
 def write(file: Path | None, text: str, where: Checkout) -> Path:
-    """The file, written: where the user says, else where Git keeps such texts of its own, outside of the work tree."""
+    """Write the file: to the user's path, else to Git's own folder outside of the work tree. Return its path."""
     if file is not None:
         reporters.put(file, text)
         return file
@@ -118,7 +118,7 @@ def write(file: Path | None, text: str, where: Checkout) -> Path:
 
 
 def commands(forge: Forge, branch: str, base: str, file: Path, where: Checkout) -> Iterator[str]:
-    """What to run to push the branch and to open it for review. No text of a finding is in a command: the shell reads the file."""
+    """The commands that push the branch and open it for review. They contain no text of a finding: the shell reads the file."""
     name, page = sh(branch), sh(str(file))
     push = f"git -C {sh(str(where.root))} push"
     title, body = f'"$(head -n 1 {page})"', f'"$(tail -n +3 {page})"'

@@ -1,4 +1,4 @@
-"""What `argolint fix` says of its fixes: as text in groups, as JSON, and as messages of commits."""
+"""The output of `argolint fix`: text in groups, JSON, and commit messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SUBJECT = 72
 
 @dataclass(frozen=True)
 class Entry:
-    """One fix and what became of it; `many`: there are several checkouts, so files are named with theirs."""
+    """One fix and its outcome; `many`: there are several checkouts, so files are named with their checkout."""
 
     group: Group
     outcome: Outcome
@@ -41,7 +41,7 @@ class Entry:
 
 
 def group_of(outcome: Outcome) -> Group:
-    """Where an outcome of placing belongs."""
+    """The group of an outcome."""
     if not outcome.why:
         return "placed"
     command = outcome.choice.fix.edit.kind == "command" and not is_masked(outcome.choice.fix)
@@ -49,7 +49,7 @@ def group_of(outcome: Outcome) -> Group:
 
 
 def text(entries: Sequence[Entry], style: Style) -> str:
-    """The groups that have any, each with a heading and its count."""
+    """The non-empty groups, each with a heading and its count."""
     lines: list[str] = []
     for group, title in _TITLES.items():
         mine = [t for t in entries if t.group == group]
@@ -85,7 +85,7 @@ def subject(finding: ReportedFinding) -> str:
 
 
 def doubts(fix: ReportedFix) -> Iterator[str]:
-    """What is known of a fix before it is tried."""
+    """Lines on a fix: whether it is verified or why it was not tried, its effects, and its caveat."""
     if fix.verified:
         how = "two renders with it no longer differ" if fix.proof == "rendered-twice" else "replayed in memory"
         first = " after its first step" if fix.before else ""
@@ -146,7 +146,7 @@ def message(outcomes: Sequence[Outcome]) -> str:
 
 
 def by_cause(choices: Iterable[Choice]) -> tuple[tuple[Choice, ...], ...]:
-    """The choices in groups of one rule and cause, in the order in which each first stands."""
+    """The choices grouped by rule and cause, in the order of the first choice of each."""
     groups: dict[tuple[str, str | None], list[Choice]] = {}
     for choice in choices:
         groups.setdefault((choice.finding.rule, choice.finding.cause), []).append(choice)

@@ -1,4 +1,4 @@
-"""--fleet: the list of applications out of a file in place of the server's own."""
+"""--fleet: the list of applications from a file instead of the server."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from argolint.server.transport import Transport
 
 
 def with_fleets(given: Given, sources: Sequence[Source]) -> Sequence[Source]:
-    """The Argo CDs, and the files of --fleet in place of their own lists. One that cannot be asked is a failure of its own.
+    """The Argo CDs, with the files of --fleet in place of their own lists. A server that fails becomes a failure of its own.
 
-    A file is given as NAME=FILE, and to a server without a name as FILE.
+    A file is given as NAME=FILE; for a server without a name as FILE.
     """
     if given.fleets and not sources[0].name:
         if len(given.fleets) > 1:
@@ -45,7 +45,7 @@ def with_fleets(given: Given, sources: Sequence[Source]) -> Sequence[Source]:
 
 
 def _named(text: str, only: Collection[str] | None) -> Iterator[tuple[str, str]]:
-    """NAME=FILE as name and file; a folder that `snapshot --servers` made as those of all its servers, or of some."""
+    """Name and file of NAME=FILE; for a folder from `snapshot --servers`, those of its servers, limited by `only`."""
     made = Path(text, "servers.yaml")
     if not made.is_file():
         yield text.partition("=")[::2]
@@ -72,9 +72,12 @@ def _with_file(source: Source, file: str | None) -> Source:
 def _listed_in(file: Path, t: Transport) -> Transport:
     if t.offline:
         raise UsageError("--fleet and --snapshot exclude each other: a snapshot holds its list", "pass one of them")
-    from argolint.snapshots.fleet_file import OLD, FleetTransport, spoken
+    from argolint.snapshots.fleet_file import OLD, FleetTransport
+    from argolint.values import age_text
 
     found = FleetTransport(file, t)
     if found.age > OLD:
-        click.echo(f"warning: the fleet in {file} was read {spoken(found.age)} ago, and states are read now", err=True)
+        click.echo(
+            f"warning: the fleet in {file} was read {age_text(found.age)} ago, and states are read now", err=True
+        )
     return found

@@ -1,4 +1,4 @@
-"""`argolint forecast`: what has not happened yet."""
+"""`argolint forecast`: predicts upgrades, deletions and moves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from argolint.cli.options import (
 )
 from argolint.cli.prepare import Run, prepare
 from argolint.cli.progress import Clock, progress
-from argolint.engine.servers import Read
+from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.forecast import move, report
 from argolint.forecast.moves.plan import EFFECT, Where
@@ -44,11 +44,11 @@ common_options = options(
 
 @click.group()
 def command() -> None:
-    """Say what would happen, before it does.
+    """Predict what an upgrade, a deletion or a move does.
 
     \b
     argolint forecast upgrade --argocd 3.6          what breaks, what only looks different, what to do first
-    argolint forecast delete APP                    what a deletion takes along, what stays, what hangs
+    argolint forecast delete APP                    what a deletion deletes, what stays, what gets stuck
     argolint forecast prune APP                     what the next sync with prune deletes
     argolint forecast move APP --rename NAME        the plan in order, with a check after each step
 
@@ -57,16 +57,16 @@ def command() -> None:
 
 
 @command.command("upgrade", cls=Sectioned)
-@click.option("--argocd", metavar="V", help="The Argo CD that comes, such as 3.6 or 3.6.1.")
-@click.option("--external-secrets", metavar="V", help="The External Secrets Operator that comes.")
-@click.option("--kubernetes", metavar="V", help="The Kubernetes that comes, on every cluster or those of --cluster.")
-@click.option("--helm", metavar="V", help="The Helm that renders the charts; Argo CD brings its own.")
+@click.option("--argocd", metavar="V", help="The new Argo CD version, such as 3.6 or 3.6.1.")
+@click.option("--external-secrets", metavar="V", help="The new External Secrets Operator version.")
+@click.option("--kubernetes", metavar="V", help="The new Kubernetes version, on every cluster or those of --cluster.")
+@click.option("--helm", metavar="V", help="The Helm that renders the charts; an Argo CD upgrade includes its own.")
 @click.option(
     "--chart",
     "charts",
     multiple=True,
     metavar="NAME[=V]",
-    help="A chart whose next release comes, such as redis=20; `all` for every chart, at any later release.",
+    help="A chart with its new release, such as redis=20; `all` for every chart, at any later release.",
 )
 @common_options
 def upgrade_command(
@@ -78,7 +78,7 @@ def upgrade_command(
     demo: bool,
     **given: Any,
 ) -> int:
-    """What an upgrade breaks, what only looks different afterwards, and what to do first."""
+    """Show what an upgrade breaks, what only looks different afterwards, and what to do first."""
     wanted = {
         name: version
         for name, version in (
@@ -100,11 +100,11 @@ def upgrade_command(
 
 
 Made = tuple[Forecast, Sequence[Finding], Sequence[Failure], Sequence[Any], int]
-"""A forecast, its findings, what could not be read, the applications that were looked at, and how many objects they have."""
+"""A forecast, its findings, the failures, the applications that were looked at, and the number of their objects."""
 
 
-def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[Read, Run], Made]) -> int:
-    """Read the one Argo CD that the options mean, make the forecast, write it."""
+def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[Listing, Run], Made]) -> int:
+    """Read the one Argo CD that the options name, make the forecast, and write it."""
     if demo:
         if given.snapshots:
             raise UsageError("--demo and --snapshot both say what to read", "pass one of them")
@@ -136,7 +136,7 @@ def _forecast(given: Given, demo: bool, names: Sequence[str], made: Callable[[Re
     return common.publish(made_report, run)
 
 
-def _upgrade(read: Read, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None) -> Made:
+def _upgrade(read: Listing, run: Run, wanted: dict[str, str], charts: tuple[str, ...], cluster: str | None) -> Made:
     from argolint.forecast.wanted import upgrades
 
     forecast, found = upgrades(read.transport, read.fleet, read.failures, wanted, run.plan, cluster or "", charts)
@@ -153,16 +153,14 @@ _APPS = click.argument("named", nargs=-1, required=True, metavar="APP|APPSET|FIL
     type=click.Choice(["auto", "foreground", "background", "none"]),
     default="auto",
     show_default=True,
-    help="auto: as the finalizers say, so as `kubectl delete` does.",
+    help="auto: as the finalizers say, like `kubectl delete`.",
 )
-@click.option(
-    "--manifests", is_flag=True, help="Ask the server for the render too: it says what hooks of the deletion need."
-)
+@click.option("--manifests", is_flag=True, help="Also request the render: it shows what hooks of the deletion need.")
 @common_options
 def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: Any) -> int:
-    """What the deletion of Applications or ApplicationSets takes along, in which order, what stays, and what hangs.
+    """Show what deleting Applications or ApplicationSets deletes, in which order, what stays, and what gets stuck.
 
-    A FILE holds manifests: what would happen if they left Git or were deleted.
+    A FILE has manifests: the forecast assumes that they leave Git or are deleted.
     """
     return _forecast(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "delete", cascade))
 
@@ -171,11 +169,11 @@ def delete_command(named: tuple[str, ...], cascade: str, demo: bool, **given: An
 @click.argument("named", nargs=-1, metavar="[APP|FILE]...")
 @common_options
 def prune_command(named: tuple[str, ...], demo: bool, **given: Any) -> int:
-    """What the next sync with prune deletes: of all applications, of those named, or of the manifests in a FILE, had they left Git."""
+    """Show what the next sync with prune deletes: in all applications, in those named, or from a FILE of manifests as if they left Git."""
     return _forecast(Given(**given), demo, (), lambda read, run: _removal(read, run, named, "prune", "auto"))
 
 
-def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Made:
+def _removal(read: Listing, run: Run, named: Sequence[str], way: Literal["delete", "prune"], cascade: str) -> Made:
     from argolint.forecast import removal
 
     meant = removal.meant(read.fleet, named, run.selection.takes, way)
@@ -187,13 +185,13 @@ def _removal(read: Read, run: Run, named: Sequence[str], way: Literal["delete", 
 @command.command("move", cls=Sectioned)
 @click.argument("app")
 @click.option("--rename", metavar="NAME", help="Give it another name.")
-@click.option("--to", metavar="APP", help="Let this Application have its objects.")
+@click.option("--to", metavar="APP", help="Move its objects into this Application.")
 @click.option("--to-set", metavar="APPSET", help="Let this ApplicationSet generate it.")
 @click.option("--to-cluster", metavar="C", help="Deploy it to another cluster (name or URL).")
-@click.option("--to-argocd", metavar="CONTEXT", help="Let another Argo CD have it, by its context of `argocd login`.")
+@click.option("--to-argocd", metavar="CONTEXT", help="Move it to another Argo CD, by its context of `argocd login`.")
 @common_options
 def move_command(app: str, demo: bool, **given: Any) -> int:
-    """The plan of a move, step by step with a check after each; refuses where an object would be deleted on the way."""
+    """Print the plan of a move, with a check after each step; refuses a move that would delete an object."""
     ways: tuple[Where, ...] = get_args(Where)
     asked = [(way, target) for way in ways if (target := given.pop(way.replace("-", "_")))]
     if len(asked) != 1:
@@ -206,7 +204,7 @@ def move_command(app: str, demo: bool, **given: Any) -> int:
     return _forecast(Given(**given), demo, (), lambda read, run: _move(read, run, app, way, target))
 
 
-def _move(read: Read, run: Run, name: str, way: Where, target: str) -> Made:
+def _move(read: Listing, run: Run, name: str, way: Where, target: str) -> Made:
     from argolint.engine.load import controller
     from argolint.forecast import removal
 

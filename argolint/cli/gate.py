@@ -1,4 +1,4 @@
-"""`argolint gate`: what a change brings, before it is merged."""
+"""`argolint gate`: the effect of a change, before it is merged."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
 from argolint.fixes.site import Site, place_of
 from argolint.gate import files as files_of
+from argolint.gate.branch_wait import USUAL_S, BranchWait
 from argolint.gate.change import Change
 from argolint.gate.judge import judge
-from argolint.gate.patience import USUAL_S, Patience
 from argolint.gate.several import judge_all
-from argolint.gate.taken_back import change_first
+from argolint.gate.undo import undo_first
 from argolint.gate.verdict import Verdict, gate_report
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
 from argolint.model.results import ServerRead
@@ -52,7 +52,7 @@ from argolint.values import same_repository
 
 
 class _Command(click.Command):
-    """Refuses options that are names of files: what passes the files of a change on would let it choose the server."""
+    """Refuses options that are names of changed files: such a file name could otherwise select the server."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = args[: args.index("--")] if "--" in args else args
@@ -69,10 +69,10 @@ class _Command(click.Command):
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[FILE]...")
 @source_options
 @options(
-    click.option("-r", "--repo", metavar="URL", help="The repository, as Applications name it."),
+    click.option("-r", "--repo", metavar="URL", help="The repository's URL, as in the Applications."),
     click.option("--head", metavar="REV", help="The change: a branch, tag or commit that Argo CD can fetch."),
     click.option(
-        "--base", metavar="REV", help="What it will be merged into [default: what most of its Applications follow]."
+        "--base", metavar="REV", help="The target of the merge [default: what most of its Applications follow]."
     ),
     click.option(
         "--checkout",
@@ -80,7 +80,7 @@ class _Command(click.Command):
         help="A clone with both revisions: only what changed files touch is rendered.",
     ),
     click.option(
-        "--all", "everything", is_flag=True, help="Every application of the repository, whatever files changed."
+        "--all", "everything", is_flag=True, help="Check every application of the repository, whatever files changed."
     ),
     click.option(
         "--rendered",
@@ -90,12 +90,12 @@ class _Command(click.Command):
     click.option(
         "--helm-render",
         is_flag=True,
-        help="Render the Helm applications of --checkout here, base and head, with the helm on PATH: the server is not asked.",
+        help="Render the Helm applications of --checkout here, base and head, with the helm on PATH, instead of on the server.",
     ),
     click.option(
         "--render-twice",
         is_flag=True,
-        help="Render head once more, past the cache: finds what changes with each render (Argo CD 3.0 and later).",
+        help="Render head once more without the cache, to find values that change with each render (Argo CD 3.0 and later).",
     ),
     click.option(
         "--wait",
@@ -103,7 +103,7 @@ class _Command(click.Command):
         metavar="SECONDS",
         default=USUAL_S,
         show_default=True,
-        help="How long to ask again for a head that was just pushed and that Argo CD does not know yet.",
+        help="How long to wait for a just pushed head that Argo CD does not know yet.",
     ),
     place_options,
     workers_option,
@@ -112,11 +112,11 @@ class _Command(click.Command):
 @fail_options
 @output_options
 def command(files: tuple[Path, ...], **options: Any) -> int:
-    """Say what a change does in Argo CD: only the findings that it brings, and what it mends.
+    """Show what a change does in Argo CD: only the findings that it adds, and those that it fixes.
 
-    With FILEs, manifests of Applications, these are held against the live ones, and nothing is rendered.
+    With FILEs, manifests of Applications are compared with the live ones, and nothing is rendered.
 
-    Of several servers (--servers, --all-contexts) those judge the change that have its applications.
+    With several servers (--servers, --all-contexts), those with the change's applications judge it.
     """
     given = Given(**options)
     try:
@@ -127,8 +127,8 @@ def command(files: tuple[Path, ...], **options: Any) -> int:
 
 
 def _say_comment(outputs: Sequence[str], error: ArgolintError) -> None:
-    """What went wrong, where the comment is made from: else an earlier verdict would stay on the pull request."""
-    with suppress(ArgolintError):  # of the two errors the first one is reported
+    """Write the error to the comment: otherwise an earlier verdict would stay on the pull request."""
+    with suppress(ArgolintError):  # of two errors, report the first
         for output in formats.parse_outputs(outputs):
             if output.format == "markdown" and output.file is not None:
                 formats.put(output.file, markdown.problem(without_secrets(error.message), without_secrets(error.hint)))
@@ -160,7 +160,7 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
         change = Change(
             *(repo, head, base, git, folder, given.everything, twice),
             commit=_commit(git or _own_clone(repo), head),
-            patience=Patience(given.wait, _waiting),
+            branch_wait=BranchWait(given.wait, _waiting),
             local=run.plan.local,
         )
     sources, remarks = sources_of(given)
@@ -198,14 +198,14 @@ def _judge(files: tuple[Path, ...], given: Given) -> int:
     described = gate_report(verdict, change)
     judged = msgspec.structs.replace(built, gate=described)
     fails = _fails(judged, run.fail_on, allow_incomplete=run.allow_incomplete)
-    made = change_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails)))
+    made = undo_first(msgspec.structs.replace(judged, gate=msgspec.structs.replace(described, fails=fails)))
     if files:
         return common.publish(_in_files(made, verdict, held), run)
     return common.publish(_anchored(made, verdict, change), run)
 
 
 def _in_files(made: report.Report, verdict: Verdict, held: files_of.Files) -> report.Report:
-    """The report with the lines of the named files, also before what could not be judged."""
+    """The report with lines of the named files; the failure of an application begins with its line."""
     site = _site(held.places, verdict)
 
     def placed(failure: report.ReportedFailure) -> report.ReportedFailure:
@@ -216,7 +216,7 @@ def _in_files(made: report.Report, verdict: Verdict, held: files_of.Files) -> re
 
 
 def _fails(made: report.Report, fail_on: str, *, allow_incomplete: bool) -> str:
-    """Why the gate does not pass, in one sentence; empty when it does."""
+    """Why the gate does not pass, in one sentence; empty if it passes."""
     code = common.exit_code(made, fail_on, allow_incomplete=allow_incomplete)
     if code == 0:
         return ""
@@ -239,7 +239,7 @@ def _fails(made: report.Report, fail_on: str, *, allow_incomplete: bool) -> str:
 
 
 def _anchored(made: report.Report, verdict: Verdict, change: Change) -> report.Report:
-    """The report with file and line, from the clone that is named or stood in."""
+    """The report with file and line, from the named clone or the clone of the working directory."""
     clone = change.git or _own_clone(change.repo)
     if clone is None:
         return made
@@ -250,13 +250,13 @@ def _anchored(made: report.Report, verdict: Verdict, change: Change) -> report.R
     except UsageError:
         if change.git is not None:
             raise
-        return made  # the folder's own clone was not asked for: it need not hold the revisions
+        return made  # the user did not name this clone: it need not have the revisions
     touching = {(ref.server, ref.namespace, ref.name): files for ref, files in verdict.files.items()}
     return anchors.anchored(made, _site((head,), verdict), anchors.Diff(head, changed, touching, base))
 
 
 def _commit(clone: Git | None, head: str) -> str:
-    """The commit that a clone gives to a name; empty when it cannot tell."""
+    """The commit of a name in a clone; empty if it is unknown."""
     try:
         return clone.commit(head) if clone is not None else ""
     except UsageError:
@@ -264,7 +264,7 @@ def _commit(clone: Git | None, head: str) -> str:
 
 
 def _waiting(revision: str, name: str) -> None:
-    """`name` is that of the Argo CD in a run of several."""
+    """Say that a revision is awaited. `name`: of the Argo CD, in a run over several."""
     who = name or "Argo CD"
     click.echo(
         f"argolint: {who} does not know {revision} yet; waiting for it to look at the repository again", err=True
@@ -272,7 +272,7 @@ def _waiting(revision: str, name: str) -> None:
 
 
 def _own_clone(repo: str) -> Git | None:
-    """The clone that one stands in, if it is one of this repository."""
+    """The clone of the working directory, if it is one of this repository."""
     folder = has_repository(Path.cwd())
     if folder is None:
         return None
@@ -281,7 +281,7 @@ def _own_clone(repo: str) -> Git | None:
 
 
 def _site(checkouts: tuple[Checkout, ...], verdict: Verdict) -> Site:
-    """What is known of the applications after the change."""
+    """The state of the applications after the change."""
     ahead = {j.ref: j.after for j in verdict.apps if j.after is not None}
     now = {ref: app for fleet in verdict.fleets for ref, app in fleet.by_ref.items()}
     apps = {ref: ahead.get(ref, app) for ref, app in now.items()} | ahead

@@ -1,4 +1,4 @@
-"""What the options of a command line say."""
+"""The values of command-line options."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from argolint.engine.trusted import Named
-from argolint.gate.patience import USUAL_S
+from argolint.gate.branch_wait import USUAL_S
 from argolint.model import Severity
 from argolint.reports.formats import Style
 from argolint.server.connection import Flags
 
 
 class ServersFile(NamedTuple):
-    """The file of --servers, and whether the command line names it rather than a variable."""
+    """The file of --servers, and whether it is from the command line or from an environment variable."""
 
     file: Path
     by_option: bool
@@ -22,10 +22,10 @@ class ServersFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Given:
-    """The options that several commands share. One that a command does not have keeps its default here.
+    """The options that several commands share, with defaults for commands without them.
 
-    A command that reads no server has no `connection`. Files and folders are as the user wrote them; `timeout` is in seconds,
-    `max_answer` in MiB, `rate` in requests a second.
+    A command that reads no server has no `connection`. Files and folders are as the user wrote them; `timeout` is in seconds, `max_answer`
+    in MiB, `rate` in requests per second.
     """
 
     connection: Flags | None = None
@@ -87,12 +87,12 @@ class Given:
 
     @property
     def flags(self) -> Flags:
-        """The connection options, where there are some."""
+        """The connection options, if there are any."""
         return self.connection or Flags()
 
     @property
     def named(self) -> Named:
-        """The files that decide what counts."""
+        """The files that decide which findings count."""
         return Named(self.config_file, self.baseline, self.trusted_config, no_baseline=self.no_baseline)
 
     @property

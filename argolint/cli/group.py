@@ -1,4 +1,4 @@
-"""The commands, each imported when it runs, so that `--help` stays quick."""
+"""The list of commands. Each is imported when it runs, so that `--help` is quick."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ import click
 from argolint import __version__
 from argolint.errors import ArgolintError
 
-# name: (module, what it does), in an order of use. The short texts stand here so that `argolint --help` imports no command.
+# name: (module, short help), in an order of use. The short texts are here so that `argolint --help` imports no command.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("argolint.cli.check", "Lint applications."),
-    "why": ("argolint.cli.why", "Explain one application, object or field: Git, live, writer, way out."),
+    "why": ("argolint.cli.why", "Explain one application, object or field: Git, live, writer, fix."),
     "fix": ("argolint.cli.fix", "Print fixes, or write them into Git checkouts."),
     "watch-fix": ("argolint.cli.watch_fix", "Wait until what was fixed is gone on the server."),
-    "forecast": ("argolint.cli.forecast", "Say what an upgrade, a deletion or a move would do."),
-    "owners": ("argolint.cli.owners", "Say who owns an object, and who else claims it."),
+    "forecast": ("argolint.cli.forecast", "Predict what an upgrade, a deletion or a move does."),
+    "owners": ("argolint.cli.owners", "Show who owns an object, and who else claims it."),
     "explain": ("argolint.cli.explain", "Show a rule's page."),
     "rules": ("argolint.cli.rules", "List the rules."),
     "demo": ("argolint.cli.demo", "Check a recorded Argo CD; no server needed."),
-    "gate": ("argolint.cli.gate", "Say what a change brings, before it is merged."),
+    "gate": ("argolint.cli.gate", "Show what a change does, before it is merged."),
     "comment": ("argolint.cli.comment", "Put a Markdown report on the pull request."),
     "init": ("argolint.cli.init", "Write a configuration, a baseline and a CI file."),
-    "config": ("argolint.cli.config", "Print what is in force and from where."),
+    "config": ("argolint.cli.config", "Print the effective settings and their origin."),
     "baseline": ("argolint.cli.baseline", "Accept today's findings."),
     "compare": ("argolint.cli.compare", "Two reports: new, gone, unchanged."),
-    "report": ("argolint.cli.report", "Turn saved reports into any format."),
+    "report": ("argolint.cli.report", "Convert saved reports to any format."),
     "snapshot": ("argolint.cli.snapshot", "Save what a check reads, for offline use."),
     "merge": ("argolint.cli.merge", "Join shards into one report."),
-    "serve": ("argolint.cli.serve", "Check again and again, and serve metrics and reports."),
+    "serve": ("argolint.cli.serve", "Check repeatedly, and serve metrics and reports."),
     "extension": ("argolint.cli.extension", "Print the extension of Argo CD's UI."),
     "mcp": ("argolint.cli.mcp", "Tools for agents, over the Model Context Protocol."),
     "publish": ("argolint.cli.publish", "Write a report to a cluster, as OpenReports."),
@@ -44,7 +44,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 
 COMPLETING = "_ARGOLINT_COMPLETE"
-"""The variable by which a shell asks click for completions."""
+"""The environment variable with which a shell asks click for completions."""
 
 
 class _Lazy(click.Group):
@@ -80,7 +80,7 @@ def cli() -> None:
     \b
     argolint demo                 see it work, no server needed
     argolint check                lint every application of the server you are logged in to
-    argolint why team/web         one application: from Git to the cluster, what is wrong, and the way out
+    argolint why team/web         one application: from Git to the cluster, what is wrong, and how to fix it
     argolint check team/web -v    its findings with evidence and every fix
     argolint explain RULE         why it matters and what to do
 
@@ -89,7 +89,7 @@ def cli() -> None:
 
 
 def command_line() -> int:
-    """Run the command that the arguments name; its exit code, or 2 after printing an error that was foreseen."""
+    """Run the command that the arguments name; return its exit code, or 2 after printing an expected error."""
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
@@ -104,8 +104,8 @@ def command_line() -> int:
     except SystemExit as done:
         if COMPLETING not in os.environ:
             raise
-        return done.code if isinstance(done.code, int) else 0  # how click ends when a shell asks for completions
-    except click.Abort as abort:  # click's word for Ctrl-C, and for the end of a file
+        return done.code if isinstance(done.code, int) else 0  # click ends so after completions
+    except click.Abort as abort:  # click raises it for Ctrl-C and at the end of a file
         raise abort.__cause__ or abort from None
     except ArgolintError as error:
         report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
@@ -114,7 +114,7 @@ def command_line() -> int:
 
 
 def report(text: str) -> None:
-    """Prints an error, without the secrets of what it quotes: options, addresses, answers."""
-    from argolint.redaction import without_secrets  # only where there is something to report: `--help` stays quick
+    """Print an error. Options, addresses and answers that it quotes are masked."""
+    from argolint.redaction import without_secrets  # only for errors: `--help` stays quick
 
     click.echo(without_secrets(text), err=True, nl=False)

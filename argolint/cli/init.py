@@ -1,4 +1,4 @@
-"""`argolint init`: the files that a repository needs to be linted, and what is to be done in Argo CD."""
+"""`argolint init`: the files that a repository needs for linting, and the steps in Argo CD."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ Next:
 @source_options
 @look_options
 def command(ci: str | None, *, accept: bool, **options: Any) -> int:
-    """Write a commented .argolint.yaml here, with a baseline and the CI file of choice, and say what to do in Argo CD.
+    """Write a commented .argolint.yaml here, with a baseline and a CI file on request, and print the steps in Argo CD.
 
-    A file that is there already is left as it is.
+    Existing files are not changed.
     """
     given = Given(**options)
     above = find()
@@ -131,14 +131,14 @@ def _write(file: Path, text: str) -> None:
 
 
 def filled(template: str, came: Origin) -> str:
-    """The template with the argolint that runs in it, wherever it says what to fetch."""
+    """The template with the origin of the running argolint at each place that names what to download."""
     uses = f"{came.action} # argolint {came.version}" if came.commit else came.action
     made = _USES.sub(lambda found: f"{found[1]}{uses}", template)
     return _PACKAGE.sub(f'    ARGOLINT_PACKAGE: "{came.requirement}"', made) if came.requirement else made
 
 
 def _to_fill_in(ci: str, came: Origin) -> Iterator[str]:
-    """What a person has to put in, since this argolint does not know a place that others can fetch it from."""
+    """What the user has to fill in, since this argolint knows no public origin of itself."""
     if ci == "github" and not came.can_be_fetched:
         yield f"`uses: {came.action}` names no place yet: put in OWNER/REPOSITORY of the argolint that you trust and a full commit id"
     if ci == "gitlab" and not came.requirement:
@@ -146,7 +146,7 @@ def _to_fill_in(ci: str, came: Origin) -> Iterator[str]:
 
 
 def _template(name: str) -> str:
-    """Of the checkout that argolint runs from, else of its installed package."""
+    """The template's text, from the checkout that argolint runs from, else from the installed package."""
     shipped = Path(argolint.__file__).parents[1] / "templates" / name
     if shipped.is_file():
         return shipped.read_text()

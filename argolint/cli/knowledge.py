@@ -1,4 +1,4 @@
-"""Which knowledge a run rests on: that of argolint, or a later pack that the user names. No file of a checkout has a say."""
+"""Chooses the knowledge of a run: argolint's own, or a newer pack that the user names. A file of a checkout cannot choose."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argolint.values.knowledge import About
 
 
 def take(file: Path) -> About:
-    """Use a pack from now on. UsageError for one that cannot be used, or that a change may have written."""
+    """Use a pack from now on. UsageError if it cannot be used, or if a change may have written it."""
     from argolint.values import knowledge_pack
 
     require_own(
@@ -25,7 +25,7 @@ def take(file: Path) -> About:
 
 
 def take_settings(environ: Mapping[str, str] = os.environ, home: Path | None = None) -> None:
-    """Use the pack that the user's own settings name, unless the command line has named one."""
+    """Use the pack from the user's settings, unless the command line names one."""
     if knowledge.about() is not knowledge.BUILT_IN:
         return
     place = home or Path.home()

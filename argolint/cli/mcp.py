@@ -9,8 +9,8 @@ from argolint.host.installed import for_extra
 
 
 @click.command()
-@click.option("--snapshot", "snapshots", multiple=True, metavar="PATH", help="Read a snapshot in place of a server.")
-@click.option("--argocd-context", metavar="NAME", help="Login to use out of Argo CD's own configuration.")
+@click.option("--snapshot", "snapshots", multiple=True, metavar="PATH", help="Read a snapshot instead of a server.")
+@click.option("--argocd-context", metavar="NAME", help="Login to use from Argo CD's own configuration.")
 @click.option("--servers", metavar="FILE", help="Read every Argo CD that this file names.")
 @click.option("--all-contexts", is_flag=True, help="Read every Argo CD that you are logged in to.")
 @click.option("--only", multiple=True, metavar="NAME", help="Read only these of several servers (repeatable, glob).")
@@ -22,9 +22,9 @@ def command(
     *,
     all_contexts: bool,
 ) -> int:
-    """Offer findings to an agent over the Model Context Protocol, on standard input and output.
+    """Serve findings to an agent over the Model Context Protocol, on standard input and output.
 
-    It needs the package mcp next to argolint.
+    It needs the package mcp.
 
     Five read-only tools: list_findings, get_finding, why, owners, explain_rule. The server and its token come from the environment or a login,
     as for every command. No answer is larger than 20 kB.

@@ -1,4 +1,4 @@
-"""`argolint merge`: shards into one report."""
+"""`argolint merge`: joins shards into one report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the sections in which --help shows them."""
+"""Options that several commands share, and their sections in --help."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Rate(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in new versions of click only
-    """`5`, `5/s` and `300/m` as requests a second."""
+    """Parses `5`, `5/s` and `300/m` as requests per second."""
 
     name = "rate"
 
@@ -32,7 +32,7 @@ class Rate(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic 
 
 
 def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
-    """One decorator of several, in reading order."""
+    """Combines several decorators into one, in reading order."""
 
     def apply(function: F) -> F:
         for decorator in reversed(decorators):
@@ -43,7 +43,7 @@ def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def _take_knowledge(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
-    """Before anything is loaded that rests on what is known."""
+    """Take the pack before anything that depends on it is loaded."""
     if value is not None and not ctx.resilient_parsing:
         from argolint.cli.knowledge import take
 
@@ -61,14 +61,14 @@ source_options = options(
         is_eager=True,
         expose_value=False,
         callback=_take_knowledge,
-        help="Take what is known of charts, versions and messages from this later pack.",
+        help="Use the knowledge on charts, versions and messages in this newer pack.",
     ),
     click.option(
         "--snapshot",
         "snapshots",
         multiple=True,
         metavar="PATH",
-        help="Read a snapshot (directory, .tar.gz or .zip) in place of a server; repeated, later ones fill in what earlier ones lack.",
+        help="Read a snapshot (directory, .tar.gz or .zip) instead of a server; repeatable, later ones complete earlier ones.",
     ),
     click.option(
         "--timeout",
@@ -82,14 +82,14 @@ source_options = options(
         type=click.IntRange(1, 65536),
         metavar="MB",
         envvar="ARGOLINT_MAX_ANSWER",
-        help="How large one answer may be, inflated, and all that are held at once [default: 1024].",
+        help="Most MiB of one decompressed answer, and of all answers in memory [default: 1024].",
     ),
     click.option(
         "--rate",
         type=Rate(),
         metavar="N/s",
         envvar="ARGOLINT_RATE",
-        help="How many requests may be sent in a second, or in a minute (N/m) [default: any number].",
+        help="Most requests per second, or per minute (N/m) [default: unlimited].",
     ),
 )
 
@@ -161,7 +161,7 @@ workers_option = click.option(
 
 
 run_options = options(
-    click.option("--deep", is_flag=True, help="Read the states of every application, also of those that look fine."),
+    click.option("--deep", is_flag=True, help="Read the states of every application, even of healthy and synced ones."),
     click.option(
         "--manifests", is_flag=True, help="Ask the server for rendered manifests (cached; costs the repo-server)."
     ),
@@ -169,7 +169,7 @@ run_options = options(
         "--render-twice",
         is_flag=True,
         help="Let the server render each chart twice, one at a time, and compare. This replaces the server's cache: "
-        "an application with self-heal may deploy what comes out.",
+        "an application with self-heal may deploy the result.",
     ),
     click.option(
         "--helm-render",
@@ -182,11 +182,11 @@ run_options = options(
         "checkouts",
         multiple=True,
         metavar="[URL=]DIR",
-        help="A clone of an application's repository (repeatable), to tell file and line of findings and for --helm-render; "
-        "URL when its remote is another one.",
+        help="A clone of an application's repository (repeatable), to show file and line of findings and for --helm-render; "
+        "URL if its remote is another one.",
     ),
     workers_option,
-    click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
+    click.option("--shard", metavar="I/N", help="Check the I-th of N parts and write a shard for `argolint merge`."),
 )
 
 
@@ -196,13 +196,13 @@ scale_options = options(
         type=click.IntRange(1, 64),
         metavar="N",
         envvar="ARGOLINT_PROCESSES",
-        help="Look at applications in N processes of this machine, which share --workers [default: 1].",
+        help="Check applications in N processes of this machine, which share --workers [default: 1].",
     ),
     click.option(
         "--dask",
         metavar="ADDRESS",
         envvar="ARGOLINT_DASK",
-        help="Look at applications on the workers of the Dask cluster with its scheduler there (tls://HOST:PORT).",
+        help="Check applications on the workers of the Dask cluster with this scheduler (tls://HOST:PORT).",
     ),
     click.option(
         "--dask-insecure",
@@ -221,7 +221,7 @@ scale_options = options(
         multiple=True,
         metavar="[NAME=]FILE",
         envvar="ARGOLINT_FLEET",
-        help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards. "
+        help="Read the list of applications from this file (`argolint snapshot --fleet-only`): one list call for all shards. "
         "With --servers repeated, NAME being an entry; a folder that `snapshot --servers` made serves all of them.",
     ),
 )
@@ -232,7 +232,7 @@ state_option = click.option(
     type=click.Path(path_type=Path),
     metavar="FILE",
     envvar="ARGOLINT_STATE",
-    help="Keep in this file since when each finding is there, and tell it (SQLite; made if it is not there).",
+    help="Record in this file when each finding appeared, and report it (SQLite; created if missing).",
 )
 
 
@@ -244,7 +244,7 @@ fail_options = options(
         default=None,
         help="Exit 1 when a finding is at least this severe [default: error].",
     ),
-    click.option("--allow-incomplete", is_flag=True, help="Do not exit 3 when something could not be looked at."),
+    click.option("--allow-incomplete", is_flag=True, help="Do not exit 3 if something could not be checked."),
 )
 
 
@@ -266,7 +266,7 @@ color_options = options(
         default="auto",
         show_default=True,
         callback=_color,
-        help="Colours; NO_COLOR and FORCE_COLOR count too.",
+        help="Colours; NO_COLOR and FORCE_COLOR apply, too.",
     ),
     click.option(
         "--no-color",
@@ -290,7 +290,7 @@ history_option = click.option(
     "--no-history",
     is_flag=True,
     envvar="ARGOLINT_NO_HISTORY",
-    help="Keep nothing in the user's cache, and do not tell what is new since the checks before. So it is where CI=true.",
+    help="Store nothing in the user's cache, and do not report what is new since earlier checks. The default if CI=true.",
 )
 
 
@@ -305,19 +305,19 @@ output_options = options(
         metavar="FORMAT[=FILE]",
         help="Report format, to a file if named, - is standard output; repeatable [default: text].",
     ),
-    click.option("--full", is_flag=True, help="Show every finding, also where there are many."),
+    click.option("--full", is_flag=True, help="Show every finding, even if there are many."),
     click.option(
         "--group-by",
         type=click.Choice(["cause", "rule", "app", "project"]),
-        help="How the text report is grouped [default: by cause, as many as a screen holds].",
+        help="How the text report is grouped [default: by cause, as many as fit on a screen].",
     ),
-    click.option("--statistics", is_flag=True, help="Show counts by rule in place of findings."),
+    click.option("--statistics", is_flag=True, help="Show counts by rule instead of findings."),
     look_options,
 )
 
 
 def _names(decorator: Callable[[Any], Any]) -> frozenset[str]:
-    """The parameters that a decorator of options adds."""
+    """The names of the parameters that a decorator of options adds."""
 
     def nothing() -> None: ...
 

@@ -1,4 +1,4 @@
-"""`argolint owners`: who owns an object, who else claims it, and what a deletion takes along."""
+"""`argolint owners`: who owns an object, who else claims it, and what a deletion deletes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argolint.cli.given import Given
 from argolint.cli.options import source_options
 from argolint.cli.reading import places, unread_note
 from argolint.engine.crossings import Member, clusters
-from argolint.engine.servers import Read
+from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.host.plain_text import harmless
 from argolint.model import UNREAD
@@ -35,16 +35,16 @@ _PICTURES = 30
 )
 @source_options
 def command(wanted: str, output: str, **options: Any) -> int:
-    """Say who owns an object, who else claims it, and what deleting an Application deletes. Globs are understood.
+    """Show who owns an object, who else claims it, and what deleting an Application deletes. Globs are allowed.
 
     \b
     argolint owners                           every object that two Applications claim
-    argolint owners deploy/prod/web           one object; kinds as kubectl takes them (cm, svc, es, ...)
-    argolint owners secret/prod/db            also of what an operator or a controller made: a Pod, a Secret
+    argolint owners deploy/prod/web           one object; kinds as in kubectl (cm, svc, es, ...)
+    argolint owners secret/prod/db            also an object from an operator or a controller: a Pod, a Secret
     argolint owners 'ingress/*'               where Ingresses are deployed, and by whom
     argolint owners -o svg=conflicts.svg      a small picture of each conflict
 
-    One list of the Applications tells it; no manifest is read. For an object that is in no list, their resource trees are read.
+    It reads one list of the Applications, no manifests. For an object that is not in the list, it reads their resource trees.
     """
     given = Given(**options)
     form, named, file = output.partition("=")
@@ -82,8 +82,8 @@ def command(wanted: str, output: str, **options: Any) -> int:
     return 3 if failures else 0
 
 
-def _made(read: Sequence[Read], wanted: fleet.Wanted) -> tuple[list[tuple[Fleet, tuple[graph.Held, ...]]], int]:
-    """What the trees tell of an object that no Application lists, and how many trees could not be read."""
+def _made(read: Sequence[Listing], wanted: fleet.Wanted) -> tuple[list[tuple[Fleet, tuple[graph.Held, ...]]], int]:
+    """Owners from the resource trees, for an object that no Application lists; and the number of trees that could not be read."""
     parts, unread = [], 0
     for one in read:
         found, missing = made.made(one.transport, one.fleet, wanted)

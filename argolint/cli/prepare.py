@@ -1,4 +1,4 @@
-"""Everything a check needs, from the options, the environment and the configuration; checked before any request."""
+"""Prepares a check from options, environment and configuration; errors come before any request."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from argolint.suppression import suppress
 
 
 def pacing(given: Given, own: Limits = NONE) -> Pacing:
-    """How hard a server is asked: what the options say, within the limits of the user's settings and the server's `own`.
+    """The request limits for a server: from the options, within the user's settings and the server's `own` limits.
 
-    While a server answers, much can be done; while a disk does, nothing.
+    Requests to a server run in parallel; a snapshot on disk gains nothing from it.
     """
     limits = read_settings(os.environ, Path.home()).limits if given.connection else NONE
     return Pacing(wanted_workers(given), rate=given.rate).within(limits, own)
 
 
 def wanted_workers(given: Given) -> int:
-    """Requests in flight as the options say, whatever the limits."""
+    """The requests in flight that the options ask for, before any limit."""
     return int(given.workers or (1 if given.snapshots else 8))
 
 
 def workers(given: Given) -> int:
-    """How many applications are read at a time."""
+    """The number of applications to read at a time."""
     return pacing(given).workers
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything a check needs, from the options, the environment and the configuration; checked before any request."""
+    """The inputs of a check, from options, environment and configuration; they were checked before any request."""
 
     plan: Plan
     suppressions: suppress.Suppressions
@@ -63,7 +63,7 @@ class Run:
 
     @property
     def asked(self) -> str:
-        """A mark of what changes the findings of an application, and of which applications are looked at."""
+        """A text that changes with everything that affects an application's findings or the choice of applications."""
         plan = self.plan
         rules = [(c.rule.id, c.options) for c in plan.rules]
         asked = (self.selection, plan.deep, plan.renders, plan.manifests, plan.local is not None, rules)
@@ -71,9 +71,9 @@ class Run:
 
 
 def prepare(given: Given, names: Sequence[str] = (), counts: Trusted | None = None, *, settings: bool = True) -> Run:
-    """Read the configuration (unless given) and choose rules and outputs. UsageError tells the first thing that is wrong.
+    """Read the configuration (unless given) and choose rules and outputs. UsageError for the first error.
 
-    Without `settings` the knowledge that the user's own settings name is not read.
+    Without `settings` the knowledge pack of the user's settings is not read.
     """
     from argolint.plugins import load_rules, providers
 
@@ -132,7 +132,7 @@ def prepare(given: Given, names: Sequence[str] = (), counts: Trusted | None = No
 
 
 def _checkouts(given: Given) -> tuple[Checkout, ...]:
-    """The clones that --checkout names; what else --helm-render needs is looked for first."""
+    """The clones that --checkout names. Errors of --helm-render come first."""
     if given.helm_render:
         if not given.checkouts:
             raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
@@ -141,7 +141,7 @@ def _checkouts(given: Given) -> tuple[Checkout, ...]:
 
 
 def local_renders(given: Given, checkouts: tuple[Checkout, ...]) -> LocalRenders | None:
-    """What --helm-render asks for. Its folder lives as long as the command."""
+    """The local rendering of --helm-render. Its folder lives as long as the command."""
     if not given.helm_render:
         return None
     return LocalRenders(

@@ -1,8 +1,8 @@
-"""The process around a command: its streams, its signals, and an exit code for whatever happens in it.
+"""Runs a command in this process: handles its streams and signals, and always returns an exit code.
 
-0 1 3       what the command says
-2           what it foresaw and cannot go on from, or a crash
-128 + n     it was ended by signal n (130 for Ctrl-C)
+0 1 3       the exit code of the command
+2           an expected error that stops the command, or a crash
+128 + n     ended by signal n (130 for Ctrl-C)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from argolint.errors import MORE_MEMORY
 
 
 class Ended(KeyboardInterrupt):
-    """A signal asks to end. It takes the way of Ctrl-C: everything on the way out is tidied up."""
+    """A signal asks to end. Raised like Ctrl-C, so that cleanup runs."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -35,22 +35,22 @@ def run() -> NoReturn:
     _answer_signals(_raise)
     try:
         code = exit_code()
-        _answer_signals(_exit)  # what runs at exit is not to be interrupted by an error
+        _answer_signals(_exit)  # an error must not interrupt the exit handlers
     except Ended as ended:
         code = _ended(ended)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    if threading.active_count() > 1:  # daemons too: at exit Python waits for those of a pool all the same
+    if threading.active_count() > 1:  # daemon threads count: Python waits for those of a pool at exit
         from argolint.host.temporary import clean_up
 
         clean_up()
-        os._exit(code)  # threads that wait for a server would keep the process for minutes
+        os._exit(code)  # threads that wait for a server would delay the end for minutes
     sys.exit(code)
 
 
 def exit_code() -> int:
-    """Runs the command that sys.argv names. Every foreseen error is printed in two lines: what and where, then what to do."""
+    """Run the command in sys.argv. Every expected error is printed in two lines: what and where, then what to do."""
     try:
         from argolint.cli.group import command_line
         from argolint.host.plain_text import Stream
@@ -61,11 +61,11 @@ def exit_code() -> int:
         return _ended(ended)
     except KeyboardInterrupt:
         return _ended(Ended(signal.SIGINT))
-    except OSError as error:  # commands report what they foresee themselves; this is a full disk or a lost terminal
+    except OSError as error:  # commands catch their expected errors; this is a full disk or a lost terminal
         where = f" {error.filename}" if error.filename else ""
         _say(f"cannot read or write{where}: {error.strerror or error}", "check the space left, and the rights there")
         with contextlib.suppress(OSError):
-            sys.stdout.close()  # what it still holds cannot be written: not once more at exit
+            sys.stdout.close()  # what is buffered cannot be written: do not try again at exit
         return 2
     except MemoryError:
         _say("there is not enough memory", MORE_MEMORY)
@@ -81,14 +81,14 @@ def _ended(ended: Ended) -> int:
 
 
 def _signal_behind(error: BaseException | None) -> Ended | None:
-    """The signal that Python has made another error of, as it does where a class is being defined."""
+    """The signal behind an error that Python raised in its place, as it does during a class definition."""
     while error is not None and not isinstance(error, Ended):
         error = error.__cause__ or error.__context__
     return error
 
 
 def _crashed(error: BaseException) -> int:
-    """Names the place of a bug. Its text may quote what was looked at, so the trace is printed on demand only."""
+    """Print the place of a bug. The message may quote data, so the traceback is printed on demand only."""
     if os.environ.get("ARGOLINT_TRACEBACK"):
         _write("".join(traceback.format_exception(error)))
     frames = traceback.extract_tb(error.__traceback__)
@@ -103,7 +103,7 @@ def _say(message: str, hint: str = "") -> None:
 
 
 def _write(text: str) -> None:
-    """To standard error, without the secrets of what the text quotes."""
+    """Write to standard error; secrets in the text are masked."""
     from argolint.redaction import without_secrets
 
     sys.stderr.write(without_secrets(text))
@@ -111,7 +111,7 @@ def _write(text: str) -> None:
 
 
 def _answer_signals(how: Callable[[int, FrameType | None], None]) -> None:
-    """SIGTERM and SIGHUP end the process as Ctrl-C does; one that is ignored (nohup) stays so."""
+    """Make SIGTERM and SIGHUP end the process like Ctrl-C; ignored ones (nohup) stay ignored."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None):
@@ -119,7 +119,7 @@ def _answer_signals(how: Callable[[int, FrameType | None], None]) -> None:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    signal.signal(number, _exit)  # who asks twice does not want to wait
+    signal.signal(number, _exit)  # a second signal ends at once
     raise Ended(number)
 
 
@@ -131,7 +131,7 @@ def _exit(number: int, frame: FrameType | None) -> None:
 
 
 class _Output(io.FileIO):
-    """Standard output. What is written after its reader left is dropped: the exit code is still the command's."""
+    """Standard output. After its reader has gone, writes are dropped: the exit code is still the command's."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -141,7 +141,7 @@ class _Output(io.FileIO):
 
 
 class _Errors(io.FileIO):
-    """Standard error. When it cannot be written, there is nowhere to report that."""
+    """Standard error. If writing fails, there is no place to report that."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -151,7 +151,7 @@ class _Errors(io.FileIO):
 
 
 def _own_streams() -> None:
-    """Closed streams lead nowhere, and never into the next file that is opened; a lost reader is no error."""
+    """Redirect closed streams to /dev/null, so that the next opened file does not take their number; a lost reader is no error."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -165,7 +165,7 @@ def _own_streams() -> None:
 
 
 def _text(raw: io.FileIO, old: Any, errors: str) -> io.TextIOWrapper:
-    """A text stream in place of another: in its encoding, by lines where it was."""
+    """A text stream that replaces another one, with its encoding and line buffering."""
     by_line = bool(old and (old.line_buffering or old.write_through))
     encoding, errors = (old.encoding, old.errors) if old else ("utf-8", errors)
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=by_line)

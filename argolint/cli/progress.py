@@ -1,4 +1,4 @@
-"""What a person sees while a command works, and how long it took."""
+"""Progress on the terminal, and the duration of a command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Clock:
 
 
 class Progress:
-    """One line on a terminal's standard error that says what is going on, from the first second; it is gone at the end."""
+    """One line on a terminal's standard error that shows the current step from the first second; it is erased at the end."""
 
     def __init__(self, *, wanted: bool) -> None:
         self._wanted = wanted
@@ -31,7 +31,7 @@ class Progress:
         self._lock = threading.Lock()
 
     def say(self, what: str) -> None:
-        """What goes on now."""
+        """Set the current step."""
         if not self._wanted:
             return
         text = f"{plain(what)}…"
@@ -41,7 +41,7 @@ class Progress:
             self._shown = len(text)
 
     def of(self, server: str) -> Callable[[int, int], None]:
-        """How many applications of a server were looked at; the server has a name where there are others."""
+        """A callback that shows how many applications of a server were looked at; `server` is empty for a single one."""
         before = f"{server}: " if server else ""
         return lambda done, total: self.say(f"{before}looking at applications: {done}/{total}")
 
@@ -56,5 +56,5 @@ class Progress:
 
 
 def progress(given: Given) -> Progress:
-    """Silent where standard error is piped, and with -q."""
+    """A progress line; silent with -q and if standard error is no terminal."""
     return Progress(wanted=not given.quiet and sys.stderr.isatty())

@@ -11,7 +11,7 @@ from argolint.errors import UsageError
 
 
 class Everything:
-    """A set that holds whatever is asked for."""
+    """A set that contains everything."""
 
     def __contains__(self, place: object) -> bool:
         return True
@@ -19,7 +19,7 @@ class Everything:
 
 @click.group()
 def command() -> None:
-    """Write a saved report to a cluster. Nothing else of argolint does."""
+    """Write a saved report to a cluster. No other command writes to a cluster."""
 
 
 @command.command()
@@ -35,7 +35,7 @@ def openreports(
     """Make one OpenReports Report for each application with findings, next to the Application.
 
     Only Reports with the label argolint.dev/report are changed and deleted: those of applications that were looked at and have no findings
-    any more. With --prune-all, which wants a complete report of everything, also those of applications that are gone. A report over several
+    any more. With --prune-all, which needs a complete report of everything, also those of deleted applications. A report over several
     Argo CDs goes to this one cluster, and each result says of which Argo CD it is.
 
     `argolint explain --setup openreports` prints the Role, and the exclusion that keeps Argo CD from seeing the Reports.

@@ -1,4 +1,4 @@
-"""The fleet read and its applications examined, with the guards and warnings of every command."""
+"""Reads the fleet and examines its applications, with the checks and warnings that all commands share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from argolint.cli.workers import look_of
 from argolint.engine import pipeline as lint
 from argolint.engine.load import ReadFleet
 from argolint.engine.run import Look
-from argolint.engine.servers import Read, examine, load
+from argolint.engine.servers import Listing, examine, load
 from argolint.errors import UsageError
 from argolint.host.memory import expect_answers
 from argolint.host.timing import measured, summed
@@ -33,10 +33,10 @@ def collect(
     given: Given,
     sources: Sources | None = None,
     ways: Mapping[str, tuple[ReadFleet, Look]] | None = None,
-) -> tuple[lint.Part, tuple[Read, ...]]:
-    """Read and examine the `sources`, or those that the options mean; the stats say what it cost. Every command reads in this way.
+) -> tuple[lint.Part, tuple[Listing, ...]]:
+    """Read and examine the `sources`, by default those of the options; the stats have the cost. All commands read with this function.
 
-    `ways` are how the fleets and the applications of some are read, by name, where earlier checks are known.
+    `ways`: how to read the fleet and the applications of a source, by its name, if earlier checks are known.
     """
     servers, remarks = sources or sources_of(given)
     clock = Clock()
@@ -70,25 +70,25 @@ def collect(
 
 
 def _require_named(selection: Selection, fleets: Sequence[Fleet], unread: Sequence[str] = ()) -> None:
-    """UsageError for a plain name on the command line that is no application's, with the nearest one that is."""
+    """UsageError for a plain name on the command line that matches no application; it names the most similar one."""
     for name in sorted(n for n in selection.names if not set("*?[") & set(n)):
         if not named(fleets, name):
             raise unknown(name, fleets, unread)
 
 
 def named(fleets: Sequence[Fleet], name: str) -> list[tuple[Fleet, App]]:
-    """The applications that a name of the command line means, and the Argo CDs that they are on."""
+    """The applications that match a name on the command line, with their Argo CDs."""
     wanted = Selection((name,))
     return [(fleet, app) for fleet in fleets for app in fleet.apps if wanted.names_ref(app.ref, fleet.name)]
 
 
 def full_name(fleet: Fleet, app: App) -> str:
-    """As every command takes it, and as reports of several servers say it."""
+    """The application's name as commands accept it; with the server in a run over several."""
     return f"{fleet.name}/{app.ref}" if fleet.name else str(app.ref)
 
 
 def unknown(name: str, fleets: Sequence[Fleet], unread: Sequence[str] = ()) -> UsageError:
-    """For a name that is no application's, with the nearest one that is; `unread` are the servers that could not be read."""
+    """The error for a name that matches no application, with the most similar name; `unread`: servers that could not be read."""
     import difflib
 
     known = {
@@ -112,7 +112,7 @@ def unknown(name: str, fleets: Sequence[Fleet], unread: Sequence[str] = ()) -> U
 
 
 def places(servers: Iterable[str]) -> str:
-    """Argo CDs for a sentence; a run may be of hundreds."""
+    """The names of Argo CDs for a sentence, cut: a run may have hundreds."""
     return enumerated([*servers], limit=_PLACES)
 
 
@@ -120,13 +120,13 @@ _PLACES = 5
 
 
 def unread_note(servers: Iterable[str]) -> str:
-    """What to add where something is not found, and some servers could not be read."""
+    """A sentence to add to "not found", if some servers could not be read."""
     names = [*dict.fromkeys(filter(None, servers))]
     return f" ({places(names)} could not be read)" if names else ""
 
 
 def _warn_of_renders(t: Transport) -> None:
-    """Say aloud what fresh renders do. UsageError when the server would answer them from its cache."""
+    """Warn about the cost of fresh renders. UsageError if the server would answer them from its cache."""
     if not argocd.renders_afresh(t):
         raise UsageError(
             f"{t.server} does not know noCache, so it would answer both renders from its cache and all would look alike",

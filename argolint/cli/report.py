@@ -1,4 +1,4 @@
-"""`argolint report`: saved reports in any format."""
+"""`argolint report`: converts saved reports to any format."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from argolint.reports import formats as reporters
     type=click.Path(path_type=Path),
     metavar="FILE",
     envvar="ARGOLINT_CONFIG_FILE",
-    help="Whose `metrics:` count for -o prometheus [default: .argolint.yaml].",
+    help="The file whose `metrics:` apply to -o prometheus [default: .argolint.yaml].",
 )
 @output_options
 def command(saved: tuple[Path, ...], config_file: Path | None, **options: Any) -> int:
-    """Turn a saved JSON report into any format; several of one Argo CD make a trend.
+    """Convert a saved JSON report to any format; several of one Argo CD show a trend.
 
     \b
     argolint check -o json=today.json
@@ -36,7 +36,7 @@ def command(saved: tuple[Path, ...], config_file: Path | None, **options: Any) -
     argolint check -o json | argolint report - -o html=report.html
     argolint report monday.json tuesday.json today.json -o html=week.html
 
-    - is standard input. Of several, the newest is written, and each finding says since when it is there. Exit code 0, whatever was found.
+    - is standard input. For several reports, the newest is written, and each finding has the date of its first report. The exit code is 0.
     """
     given = Given(**options)
     outputs = reporters.parse_outputs(given.outputs)
@@ -53,7 +53,7 @@ def _is_input(file: Path) -> bool:
 
 
 def _read(file: Path) -> tuple[str, document.Report]:
-    """A saved report with its name, also one that comes through standard input."""
+    """A saved report with its name; - reads standard input."""
     if not _is_input(file):
         return str(file), document.read(file)
     name = "standard input"

@@ -1,4 +1,4 @@
-"""`argolint rules`: what can be found."""
+"""`argolint rules`: lists the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which applications and which findings the options mean."""
+"""Chooses applications and findings by the options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argolint.application.fleet import Fleet
 from argolint.application.rule import Rule
 from argolint.errors import UsageError
 from argolint.model import SEVERITIES, AppRef
-from argolint.model.selection import Shown
+from argolint.model.selection import FindingFilter
 from argolint.snapshots.narrow import label_selector
 from argolint.values import integer, labels_of, same_repository
 
@@ -23,8 +23,8 @@ def chosen(
     least: str | None,
     *,
     pedantic: bool = False,
-) -> Shown:
-    """What --select, --ignore, --min-severity and --pedantic show. UsageError names a word that is no rule, family or severity."""
+) -> FindingFilter:
+    """The filter from --select, --ignore, --min-severity and --pedantic. UsageError for a word that is no rule, family or severity."""
     wanted, unwanted = _words(select), _words(ignore)
     families = {r.family for r in rules.values()}
     for word in (*wanted, *unwanted):
@@ -37,7 +37,7 @@ def chosen(
                 "`argolint rules` lists them",
             )
     unasked = sorted(r.id for r in rules.values() if r.pedantic and not pedantic and r.id not in wanted)
-    return Shown(wanted, unwanted, next((s for s in SEVERITIES if s == least), SEVERITIES[0]), tuple(unasked))
+    return FindingFilter(wanted, unwanted, next((s for s in SEVERITIES if s == least), SEVERITIES[0]), tuple(unasked))
 
 
 def _words(groups: Iterable[str]) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def _words(groups: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which applications to lint; the whole fleet is read all the same, since ownership is a matter of the whole."""
+    """The applications to lint. The list of the whole fleet is still read, since ownership depends on all of it."""
 
     names: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
@@ -66,9 +66,9 @@ class Selection:
         )
 
     def names_ref(self, ref: AppRef, server: str = "") -> bool:
-        """True when one of the names, `NAME`, `NAMESPACE/NAME` or `SERVER/NAMESPACE/NAME` with globs, is this application's.
+        """True if one of the names (`NAME`, `NAMESPACE/NAME` or `SERVER/NAMESPACE/NAME`, with globs) matches this application.
 
-        `server` is what a run over several servers calls its own.
+        `server`: the name of its Argo CD in a run over several.
         """
         own = (ref.name, ref.namespace, server)
         wanted = (name.rsplit("/", 2)[::-1] for name in self.names)
@@ -80,7 +80,7 @@ class Selection:
 
 
 def parse_shard(text: str | None) -> tuple[int, int]:
-    """`2/3` as (2, 3); UsageError for anything else."""
+    """`2/3` as (2, 3); UsageError for any other text."""
     if text is None:
         return (1, 1)
     index, slash, count = text.partition("/")

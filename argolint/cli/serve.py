@@ -1,4 +1,4 @@
-"""`argolint serve`: check again and again, and answer from the last report."""
+"""`argolint serve`: checks repeatedly, and serves the last report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import click
 
 from argolint import __version__
 from argolint.cli import session as common
-from argolint.cli.connecting import asked, sources_of
+from argolint.cli.connecting import requested_servers, sources_of
 from argolint.cli.given import Given
 from argolint.cli.options import (
     rule_options,
@@ -41,7 +41,7 @@ from argolint.sources.files import read_text
 
 if TYPE_CHECKING:
     from argolint.reports.history import History
-    from argolint.serve.checked import Checked
+    from argolint.serve.check_result import CheckResult
     from argolint.serve.followers import Followers
     from argolint.serve.times import Times
     from argolint.serve.web import Web
@@ -57,49 +57,51 @@ _EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
 
 @click.command()
 @click.option("--interval", default="10m", show_default=True, metavar="TIME", help="Time between checks: 90s, 10m, 1h.")
-@click.option("--listen", default="127.0.0.1:9797", show_default=True, metavar="HOST:PORT", help="Where to answer.")
+@click.option(
+    "--listen", default="127.0.0.1:9797", show_default=True, metavar="HOST:PORT", help="The address to listen on."
+)
 @click.option(
     "--host",
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="Also answer requests for this host name, such as a proxy passes on. Needed where --listen is loopback and no token is asked for: "
-    "there a web page could read the report by a name of its own that leads to this machine. Repeatable.",
+    help="Also answer requests for this host name, for example from a proxy. Needed if --listen is loopback and no token is set: "
+    "otherwise any web page could read the report through a host name of its own (DNS rebinding). Repeatable.",
 )
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help=f"Answer only who sends this bearer token [default: ${_TOKEN}, if set].",
+    help=f"Require this bearer token [default: ${_TOKEN}, if set].",
 )
 @click.option(
     "--extension-token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help=f"Answer Argo CD's UI extension, which sends this bearer token [default: ${_EXTENSION_TOKEN}, if set].",
+    help=f"The bearer token of Argo CD's UI extension [default: ${_EXTENSION_TOKEN}, if set].",
 )
 @click.option(
     "--extension-show-other-projects",
     is_flag=True,
-    help="Name related applications of other projects in Argo CD's UI, whatever its user may see.",
+    help="Show names of related applications of other projects in Argo CD's UI, even to users without a right to them.",
 )
 @click.option(
     "--extension-server",
     metavar="NAME",
-    help="With --servers: the one whose UI has the extension. It is answered about its own applications alone.",
+    help="With --servers: the one whose UI has the extension. It gets answers on its own applications only.",
 )
 @click.option(
     "--watch",
     is_flag=True,
-    help="Follow Argo CD's stream of changes, look again at what changed, and list all applications every 10 minutes "
-    "in place of every --interval.",
+    help="Follow Argo CD's stream of changes, check what changed, and list all applications every 10 minutes "
+    "instead of every --interval.",
 )
 @state_option
 @source_options
 @selection_options
 @rule_options
 @workers_option
-@click.option("--deep", is_flag=True, help="Read the states of every application, also of those that look fine.")
+@click.option("--deep", is_flag=True, help="Read the states of every application, even of healthy and synced ones.")
 def command(
     interval: str,
     listen: str,
@@ -118,9 +120,9 @@ def command(
     /report.html /report.json            the last report
     /api/v1/applications[/NAMESPACE/NAME]  findings of one application; SERVER/NAMESPACE/NAME with --servers
     /api/v1/application                  for Argo CD's UI: `argolint explain --setup extension`
-    /healthz /readyz                     the process lives; a check has succeeded, and the token is accepted
+    /healthz /readyz                     the process runs; a check has succeeded, and the token is accepted
 
-    While Argo CD cannot be read the last good report stays, marked incomplete, with its time.
+    While Argo CD cannot be read, the last good report is served, marked as incomplete, with its time.
     """
     given = Given(**options)
     from argolint.serve.checker import Checker
@@ -144,20 +146,20 @@ def command(
         follower = _followers(run, given, known) if watch else None
         checker = Checker(lambda: _checked(run, given, known), empty, wait_s, run.style, _say, follower)
         with Web(host, port, checker, token, extension, hosts) as web:
-            asked = _asked_to_end()
+            stop = _asked_to_end()
             often = "following changes" if watch else f"checking every {interval}"
             _announce(f"listening on http://{_shown(web)}, {often}")
             if not token and not is_loopback(host):
                 _announce("anyone who reaches this address reads the report: set a token, or let a proxy ask for one")
             checker.start()
-            _serve(web, asked)
+            _serve(web, stop)
             checker.stop()
     _announce("ended")
     return 0
 
 
 def _whose(name: str | None, empty: report.Report) -> str:
-    """The address of the Argo CD that has the extension; empty where a single one is checked."""
+    """The address of the Argo CD that has the extension; empty if only one is checked."""
     names = {server.name: server.url for server in empty.servers if server.name}
     if not names and name is None:
         return ""
@@ -174,7 +176,7 @@ def _whose(name: str | None, empty: report.Report) -> str:
 
 
 def seconds(text: str) -> float:
-    """`90s`, `10m`, `1h` in seconds; UsageError for anything else, and for what would wear out the server."""
+    """`90s`, `10m` or `1h` in seconds. UsageError for other texts and for intervals that would overload the server."""
     found = re.fullmatch(r"([0-9]{1,6})([smh])", text)
     if not found:
         raise UsageError(f"--interval {text!r} is no time", "for example 90s, 10m or 1h")
@@ -184,34 +186,34 @@ def seconds(text: str) -> float:
     return value
 
 
-def _checked(run: Run, given: Given, known: History | None) -> Checked:
+def _checked(run: Run, given: Given, known: History | None) -> CheckResult:
     return _published(collect(run, replace(given, quiet=True))[0], run, known, whole=True)
 
 
-def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> Checked:
-    from argolint.serve.checked import Checked
+def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> CheckResult:
+    from argolint.serve.check_result import CheckResult
 
     made = common.conclude(part, run)
     if known is not None:
         made = common.remember(made, part, run, known, whole=whole)
-    return Checked(made, frozenset(assemble.app(r.ref) for r in part.results if not r.alongside))
+    return CheckResult(made, frozenset(assemble.app(r.ref) for r in part.results if not r.alongside))
 
 
 def _followers(run: Run, given: Given, known: History | None, times: Times | None = None) -> Followers:
-    """A stream of each server; a snapshot among them never changes."""
+    """One stream of changes per server; a snapshot never changes."""
+    from argolint.serve.fleet_reader import FleetReader
     from argolint.serve.follower import Follower
-    from argolint.serve.followers import Followers, Looks, Ways
-    from argolint.serve.looks import FleetLook
+    from argolint.serve.followers import FleetReaders, Followers, Ways
     from argolint.serve.times import Times
 
     times = times or Times()
 
-    def look_again(ways: Ways, *, whole: bool) -> Checked:
+    def look_again(ways: Ways, *, whole: bool) -> CheckResult:
         part, _ = collect(run, replace(given, quiet=True), ways=ways)
         return _published(part, run, known, whole=whole)
 
     def connect(name: str) -> HttpTransport:
-        """With the token as it is then."""
+        """A new connection with the current token."""
         source = next(s for s in sources_of(given)[0] if s.name == name)
         if source.transport is None:
             why = source.failure
@@ -222,7 +224,7 @@ def _followers(run: Run, given: Given, known: History | None, times: Times | Non
     live = [source for source in sources if source.transport is None or not source.transport.offline]
     if not live:
         raise UsageError("a snapshot never changes, so there is nothing to watch", "leave --watch out, or name servers")
-    looks = {source.name: FleetLook(times, workers(given)) for source in sources}
+    looks = {source.name: FleetReader(times, workers(given)) for source in sources}
     turn = threading.Condition()
 
     def following(source: Source) -> Follower:
@@ -232,24 +234,24 @@ def _followers(run: Run, given: Given, known: History | None, times: Times | Non
         return Follower(looks[source.name], partial(connect, source.name), times, say, turn)
 
     followers = {source.name: following(source) for source in live}
-    return Followers(followers, Looks(looks, look_again), turn)
+    return Followers(followers, FleetReaders(looks, look_again), turn)
 
 
 def _nothing(given: Given) -> report.Report:
-    """What is known before the first check. UsageError and the like when there is nothing to check at all."""
+    """The report before the first check: no findings. UsageError and the like if there is nothing to check."""
     return report.Report(
         report.SCHEMA_VERSION,
         report.Tool("argolint", __version__),
         "",
         False,
-        asked(given),
+        requested_servers(given),
         assemble.summarise((), 0, apps=0, resources=0),
         (),
     )
 
 
 def _token(file: Path | None, variable: str, option: str) -> str:
-    """The token that clients must send, of a file or a variable. It never stands on a command line, where every process reads it."""
+    """The token that clients must send, from a file or an environment variable; never from the command line, which every process can read."""
     if file is None:
         return os.environ.get(variable, "").strip()
     try:
@@ -263,24 +265,24 @@ def _token(file: Path | None, variable: str, option: str) -> str:
 
 
 def _asked_to_end() -> threading.Event:
-    """Set by SIGTERM or Ctrl-C."""
-    asked = threading.Event()
+    """An event that SIGTERM or Ctrl-C sets."""
+    stop = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
-            os._exit(128 + number)  # who asks twice does not want to wait
-        asked.set()
+        if stop.is_set():
+            os._exit(128 + number)  # a second signal ends at once
+        stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask)
-    return asked
+    return stop
 
 
-def _serve(web: Web, asked: threading.Event) -> None:
-    """Until it is asked to end; then nothing more is accepted, and what is being answered has some seconds to end."""
+def _serve(web: Web, stop: threading.Event) -> None:
+    """Serve until `stop` is set; then accept no more requests and give running ones some seconds to end."""
     thread = threading.Thread(target=web.serve_forever, args=(0.2,), name="argolint-web", daemon=True)
     thread.start()
-    threads.until(asked)
+    threads.until(stop)
     web.shutdown()
     until = time.monotonic() + _GRACE_S
     while web.answering and time.monotonic() < until:
@@ -293,7 +295,7 @@ def _shown(web: Web) -> str:
 
 
 def _say(line: str) -> None:
-    """A line that may hold words of others."""
+    """Print a line that may contain foreign text."""
     _announce(plain(line))
 
 

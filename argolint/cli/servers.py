@@ -1,4 +1,4 @@
-"""Which Argo CDs a run reads: `--servers`, `--all-contexts`, the user's settings, or the single one that the options name."""
+"""Chooses the Argo CDs of a run: `--servers`, `--all-contexts`, the user's settings, or the single one that the options name."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def sources(
     given: Given, connected: Callable[[Connection, int | None], Transport]
 ) -> tuple[tuple[Source, ...], tuple[str, ...]]:
     """The Argo CDs to read, and remarks on them. UsageError before any request."""
-    places = asked(given)
+    places = several_places(given)
     if places is None:
         return (_single(given, connected),), ()
     named, remarks = places
@@ -80,7 +80,7 @@ def sources(
 
 
 def _single(given: Given, connected: Callable[[Connection, int | None], Transport]) -> Source:
-    """The one that options, environment, the user's settings and the login file name, in this order, or a snapshot."""
+    """The single Argo CD from the options, the environment, the user's settings or the login file, in this order; or a snapshot."""
     files = tuple(Path(path) for path in given.snapshots)
     if files:
         return Source("", _recorded(files, None), opened=partial(_recorded, files), reached=files)
@@ -94,8 +94,8 @@ def _single(given: Given, connected: Callable[[Connection, int | None], Transpor
     )
 
 
-def asked(given: Given) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
-    """Where they are, and remarks; None where the options mean a single one."""
+def several_places(given: Given) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
+    """The places of several Argo CDs, and remarks; None if the options name a single one."""
     file, only = _file(given), given.only
     if file is None and not given.all_contexts:
         if only:
@@ -109,7 +109,7 @@ def asked(given: Given) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
 
 
 def _checkouts(given: Given) -> list[Path]:
-    """The checkouts that the options name: a change to one of them may be what is judged."""
+    """The checkouts that the options name: a change under judgement may have written files in them."""
     from argolint.sources.checkout import url_and_folder
 
     named = [given.checkout] if given.checkout else []
@@ -123,7 +123,7 @@ def _recorded(files: Sequence[Path], threads: int | None) -> Transport:
 
 
 def _file(given: Given) -> Path | None:
-    """The servers file; UsageError when options contradict each other. A single server on the command line wins over variables."""
+    """The servers file. UsageError if options contradict each other. A single server on the command line wins over environment variables."""
     flags, named = given.flags, given.servers
     one = [f"--{name.replace('_', '-')}" for name in flags.__slots__ if name != "config" and getattr(flags, name)]
     one += ["--snapshot"] if given.snapshots else []

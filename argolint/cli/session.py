@@ -1,4 +1,4 @@
-"""Options and steps that several commands share: which source, which applications, which rules, which outputs."""
+"""Steps that several commands share: source, applications, rules, outputs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect, places, unread_note
 from argolint.cli.selection import Selection
 from argolint.engine import pipeline as lint
-from argolint.engine.servers import Read
+from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.host.timing import charged, measured
-from argolint.model import SEVERITIES, UNREAD
+from argolint.model import SETTINGS, SEVERITIES, UNREAD
 from argolint.model.results import Outcome
 from argolint.reports import assemble
 from argolint.reports import document as report
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from argolint.reports.history import History  # SQLite: only --state needs it
 
 
-def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
+def _anchored(made: Report, run: Run, read: Sequence[Listing]) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made
@@ -47,7 +47,7 @@ def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
 def conclude(part: lint.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
     urls = {server.url: server.name for server in part.servers}
-    if run.suppressions.baseline is not None and not any(f.server for f in part.failures):
+    if run.suppressions.baseline is not None and not any(f.server or f.stage == SETTINGS for f in part.failures):
         require_servers(run.suppressions.baseline, urls)
     whole = run.suppressions.whole and part.whole
     suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls, whole=whole)
@@ -59,7 +59,7 @@ def conclude(part: lint.Part, run: Run) -> Report:
     ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
     shown = (
         r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
-    )  # a hidden one is not one without findings
+    )  # a suppressed finding still counts as one
     return msgspec.structs.replace(made, rules=tuple(shown), stats=stats)
 
 
@@ -83,7 +83,7 @@ def check(names: Sequence[str], given: Given) -> int:
 
 @contextmanager
 def history(given: Given) -> Iterator[History | None]:
-    """The file of --state, opened before anything is asked."""
+    """The file of --state, opened before any request."""
     if not given.state:
         yield None
         return
@@ -100,7 +100,7 @@ def _check(given: Given, run: Run, known: History | None) -> int:
         _require_shard_file(run)
     part, read = collect(run, given)
     if not run.checkouts:
-        read = ()  # only places in checkouts need the list; of ten thousand applications it is some 300 MB
+        read = ()  # only places in checkouts need the list, which takes some 300 MB for ten thousand applications
     if given.shard:
         code = write_shard(part, run)
         timings.show(timings.with_costs(part.stats, part.costs))
@@ -122,46 +122,46 @@ def _check(given: Given, run: Run, known: History | None) -> int:
 
 
 def _with_history(made: Report, run: Run, given: Given) -> Run:
-    """The run whose screen says what is new since the checks before; those are kept in the user's cache."""
+    """The run with a sentence on what is new since earlier checks; these are stored in the user's cache."""
     if given.no_history or run.selection != Selection() or given.only:
         return run
-    from argolint.reports import lately
+    from argolint.reports import whats_new
 
-    folder = lately.folder_of(*lately.environment())
+    folder = whats_new.folder_of(*whats_new.environment())
     if folder is None:
         return run
     asked = hashlib.blake2b(msgspec.json.encode((run.asked, run.plan.shown)), digest_size=8).hexdigest()
-    since = lately.remembered(made, asked, folder, offline=bool(given.snapshots))
+    since = whats_new.news(made, asked, folder, offline=bool(given.snapshots))
     return replace(run, style=replace(run.style, since=since))
 
 
 def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:
-    """The report with the ages of its findings. What was not asked for is neither gone nor there. See History for `whole`."""
+    """The report with the ages of its findings. Findings that were not looked for stay as they are. `whole`: see History."""
     looked = None if run.selection == Selection() else {assemble.app(r.ref) for r in part.results if not r.alongside}
     return known.remember(made, looked, whole=whole)
 
 
 def _require_shard_file(run: Run) -> None:
-    """UsageError unless the run says where its shard goes: it is data for `merge`, so where `-o json` says."""
+    """UsageError unless the run names a file for its shard: `merge` reads it, so it goes where `-o json` says."""
     if len(run.outputs) != 1 or run.outputs[0].format != "json":
         raise UsageError("--shard writes a shard for `argolint merge`, not a report", "add -o json=FILE")
 
 
 def write_shard(part: lint.Part, run: Run) -> int:
-    """Write the shard; 3 where something of it could not be looked at."""
+    """Write the shard; 3 if it has failures, else 0."""
     reporters.put(run.outputs[0].file, lint.to_json(part).decode())
     incomplete = bool(part.failures) or any(result.failures for result in part.results)
     return 3 if incomplete and not run.allow_incomplete else 0
 
 
 def publish(made: Report, run: Run) -> int:
-    """Write the report where it is wanted, and decide the exit code."""
+    """Write the report to its outputs, and return the exit code."""
     reporters.write(made, run.outputs, run.style)
     return exit_code(made, run.fail_on, allow_incomplete=run.allow_incomplete)
 
 
 def exit_code(made: Report, fail_on: str, *, allow_incomplete: bool) -> int:
-    """0 clean, 1 findings at or above `fail_on`, 3 incomplete; 3 before 1."""
+    """0 clean, 1 findings at or above `fail_on`, 3 incomplete; 3 wins over 1."""
     if not made.complete and not allow_incomplete:
         return 3
     if fail_on == "never":

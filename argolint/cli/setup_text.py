@@ -145,4 +145,4 @@ Browsers send no bearer token: for people, put a proxy with a login before `argo
 """
 
 SETUPS: Mapping[str, str] = {"": SETUP, "openreports": OPENREPORTS, "extension": EXTENSION, "deep-link": DEEP_LINK}
-"""By the word after --setup."""
+"""The texts by the word after --setup."""

@@ -1,4 +1,4 @@
-"""`argolint snapshot`: save what a check reads."""
+"""`argolint snapshot`: saves the answers that a check reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect
 from argolint.cli.selection import Selection
 from argolint.engine.pipeline import Part
-from argolint.engine.servers import Read, Source, load
+from argolint.engine.servers import Listing, Source, load
 from argolint.errors import UsageError
 from argolint.model import Failure
 from argolint.redaction import without_secrets
@@ -38,10 +38,10 @@ from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, record, wr
     "target",
     required=True,
     type=click.Path(path_type=Path),
-    help="A new directory, or a .tar.gz, .tgz or .zip file. Of several servers a directory, which holds one for each.",
+    help="A new directory, or a .tar.gz, .tgz or .zip file. For several servers a directory with one for each.",
 )
 @click.option(
-    "--fleet-only", is_flag=True, help="Save the list and what belongs to no application, for `check --fleet`."
+    "--fleet-only", is_flag=True, help="Save only the list and data outside of applications, for `check --fleet`."
 )
 @source_options
 @selection_options
@@ -51,10 +51,10 @@ from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, record, wr
 def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **options: Any) -> int:
     """Save what `argolint check` with the same options reads, for `argolint check --snapshot PATH`.
 
-    What could be a secret is masked, and no token is in it. What stays in clear is printed at the end: look through it before
-    you hand it on, for it holds the names of your applications, hosts and repositories, and every manifest.
+    Possible secrets are masked, and it contains no token. The end of the output lists what is not masked: review the snapshot before
+    you share it, since it has the names of your applications, hosts and repositories, and every manifest.
 
-    Of several servers (--servers, --all-contexts) each gets a snapshot in the directory, next to a servers.yaml that names them:
+    With several servers (--servers, --all-contexts), each gets a snapshot in the directory, next to a servers.yaml that names them:
     `argolint check --servers DIR/servers.yaml`.
     """
     given = Given(**options)
@@ -79,7 +79,7 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **options: An
 
 
 def _require_the_list_alone(selection: Selection, given: Given) -> None:
-    """UsageError for what --fleet-only does not do."""
+    """UsageError for options that --fleet-only cannot serve."""
     if selection != Selection():
         hint = "select applications where `check` takes the list, or leave it out"
         raise UsageError("--fleet-only saves the list of all applications", hint)
@@ -93,16 +93,16 @@ def _require_the_list_alone(selection: Selection, given: Given) -> None:
 
 @dataclass(frozen=True)
 class _Saved:
-    """Servers that were read, by name the recorders of all that were asked and the number of applications, and what could not be read."""
+    """The servers that were read, the recorders of all requested servers by name, the number of applications, and the failures."""
 
-    read: tuple[Read, ...]
+    read: tuple[Listing, ...]
     apps: Mapping[str, int]
     recorders: Mapping[str, RecordingTransport]
     failures: Sequence[Failure]
 
 
 def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Run, given: Given) -> _Saved:
-    """Read all servers, each into its place."""
+    """Read all servers and save each in its place."""
     sources, remarks = of
     with ExitStack() as recording:
         recorders = {
@@ -121,12 +121,14 @@ def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Ru
         return _Saved(read, apps, recorders, _failures(part))
 
 
-def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Read]) -> None:
-    """Write the file that names the snapshots, and remove those of servers that could not be read."""
+def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Listing]) -> None:
+    """Write the file that names the snapshots, and remove snapshots of servers that could not be read."""
     entries = []
     for one in read:
         source, place = one.source, places[one.source.name].name
-        name = place if set("/@") & set(source.name) else source.name  # a login may be called what no entry may
+        name = (
+            place if set("/@") & set(source.name) else source.name
+        )  # a context's name may contain characters that an entry must not
         entries.append(
             {"name": name, "snapshot": place} | ({"clusters": dict(source.aliases)} if source.aliases else {})
         )
@@ -137,10 +139,10 @@ def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Read]
 
 
 def _folders(sources: Sequence[Source]) -> list[str]:
-    """A folder's name for each server, its own as far as a folder may be called so; no other server's own name."""
+    """A unique folder name for each server: its own name if that is a valid one."""
     plain = {s.name: re.sub(r"[^A-Za-z0-9._-]", "-", s.name).strip(".-") or "server" for s in sources}
     found: dict[str, str] = {}
-    for own in sorted(plain, key=lambda own: plain[own] != own):  # who is called so comes first
+    for own in sorted(plain, key=lambda own: plain[own] != own):  # exact names first
         free = (f"{plain[own]}-{number}" for number in itertools.count(2))
         taken = {*found.values(), "servers.yaml"}
         found[own] = next(n for n in itertools.chain((plain[own],), free) if n not in taken)
@@ -159,7 +161,7 @@ def _say_unsaved(failures: Sequence[Failure]) -> None:
 
 
 def _say_saved(saved: _Saved, target: Path, given: Given, fleet_only: bool) -> int:
-    """Say what was saved and what was not; 3 where something could not be read."""
+    """Print what was saved and what was not; 3 if something could not be read, else 0."""
     _say_unsaved(saved.failures)
     for one in saved.read:
         what = f"{'the list of ' if fleet_only else ''}{saved.apps[one.source.name]} applications of {without_secrets(one.fleet.server)}"
@@ -173,8 +175,8 @@ def _say_saved(saved: _Saved, target: Path, given: Given, fleet_only: bool) -> i
 
 
 def _say_masked(values: int, given: Given) -> None:
-    """How much is hidden, and what is not."""
+    """Print how much is masked, and what is not."""
     if not given.quiet:
         click.echo(f"masked: {values:,} value{'' if values == 1 else 's'} that could be secrets", err=True)
         for what in KEPT:
-            click.echo(f"in clear: {what}", err=True)
+            click.echo(f"not masked: {what}", err=True)

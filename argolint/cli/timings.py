@@ -1,4 +1,4 @@
-"""What a run cost, by stage and by rule, for people and in the report's stats: `--timings`."""
+"""`--timings`: the cost of a run by stage and by rule, for people and for the report's stats."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from argolint.host.timing import summed
 from argolint.model.stats import Cost, Spent, Stats
 
 _STAGES = ("reads", "wants", "check", "collect", "verify", "join")
-"""What is charged to a rule, in the order of a run."""
+"""The measured stages, in the order of a run."""
 _SHOWN = 20
-"""The costliest rules."""
+"""How many of the costliest rules are shown."""
 _WHAT = {
     "list": "the list of applications, settings, projects, clusters",
     "decide": "whether an application is looked into",
@@ -37,12 +37,12 @@ _WHAT = {
 option = click.option(
     "--timings",
     is_flag=True,
-    help="Tell what each stage and each rule costs, on standard error and in the JSON report.",
+    help="Show the time of each stage and each rule, on standard error and in the JSON report.",
 )
 
 
 def with_costs(stats: Stats, *costs: Iterable[Cost]) -> Stats:
-    """The stats with what each stage and each rule cost, the costliest first; the same where nothing was measured."""
+    """The stats with the cost of each stage and each rule, the costliest first; unchanged if nothing was measured."""
     found = summed(*costs)
     if not found:
         return stats
@@ -62,7 +62,7 @@ def with_costs(stats: Stats, *costs: Iterable[Cost]) -> Stats:
 
 
 def show(stats: Stats, later: Iterable[Cost] = ()) -> None:
-    """The costs as two tables on standard error, where they were measured; `later` are those of writing the report."""
+    """Print the costs as two tables to standard error, if they were measured; `later`: the costs of writing the report."""
     if stats.stages:
         stages = {**stats.stages, **{cost.stage: Spent(cost.cpu_s, cost.seconds) for cost in later}}
         for line in _lines(_sorted(stages), stats.rules or {}, stats.seconds):
@@ -74,7 +74,7 @@ def _sorted(stages: Mapping[str, Spent]) -> dict[str, Spent]:
 
 
 def _lines(stages: Mapping[str, Spent], rules: Mapping[str, Mapping[str, float]], seconds: float) -> Iterator[str]:
-    """Both tables. Shares are of the processor seconds of all stages, and of what this process and its children spent in addition."""
+    """Both tables. Shares refer to the processor seconds of all stages plus what this process and its children spent otherwise."""
     staged = sum(spent.cpu for spent in stages.values())
     other = max(0.0, _own_cpu_s() - staged)
     whole = (staged + other) or 1.0
@@ -82,7 +82,7 @@ def _lines(stages: Mapping[str, Spent], rules: Mapping[str, Mapping[str, float]]
     for stage, spent in stages.items():
         what = _WHAT.get(stage, "")
         yield f"{stage:40} {spent.cpu:7.3f} s {spent.cpu / whole:6.1%} {spent.seconds:9.3f} s  {what}".rstrip()
-    if other:  # workers of other machines tell their stages alone, and then these take more than this process in all
+    if other:  # remote workers report only their stages, which then take more than this process in all
         yield f"{'other':40} {other:7.3f} s {other / whole:6.1%} {'':11}  start, imports, handing out, progress"
     waited = sum(spent.seconds for spent in stages.values())
     busy = f"{seconds:.1f} s: {whole / (seconds or 1.0):.1f} cores busy"
@@ -99,6 +99,6 @@ def _lines(stages: Mapping[str, Spent], rules: Mapping[str, Mapping[str, float]]
 
 
 def _own_cpu_s() -> float:
-    """Seconds of the processor that this process and those of its children that have ended took."""
+    """Processor seconds of this process and of its children that have ended."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system

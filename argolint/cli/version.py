@@ -1,4 +1,4 @@
-"""`argolint version`: what runs here, for a bug report."""
+"""`argolint version`: versions for a bug report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def command(as_json: bool) -> None:
 
 
 def facts() -> Iterator[tuple[str, str]]:
-    """Names and versions, in the order in which they are printed."""
+    """Names and versions, in print order."""
     from argolint.cli.knowledge import take_settings
     from argolint.plugins import OWN, load_rules, providers
     from argolint.values.knowledge import about

@@ -1,4 +1,4 @@
-"""`argolint watch-fix`: is what was fixed gone on the server? It looks again and again, for a bounded time, and writes nothing."""
+"""`argolint watch-fix`: watches for a limited time whether fixed findings are gone from the server. It writes nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LEAST_S, _MOST_S = 5, 24 * 3600
 
 
 class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in new versions of click only
-    """`90s`, `10m` or `1h`, in seconds."""
+    """Parses `90s`, `10m` or `1h` as seconds."""
 
     name = "time"
 
@@ -47,7 +47,7 @@ class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic 
 @click.argument("saved", metavar="REPORT.json", type=click.Path(path_type=Path))
 @click.argument("wanted", nargs=-1, metavar="[RULE|FINGERPRINT]...")
 @click.option(
-    "--within", type=Time(), default="10m", show_default=True, metavar="TIME", help="How long to look: 24h at most."
+    "--within", type=Time(), default="10m", show_default=True, metavar="TIME", help="How long to watch: at most 24h."
 )
 @click.option("--every", type=Time(), default="30s", show_default=True, metavar="TIME", help="Time between two looks.")
 @source_options
@@ -55,9 +55,9 @@ class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic 
 @run_options
 @look_options
 def command(saved: Path, wanted: tuple[str, ...], within: float, every: float, **options: Any) -> int:
-    """Look at the applications of a saved report until its findings are gone, or the time is over.
+    """Watch the applications of a saved report until its findings are gone, or the time is over.
 
-    The report is the one that the fixes were made from. RULE or FINGERPRINT names some of its findings. Exit codes: 0 all are gone, 1 some are
+    Pass the report with the fixes. RULE or FINGERPRINT selects some of its findings. Exit codes: 0 all are gone, 1 some are
     still there when the time is over, 2 cannot start, 3 some could not be looked at.
     """
     if within > _MOST_S or every < _LEAST_S:
@@ -95,7 +95,7 @@ def command(saved: Path, wanted: tuple[str, ...], within: float, every: float, *
 
 
 def _chosen(made: Report, wanted: Sequence[str], saved: Path) -> list[ReportedFinding]:
-    """The findings to wait for. UsageError where none is named."""
+    """The findings to wait for. UsageError if there is none."""
     active = [f for f in made.findings if f.suppressed is None]
     for word in wanted:
         if not any(_is(f, word) for f in active):
@@ -113,14 +113,14 @@ def _is(finding: ReportedFinding, word: str) -> bool:
 
 
 def _name(app: ReportedApp) -> str:
-    """As the command line names it. A class of one letter keeps a name that is gone by now from being an error."""
+    """The application as a glob: it never matches like a plain name, so a deleted application is no error."""
     name = f"[{app.name[:1]}]{app.name[1:]}"
     server = server_name(app)
     return f"{server}/{app.namespace}/{name}" if server else f"{app.namespace}/{name}"
 
 
 def _look(run: Run, given: Given) -> Report | None:
-    """The report of one look; None where the server could not be reached."""
+    """The report of one look; None if the server did not answer."""
     try:
         part, _ = collect(run, given)
     except ConnectError as error:
@@ -130,7 +130,7 @@ def _look(run: Run, given: Given) -> Report | None:
 
 
 def _gone(left: Mapping[Identity, ReportedFinding], made: Report) -> tuple[list[Identity], set[Identity]]:
-    """Which of the findings are gone, and which the look could not see: those would not be in the report even if they were there."""
+    """The findings that are gone, and those that this look could not see: they would be missing even if the fault existed."""
     there = {identity(f) for f in made.findings}
     servers = {server.url for server in made.servers}
     unseen = {

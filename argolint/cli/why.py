@@ -21,7 +21,7 @@ from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
-from argolint.engine.servers import Read
+from argolint.engine.servers import Listing
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.model import Object, ResourceKey
 from argolint.model.results import AppResult
@@ -47,26 +47,26 @@ from argolint.values import same_repository
     "checkouts",
     multiple=True,
     metavar="[URL=]DIR",
-    help="A clone of the application's repository (repeatable), to show file and line; else the clone that one stands in.",
+    help="A clone of the application's repository (repeatable), to show file and line; else the clone of the working directory.",
 )
 @source_options
 @rule_options
 @look_options
 def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any) -> int:
-    """Explain why APP (NAME, NAMESPACE/NAME or SERVER/NAMESPACE/NAME), one of its objects or one field is as it is.
+    """Explain why APP (NAME, NAMESPACE/NAME or SERVER/NAMESPACE/NAME), one of its objects or one field is in its current state.
 
     Where the desired state comes from, who wrote the live one, what differs, which rule explains it, who else is involved,
-    and the way out. POINTER is a JSON pointer such as /spec/replicas.
+    and how to fix it. POINTER is a JSON pointer such as /spec/replicas.
     """
     given = Given(**options)
     run = prepare(replace(given, outputs=()))
     servers, failures, _ = read_lists(replace(given, workers=1))
-    asked = why.Asked(resource, pointer)
+    target = why.Target(resource, pointer)
     one, wanted = _named(servers, app, [f.server for f in failures if f.server])
     t, fleet = one.transport, one.fleet
     plan = replace(run.plan, workers=1)
     read, missing = load(t, wanted, fleet, plan, states=True)
-    why.chosen(read, asked)  # refuses a wrong name before anything more is read
+    why.chosen(read, target)  # refuses a wrong name before more is read
     others = why.sharing(read, fleet)
     results = [
         inspect(read, fleet, plan.rules),
@@ -74,7 +74,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
         *_across(one, wanted, servers, plan),
     ]
     outcome = suppress.apply(join(results, plan.rules), replace(run.suppressions, now=t.now()))
-    found = why.explain(read, fleet, outcome.findings, asked, _revisions(t, read))
+    found = why.explain(read, fleet, outcome.findings, target, _revisions(t, read))
     unasked = run.plan.shown.unasked
     found = msgspec.structs.replace(found, also=tuple(f for f in found.also if f.rule not in unasked))
     found = _in_git(found, read, given)
@@ -90,7 +90,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **options: Any
 
 
 def _in_git(found: why.Why, app: App, given: Given) -> why.Why:
-    """The chain with file and line, from the checkouts that are named, else from the clone that one stands in."""
+    """The chain with file and line, from the named checkouts, else from the clone of the working directory."""
     checkouts = open_checkouts(given.checkouts, "--checkout") if given.checkouts else _own_clone(app)
     if not checkouts:
         return found
@@ -117,20 +117,20 @@ def _in_git(found: why.Why, app: App, given: Given) -> why.Why:
 
 
 def _own_clone(app: App) -> tuple[Checkout, ...]:
-    """The clone that one stands in, if the application is made from its repository."""
+    """The clone of the working directory, if it is one of the application's repository."""
     folder = has_repository(Path.cwd())
     if folder is None:
         return ()
     try:
         opened = open_checkouts([str(folder)])
-    except UsageError:  # it was not asked for
+    except UsageError:  # the user did not ask for it
         return ()
     urls = {str(source.get("repoURL") or "") for source in app.sources}
     return opened if any(same_repository(url, own) for c in opened for own in c.urls for url in urls if url) else ()
 
 
 def _rendered(app: App) -> Callable[[ReportedApp, ReportedResource], Object | None]:
-    """What Argo CD rendered of an object: its lists may have other positions than the file's."""
+    """A function that returns Argo CD's render of an object: lists there may have other positions than in the file."""
 
     def rendered(of: ReportedApp, resource: ReportedResource) -> Object | None:
         found = app.resource(
@@ -142,12 +142,12 @@ def _rendered(app: App) -> Callable[[ReportedApp, ReportedResource], Object | No
 
 
 def _unsaid(app: ReportedApp, resource: ReportedResource) -> ReportedFinding:
-    """A finding that says nothing, for an object without one: places in files are looked for by findings."""
+    """A placeholder finding for an object without one: file positions are looked up by finding."""
     return ReportedFinding("", "", "info", "possible", app, "", "", "", resource=resource)
 
 
-def _named(servers: Sequence[Read], name: str, unread: Sequence[str]) -> tuple[Read, App]:
-    """The application of that name and its server; UsageError when there is none, or more than one."""
+def _named(servers: Sequence[Listing], name: str, unread: Sequence[str]) -> tuple[Listing, App]:
+    """The application of that name and its server. UsageError if there is none, or more than one."""
     fleets = [one.fleet for one in servers]
     found = named(fleets, name)
     if not found:
@@ -162,8 +162,8 @@ def _named(servers: Sequence[Read], name: str, unread: Sequence[str]) -> tuple[R
     return next(one for one in servers if one.fleet is fleet), app
 
 
-def _across(own: Read, app: App, servers: Sequence[Read], plan: Plan) -> Iterator[AppResult]:
-    """What is to be known of the applications of other servers that share an object with this one."""
+def _across(own: Listing, app: App, servers: Sequence[Listing], plan: Plan) -> Iterator[AppResult]:
+    """Results of the applications of other servers that share an object with this one."""
     refs = {
         c.app for crossing in own.fleet.crossings.get(app.ref, ()) for c in (*crossing.claimants, *crossing.pruners)
     }
@@ -175,7 +175,7 @@ def _across(own: Read, app: App, servers: Sequence[Read], plan: Plan) -> Iterato
 
 
 def _revisions(t: Transport, app: App) -> dict[str, Object]:
-    """Author, date and message of the revision of a single source; left out where they cannot be had (charts, snapshots)."""
+    """Author, date and message of the revision of a single source; empty if not available (charts, snapshots)."""
     if len(app.sources) != 1 or app.sources[0].get("chart") or not app.revisions:
         return {}
     try:
@@ -183,4 +183,4 @@ def _revisions(t: Transport, app: App) -> dict[str, Object]:
     except AuthError:
         raise
     except ArgolintError:
-        return {}  # the commit's author is a courtesy: the chain stands without it
+        return {}  # the author is optional: the chain is valid without it

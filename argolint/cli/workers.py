@@ -1,4 +1,4 @@
-"""Who looks at the applications, when it is not this process: --processes and --dask."""
+"""--processes and --dask: other processes look at the applications."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def look_of(given: Given, source: Source) -> Look | None:
-    """Who looks at the applications of a server, when it is not this process. UsageError for what cannot be divided."""
+    """The function that looks at the applications of a server in other processes, or None. UsageError for sources that cannot be shared."""
     offline = isinstance(source.reached, tuple)
     count, dask = given.processes or 1, given.dask
     lonely = next((name for name in ("worker_token", "dask_insecure") if getattr(given, name) and _by_option(name)), "")
@@ -33,7 +33,9 @@ def look_of(given: Given, source: Source) -> Look | None:
     if dask and count > 1:
         if _by_option("processes") == _by_option("dask"):
             raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
-        count, dask = (count, None) if _by_option("processes") else (1, dask)  # an option wins over a variable
+        count, dask = (
+            (count, None) if _by_option("processes") else (1, dask)
+        )  # an option wins over an environment variable
     if count == 1 and not dask:
         return None
     option = "--dask" if dask else "--processes"
@@ -61,13 +63,13 @@ def look_of(given: Given, source: Source) -> Look | None:
 
 
 def _by_option(name: str) -> bool:
-    """Whether the command line says it, rather than a variable that may be meant for other runs."""
+    """Whether the command line has the option, rather than an environment variable that may be meant for other runs."""
     context = click.get_current_context(silent=True)
     return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _look_in_cluster(given: Given, source: Source) -> Look:
-    """Look on a Dask cluster. What is secret of a connection stays here: each worker has its own token."""
+    """A look on a Dask cluster. Secrets of the connection stay here: each worker has its own token."""
     from argolint.engine.workers.cluster import in_cluster
     from argolint.engine.workers.spec import TOKEN, require_place
 
@@ -96,7 +98,7 @@ def _look_in_cluster(given: Given, source: Source) -> Look:
 
 
 def _elsewhere(given: Given, connection: Connection, place: str) -> Server:
-    """How a worker elsewhere reaches a server. UsageError for what only this process has."""
+    """The connection of a remote worker to a server. UsageError for settings that only this process has."""
     from argolint.engine.workers.spec import Server
     from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
 

@@ -1,4 +1,4 @@
-"""Argo CD's comparison in memory. What a rule may take stands here; `argolint.comparison.compare` compares a whole pair."""
+"""Argo CD's comparison in memory. Rules may use the names here; `argolint.comparison.compare` compares a whole pair."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from argolint.comparison.managed_fields import managers, writer, writers
     from argolint.comparison.scheme import builtin, duration
 
-# Names are imported when they are asked for, as in argolint itself.
+# Names are imported on first use, as in argolint itself.
 _HOME = {
     "compare": "LAST_APPLIED TRACKING_ID Comparison Rules Strategy apply caused compared_by differing has_sync_option hidden last_applied rules_of strategy_of syncs_server_side",
     "diff": "change differences reordered",

@@ -1,8 +1,8 @@
 """Argo CD's comparison of a live and a desired object, in memory: for states that no server has seen yet.
 
-Follows gitops-engine pkg/diff/diff.go (Diff, ThreeWayDiff, StructuredMergeDiff, ServerSideDiff), util/argo/diff/diff.go
-(preDiffNormalize) and, for the built-in kinds, apimachinery pkg/util/strategicpatch/patch.go. For states that a server has
-answered, its own normalised and predicted states are better: this module is for verifying fixes and for the gate.
+Follows gitops-engine pkg/diff/diff.go (Diff, ThreeWayDiff, StructuredMergeDiff, ServerSideDiff), util/argo/diff/diff.go (preDiffNormalize)
+and, for the built-in kinds, apimachinery pkg/util/strategicpatch/patch.go. For states from a server, its own normalized and predicted
+states are better: this module is for verifying fixes and for the gate.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Strategy(StrEnum):
     """How Argo CD predicts the outcome of a sync (docs/user-guide/diff-strategies.md)."""
 
     THREE_WAY = "three-way"
-    """Default; two-way where live holds no last-applied configuration."""
+    """Default; two-way if live has no last-applied configuration."""
     STRUCTURED = "structured-merge"
-    """Of servers up to 3.5."""
+    """Servers up to 3.5."""
     SERVER_SIDE = "server-side"
 
 
@@ -56,24 +56,23 @@ class Tracking:
     method: str = "annotation"
     label_key: str = "app.kubernetes.io/instance"
     overwrites: bool = False
-    """Argo CD before 3.4.6: a tracking id that is there, another application's too, is replaced before comparing wherever the
-    instance label stands."""
+    """Before Argo CD 3.4.6: an existing tracking id, even of another application, is replaced before the comparison on objects with the instance label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Everything of an application and its server that changes how one object is compared."""
+    """The settings of an application and its server that affect the comparison of an object."""
 
     ignore: tuple[IgnoreRule, ...] = ()
     known_types: tuple[KnownTypes, ...] = (ROLLOUT,)
     tracking: Tracking = Tracking()
     merges_lists: bool = True
-    """Whether RespectIgnoreDifferences merges the lists of built-in kinds item by item; else live's list travels whole."""
+    """Whether RespectIgnoreDifferences merges the lists of built-in kinds item by item; otherwise live's list is applied as a whole."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What Argo CD would show: `normalized` live against `predicted` live; None where that side does not exist."""
+    """Argo CD's result: `normalized` live against `predicted` live; None for a side that does not exist."""
 
     normalized: Object | None
     predicted: Object | None
@@ -83,7 +82,7 @@ class Comparison:
     def pointers(self) -> tuple[str, ...]:
         """The pointers of every difference, sorted; empty for an object that exists on one side only.
 
-        An explicit null and an absent field are one: older Go types print `creationTimestamp: null` into templates.
+        An explicit null equals an absent field: older Go types print `creationTimestamp: null` into templates.
         """
         if not self.modified or self.normalized is None or self.predicted is None:
             return ()
@@ -98,9 +97,9 @@ def is_nothing(want: Json, have: Json) -> bool:
 
 @by_identity(8)
 def rules_of(application: Object, settings: Object, version: str = "") -> Rules:
-    """What the Application's spec and the server's settings (as /api/v1/settings answers them) say about comparing.
+    """The rules from the Application's spec and the server's settings (the answer of /api/v1/settings).
 
-    `version` is the server's; an unknown one compares as the newest.
+    `version`: the server's; an unknown one compares as the newest.
     """
     found = Rules(
         application_rules(application) + server_rules(settings),
@@ -116,11 +115,11 @@ def rules_of(application: Object, settings: Object, version: str = "") -> Rules:
 
 
 _KEEPS_IDS = (3, 4, 6)
-"""The first release whose Normalize leaves a live tracking id alone (util/argo/resource_tracking.go; 3.5.0 has it too)."""
+"""The first release whose Normalize keeps a live tracking id (util/argo/resource_tracking.go; also in 3.5.0)."""
 
 
 _MERGES_LISTS = (2, 11)
-"""The first release whose normalizeTargetResources makes a strategic merge patch of built-in kinds (controller/sync.go)."""
+"""The first release whose normalizeTargetResources makes a strategic merge patch for built-in kinds (controller/sync.go)."""
 
 
 def strategy_of(application: Object, desired: Object | None, version: str, *, server_side: bool = False) -> Strategy:
@@ -137,7 +136,7 @@ def strategy_of(application: Object, desired: Object | None, version: str, *, se
     if asked and "ServerSideDiff=false" not in compare_options:
         return Strategy.SERVER_SIDE
     if not newer and has_sync_option(application, desired, "ServerSideApply=true"):
-        return Strategy.STRUCTURED  # a resource's ServerSideApply=false changes its sync alone
+        return Strategy.STRUCTURED  # a resource's ServerSideApply=false changes only its sync
     return Strategy.THREE_WAY
 
 
@@ -147,15 +146,15 @@ own annotation no longer changes how the controller compares, because only the A
 
 
 def syncs_server_side(application: Object, desired: Object | None) -> bool:
-    """True when a sync sends this object as a server-side apply."""
+    """True if a sync applies this object server-side."""
     refused = "ServerSideApply=false" in comma_list(annotations_of(desired).get(SYNC_OPTIONS))
     return has_sync_option(application, desired, "ServerSideApply=true") and not refused
 
 
 def has_sync_option(application: Object, desired: Object | None, option: str) -> bool:
-    """True when the Application's syncOptions or the resource's own annotation set the option.
+    """True if the Application's syncOptions or the resource's own annotation set the option.
 
-    RespectIgnoreDifferences is read of the Application alone (controller/sync.go, SyncAppState).
+    RespectIgnoreDifferences is read from the Application only (controller/sync.go, SyncAppState).
     """
     if option in items(application, "spec", "syncPolicy", "syncOptions"):
         return True
@@ -167,7 +166,7 @@ def has_sync_option(application: Object, desired: Object | None, option: str) ->
 def compare(
     live: Object | None, desired: Object | None, rules: Rules = Rules(), strategy: Strategy = Strategy.THREE_WAY
 ) -> Comparison:
-    """Argo CD's verdict on one pair; neither object is changed. Raises ValueError when both are None."""
+    """Argo CD's comparison of one pair; neither object is changed. Raises ValueError if both are None."""
     if live is None and desired is None:
         raise ValueError("nothing to compare: neither live nor desired exists")
     live, desired = _readable(live), _readable(desired)
@@ -196,7 +195,7 @@ def compare(
 def hidden(
     rule: IgnoreRule, live: Object, desired: Object, rules: Rules, strategy: Strategy = Strategy.THREE_WAY
 ) -> tuple[str, ...]:
-    """The differences that this one rule, and no other of `rules`, keeps Argo CD from showing: sorted pointers."""
+    """The differences that only this rule, and no other of `rules`, hides from Argo CD: sorted pointers."""
     others = one(replace(rules, ignore=tuple(other for other in rules.ignore if other != rule)))
     shown = set(compare(live, desired, rules, strategy).pointers)
     return tuple(pointer for pointer in compare(live, desired, others, strategy).pointers if pointer not in shown)
@@ -206,24 +205,24 @@ def hidden(
 def caused(
     rule: IgnoreRule, live: Object, desired: Object, rules: Rules, strategy: Strategy = Strategy.THREE_WAY
 ) -> tuple[str, ...]:
-    """The differences that are there because of this one rule: without it Argo CD would show none there; sorted pointers."""
+    """The differences that exist only because of this rule; sorted pointers."""
     others = one(replace(rules, ignore=tuple(other for other in rules.ignore if other != rule)))
     without = compare(live, desired, others, strategy).pointers
     return _only(compare(live, desired, rules, strategy).pointers, without)
 
 
 def differing(live: Object, desired: Object, rules: Rules, strategy: Strategy = Strategy.THREE_WAY) -> tuple[str, ...]:
-    """What differs by one strategy of comparing; sorted pointers."""
+    """The differences with one strategy; sorted pointers."""
     return compare(live, desired, rules, strategy).pointers
 
 
 def compared_by(live: Object, desired: Object, rules: Rules, strategy: Strategy) -> tuple[str, ...]:
-    """The differences that one strategy of comparing shows and the default one does not; sorted pointers."""
+    """The differences that one strategy shows and the default one does not; sorted pointers."""
     return _only(differing(live, desired, rules, strategy), differing(live, desired, rules))
 
 
 def _only(shown: Iterable[str], otherwise: Sequence[str]) -> tuple[str, ...]:
-    """The pointers at which, above which and below which the other list has none."""
+    """The pointers that no pointer of the other list overlaps."""
     there = {place for pointer in otherwise for place in at_and_above(pointer)}
     places = frozenset(otherwise)
     return tuple(p for p in shown if p not in there and not any(place in places for place in at_and_above(p)))
@@ -239,11 +238,11 @@ def apply(
     respect_ignored: bool = False,
     replaced: bool = False,
 ) -> Object | None:
-    """What a sync leaves live: None after a prune. Neither object is changed.
+    """The live object after a sync: None after a prune. Neither object is changed.
 
-    `server_side` is the sync option ServerSideApply, `respect_ignored` is RespectIgnoreDifferences: live's values of
-    ignored fields then travel in what is applied (controller/sync.go, normalizeTargetResources). Defaults that only the
-    API server knows are taken over from live. `replaced` is the sync option Replace: nothing of live stays that is not applied.
+    `server_side`: the sync option ServerSideApply; `respect_ignored`: RespectIgnoreDifferences, with which live's values of ignored fields
+    are applied (controller/sync.go, normalizeTargetResources). Defaults that only the API server knows are copied from live. `replaced`:
+    the sync option Replace, with which nothing of live stays that is not applied.
     """
     live, desired = _readable(live), _readable(desired)
     if desired is None or live is None:
@@ -254,19 +253,19 @@ def apply(
     if server_side:
         return with_owner(server_side_apply(live, canonical(target), complete=True), target)
     was = last_applied(live)
-    original = was or canonical(target)  # what nothing applied before, nothing deletes
+    original = was or canonical(target)  # without a last-applied configuration, nothing is deleted
     result = completed(three_way(original, canonical(target), live), live, original)
     synced = defaulted(canonical(result))
     return synced if was == target else _recorded(synced, target, server_side)
 
 
 def sent(live: Object, desired: Object, rules: Rules, *, respect_ignored: bool) -> Object:
-    """What a sync applies: the manifest, with live's values of what is ignored where RespectIgnoreDifferences is set."""
+    """What a sync applies: the manifest; with RespectIgnoreDifferences, live's values of ignored fields."""
     return _respecting(live, desired, rules) if respect_ignored else desired
 
 
 def _replaced(live: Object, target: Object) -> Object:
-    """As `kubectl replace` leaves it: what the API server alone writes stays."""
+    """The object after `kubectl replace`: fields that only the API server writes stay."""
     kept = {field: value for field, value in mapping(live, "metadata").items() if field in _SERVERS_OWN}
     status = {"status": live["status"]} if "status" in live else {}
     return {**target, "metadata": {**mapping(target, "metadata"), **kept}, **status}
@@ -277,13 +276,13 @@ _SERVERS_OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "ma
 
 @by_identity(16)
 def last_applied(live: Object) -> Object | None:
-    """The decoded last-applied configuration, or None when live holds none that can be read."""
+    """The decoded last-applied configuration; None if live has no readable one."""
     found = json_in(annotations_of(live).get(LAST_APPLIED))
     return _readable(found) if isinstance(found, dict) else None
 
 
 def _readable(obj: Object | None) -> Object | None:
-    """The object without metadata of a shape that no API server accepts: a template can render anything."""
+    """The object without metadata of an invalid type: a template can render anything."""
     if obj is None:
         return None
     metadata = dict(given) if isinstance(given := obj.get("metadata"), Mapping) else {}
@@ -304,7 +303,7 @@ def _recorded(live: Object, desired: Object, server_side: bool) -> Object:
 
 
 def _respecting(live: Object, desired: Object, rules: Rules) -> Object:
-    """Desired with live's values of the ignored fields; status never travels."""
+    """Desired with live's values of the ignored fields; status is never applied."""
     kept_live, kept_desired = trusted(live, desired, rules.ignore)
     kept_live, kept_desired = normalize(kept_live, rules.ignore), normalize(kept_desired, rules.ignore)
     had = {key: value for key, value in live.items() if key != "status"}
@@ -314,10 +313,10 @@ def _respecting(live: Object, desired: Object, rules: Rules) -> Object:
 
 
 def _as_git_says(patched: Object, desired: Object, kept: Object) -> Object:
-    """Patched with what no rule takes out of desired as desired has it: a list whole, so an item that only live has goes.
+    """Patched with desired's values for all fields that are not ignored: lists are replaced as a whole, so live's extra items are removed.
 
-    `kept` is desired without its ignored fields (controller/sync.go, restoreNonIgnoredFields, since Argo CD 3.5; before it such a
-    list came from live whole, and later commits to it did not arrive).
+    `kept`: desired without its ignored fields (controller/sync.go, restoreNonIgnoredFields, since Argo CD 3.5; before, such a list came
+    from live as a whole, and later commits to it had no effect).
     """
     restored = dict(patched)
     for key, value in desired.items():
@@ -330,9 +329,9 @@ def _as_git_says(patched: Object, desired: Object, kept: Object) -> Object:
 
 
 def _restored(desired: Json, kept: Json, live: Json, at: Place) -> Json:
-    """Desired with everything that live holds and `kept`, live without its ignored fields, does not.
+    """Desired with everything that live has and `kept`, live without its ignored fields, does not.
 
-    Lists without a merge key come from live whole, as in a JSON merge patch.
+    Lists without a merge key come from live as a whole, as in a JSON merge patch.
     """
     if kept == live:
         return desired
@@ -372,7 +371,7 @@ def _normalized(obj: Object, rules: Rules) -> Object:
 
 
 def _encoded(secret: Object) -> Object:
-    """The Secret with stringData folded into data and null values printed as empty."""
+    """The Secret with stringData merged into data and null values printed as empty."""
     data, plain = (found if isinstance(found := secret.get(f), Mapping) else {} for f in ("data", "stringData"))
     text = {
         key: base64.b64encode(value.encode()).decode() if isinstance(value, str) else value
@@ -385,10 +384,10 @@ def _encoded(secret: Object) -> Object:
 
 
 def _tracked(live: Object, desired: Object, tracking: Tracking) -> Object:
-    """Live as if it had always been tracked by annotation (util/argo/resource_tracking.go, Normalize).
+    """Live with tracking as if it had always been by annotation (util/argo/resource_tracking.go, Normalize).
 
-    An object that still carries the instance label gets desired's tracking id where it has none (in older servers always), and
-    loses the label where desired has none.
+    An object with the instance label gets desired's tracking id if it has none (on older servers always), and loses the label if desired
+    has none.
     """
     label = labels_of(live).get(tracking.label_key)
     if tracking.method in ("", "label") or not label or live.get("kind") == "CustomResourceDefinition":

@@ -1,6 +1,6 @@
-"""Desired and live states to Changes. The only importer of deepdiff.
+"""Computes Changes between desired and live states. The only importer of deepdiff.
 
-Argo CD's own normalised and predicted states are compared, so a Change is a difference that Argo CD itself sees.
+It compares Argo CD's own normalized and predicted states, so a Change is a difference that Argo CD itself sees.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from argolint.values import join_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
 Pair = tuple[str, Json, Json]
-"""pointer, desired, live; a side that lacks the field is MISSING."""
+"""pointer, desired, live; MISSING on a side without the field."""
 
 
 def changes(desired: Object, live: Object, raw_live: Object | None = None) -> tuple[Change, ...]:
-    """Every difference of the two states, sorted by pointer; `raw_live` (with managedFields) names the writers."""
+    """Every difference of the two states, sorted by pointer; `raw_live` (with managedFields) shows the writers."""
     source = raw_live or live
     return tuple(
         change(pointer, want, have, desired, live, managed_fields.writer(source, pointer))
@@ -33,7 +33,7 @@ def changes(desired: Object, live: Object, raw_live: Object | None = None) -> tu
 def change(
     pointer: str, want: Json, have: Json, desired: Object | None, live: Object | None, writer: Writer | None = None
 ) -> Change:
-    """One difference of two states, with what may be printed of it."""
+    """One difference, with its printable values."""
     masked = of_secret(live, pointer)
     shown = in_places(pointer, (want, desired), (have, live))
     secret = masked or HIDDEN in shown or is_hidden(want, live, pointer)
@@ -41,8 +41,7 @@ def change(
 
 
 def differences(desired: Json, live: Json, pointer: str = "") -> Iterator[Pair]:
-    """The deepest pairs that differ. Equal subtrees are dropped on the way; pointers of lists are the live side's
-    indexes, those of items that only desired holds are desired's."""
+    """The deepest pairs that differ. Equal subtrees are skipped. Pointers use the list indexes of live, or of desired for items that only desired has."""
     if desired != live or type(desired) is not type(live):
         yield from _unequal(desired, live, pointer)
 
@@ -66,7 +65,7 @@ def _unequal(desired: Json, live: Json, pointer: str) -> Iterator[Pair]:
 
 
 def reordered(desired: Json, live: Json) -> bool:
-    """True for two lists that hold the very same items in another order; linear in their size."""
+    """True for two lists with the same items in another order; linear in their size."""
     if not (isinstance(desired, list) and isinstance(live, list)) or len(desired) != len(live) or desired == live:
         return False
     wanted, held = (
@@ -76,7 +75,7 @@ def reordered(desired: Json, live: Json) -> bool:
 
 
 def _same_number(desired: Json, live: Json) -> bool:
-    """JSON knows one kind of number: 1 and 1.0 are equal, true is no number."""
+    """True for equal numbers in JSON, where 1 equals 1.0 and true is no number."""
     numbers = (int, float)
     return (
         isinstance(desired, numbers)
@@ -88,11 +87,11 @@ def _same_number(desired: Json, live: Json) -> bool:
 
 
 _ALIGNED = 250_000
-"""Pairs of items that are aligned at most, which takes quadratic time; beyond it the list differs as a whole."""
+"""Most pairs of items to align, which takes quadratic time; beyond it the list differs as a whole."""
 
 
 def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterator[Pair]:
-    """Items are paired by the first key that names each one on both sides, else by deepdiff's alignment."""
+    """Pairs of items, matched by the first key that is unique on both sides, else by deepdiff's alignment."""
     key = next((k for k in ITEM_NAMES if _unique(desired, k) and _unique(live, k)), None)
     if key is not None:
         have_at = {item[key]: index for index, item in enumerate(live)}
@@ -110,7 +109,7 @@ def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterato
     if len(desired) * len(live) > _ALIGNED:
         yield pointer, desired, live
         return
-    from deepdiff import DeepDiff  # costs 145 ms to import and is seldom needed
+    from deepdiff import DeepDiff  # its import costs 145 ms and is seldom needed
 
     tree = DeepDiff(live, desired, view="tree", verbose_level=2, threshold_to_diff_deeper=0)
     found: list[Pair] = []
@@ -124,7 +123,7 @@ def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterato
                 for value in (level.t2, level.t1)
             ]
             found.append((pointer + join_pointer(*tokens), side[0], side[1]))
-    yield from sorted(found, key=lambda pair: pair[0])  # it keeps what it finds in sets
+    yield from sorted(found, key=lambda pair: pair[0])  # deepdiff returns sets
 
 
 def _unique(found: list[Any], key: str) -> bool:

@@ -1,8 +1,8 @@
-"""ignoreDifferences: which fields of which objects Argo CD leaves out of its comparison.
+"""ignoreDifferences: the fields that Argo CD leaves out of its comparison.
 
 Sources: util/argo/normalizers/diff_normalizer.go and knowntypes_normalizer.go, util/argo/managedfields/managed_fields.go,
-util/glob/glob.go. Two entries' effects do not mix: pointers and jq paths remove fields from each side alone, trusted field
-managers remove only what both sides hold with different values.
+util/glob/glob.go. Two kinds of entries work differently: pointers and jq paths remove fields from each side separately; trusted field
+managers remove only fields that both sides have with different values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from argolint.values.memo import by_identity, one
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """One ignoreDifferences entry. No `group` is the core group; an empty name or namespace matches every one."""
+    """One ignoreDifferences entry. An empty `group` is the core group; an empty name or namespace matches all."""
 
     group: str = ""
     kind: str = ""
@@ -33,19 +33,19 @@ class IgnoreRule:
     json_pointers: tuple[str, ...] = ()
     jq_paths: tuple[str, ...] = ()
     managers: tuple[str, ...] = ()
-    """managedFieldsManagers: writers whose fields are theirs."""
+    """managedFieldsManagers: the fields that these managers own are ignored."""
     origin: str = ""
-    """Where it stands: a pointer into the Application, or the key of the server's resourceOverrides."""
+    """Its place: a pointer into the Application, or the key of the server's resourceOverrides."""
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What Argo CD cannot parse of it: one sentence each. Argo CD then compares nothing of the whole application."""
+        """The parts that Argo CD cannot parse, one sentence each. Argo CD then compares nothing of the whole application."""
         return tuple(f"{path}: {problem}" for path in self.jq_paths if (problem := jq.refusal(path)))
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTypes:
-    """knownTypeFields of one group and kind: fields of a custom resource that print like a built-in type."""
+    """knownTypeFields of one group and kind: fields of a custom resource that are formatted like a built-in type."""
 
     group: str
     kind: str
@@ -54,12 +54,12 @@ class KnownTypes:
 
 
 ROLLOUT = KnownTypes("argoproj.io", "Rollout", (("spec.template.spec", "core/v1/PodSpec"),))
-"""The one that Argo CD brings along (knowntypes_normalizer.go, ensureDefaultCRDsConfigured)."""
+"""Argo CD's built-in entry (knowntypes_normalizer.go, ensureDefaultCRDsConfigured)."""
 
 
 @by_identity(8)
 def application_rules(application: Object) -> tuple[IgnoreRule, ...]:
-    """The entries of an Application's spec.ignoreDifferences, in order; malformed ones are left out."""
+    """The entries of an Application's spec.ignoreDifferences in order, without malformed ones."""
     entries = items(application, "spec", "ignoreDifferences")
     return tuple(
         _rule(entry, str(entry.get("group") or ""), str(entry.get("kind") or ""), f"/spec/ignoreDifferences/{index}")
@@ -70,7 +70,7 @@ def application_rules(application: Object) -> tuple[IgnoreRule, ...]:
 
 @by_identity(8)
 def server_rules(settings: Object) -> tuple[IgnoreRule, ...]:
-    """The ignore rules that every application gets: `ignoreDifferences` (YAML text) of settings.resourceOverrides."""
+    """The ignore rules for all applications: `ignoreDifferences` (YAML text) of settings.resourceOverrides."""
     return tuple(_server_rules(mapping(settings, "resourceOverrides")))
 
 
@@ -92,13 +92,13 @@ _MANAGED_KEY = re.compile(r"\*/\*|[^*?\[{/]+/[^*?\[{/]+")
 def _parsed(text: str) -> Json:
     try:
         return mapping_of(text)
-    except ManifestError:  # Argo CD refuses such settings as a whole; nothing is ignored by them
+    except ManifestError:  # Argo CD rejects such settings; they ignore nothing
         return None
 
 
 @by_identity(8)
 def known_types(settings: Object) -> tuple[KnownTypes, ...]:
-    """The server's knownTypeFields, and Argo CD's own for Rollout unless the server names others."""
+    """The server's knownTypeFields, and Argo CD's own for Rollout unless the server has others."""
     named = tuple(
         KnownTypes(
             *_group_kind(key),
@@ -133,7 +133,7 @@ def _rule(entry: Object, group: str, kind: str, origin: str) -> IgnoreRule:
 
 
 def matches(rule: IgnoreRule, group: str, kind: str, namespace: str, name: str) -> bool:
-    """True when the entry speaks of this object: group and kind are globs, name and namespace exact."""
+    """True if the entry applies to this object: group and kind are globs, name and namespace exact."""
     return (
         glob.matches(rule.group, group)
         and glob.matches(rule.kind, kind)
@@ -149,10 +149,10 @@ def matches_object(rule: IgnoreRule, obj: Object) -> bool:
 
 
 def normalize(obj: Object, rules: Iterable[IgnoreRule], types: Iterable[KnownTypes] = ()) -> Object:
-    """The object without the fields that these rules ignore, known type fields printed as their type prints them."""
+    """The object without the fields that these rules ignore, and with known type fields in their type's format."""
     whose = obj
     jq_paths: list[str] = []
-    """Those that wait: the jq paths of several rules go together."""
+    """pending jq paths: those of several rules run together"""
     for rule in rules:
         if (rule.json_pointers or rule.jq_paths) and matches_object(rule, whose):
             if rule.json_pointers:
@@ -169,9 +169,9 @@ def normalize(obj: Object, rules: Iterable[IgnoreRule], types: Iterable[KnownTyp
 
 
 def without(node: Json, pointer: str) -> Json:
-    """The node without what the pointer names; a path that does not exist changes nothing.
+    """The node without the value at the pointer; a path that does not exist changes nothing.
 
-    Like evanphx/json-patch, what stands before the first slash is not looked at.
+    As in evanphx/json-patch, text before the first slash is ignored.
     """
     return _without(node, split_pointer(pointer))
 
@@ -192,7 +192,7 @@ def _without(node: Json, tokens: tuple[str, ...]) -> Json:
 
 
 def _counted(token: str, length: int) -> int | None:
-    """The index that evanphx/json-patch reads (strconv.Atoi): `+1` and `01` are 1, and -1 is the last one."""
+    """The index as evanphx/json-patch parses it (strconv.Atoi): `+1` and `01` are 1, and -1 is the last one."""
     index = integer(token)
     if index is None or not -length <= index < length:
         return None
@@ -210,7 +210,7 @@ def _retyped(node: Json, path: list[str], kind: str) -> Json:
 
 
 def trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple[Object, Object]:
-    """Both objects without the fields that a trusted manager owns and that the two hold with different values."""
+    """Both objects without the fields that a trusted manager owns and that have different values."""
     left, right = live, desired
     for here, there in _trusted(live, desired, rules):
         left, right = without(left, here), without(right, there)
@@ -218,7 +218,7 @@ def trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple
 
 
 def disputed(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple[str, ...]:
-    """The pointers into desired of what `trusted` leaves out."""
+    """The pointers into desired of the fields that `trusted` removes."""
     return tuple(there for _, there in _trusted(live, desired, rules))
 
 
@@ -230,7 +230,7 @@ def _trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> Iter
 
 
 def _disputed(fields: Object, live: Json, desired: Json, at: tuple[str, str] = ("", "")) -> Iterator[tuple[str, str]]:
-    """The pointers, into live and into desired, of the owned leaves that both hold with different values."""
+    """The pointers, into live and into desired, of owned leaves with different values on both sides."""
     for step, below in fields.items():
         here, there = (None, None) if step == "." else (locate(live, step), locate(desired, step))
         if here is None or there is None:
@@ -241,21 +241,21 @@ def _disputed(fields: Object, live: Json, desired: Json, at: tuple[str, str] = (
             if not (step == "f:port" and at[0].endswith(_BACKENDS)):
                 yield from _disputed(below, live[here], desired[there], pointers)
         elif both_maps and (step in _PARTED or (step.startswith("k:") and not at[0].endswith(_WHOLE_ITEMS))):
-            continue  # what differs lies deeper than what is owned, and only the very same paths count
+            continue  # the difference is deeper than the owned field, and only equal paths count
         elif live[here] != desired[there]:
             yield pointers
 
 
 _PARTED = ("f:dataSourceRef", "f:resources")
-"""Maps that a manager may own as one leaf (the API server's schema, or an empty map) and whose fields Argo CD's schema tells apart."""
+"""Maps that a manager may own as one leaf (by the API server's schema, or as an empty map) and that Argo CD's schema splits into fields."""
 _BACKENDS = ("/backend/service", "/defaultBackend/service")
-"""An Ingress's: older API servers record the fields of its port one by one, to Argo CD the port is one leaf."""
+"""Backends of an Ingress: older API servers record each field of the port, to Argo CD the port is one leaf."""
 _WHOLE_ITEMS = ("/imagePullSecrets", "/secrets")
-"""Lists by name whose items are leaves: references to an object."""
+"""Keyed lists whose items are leaves: references to an object."""
 
 
 def locate(node: Json, step: str) -> Any:
-    """The key or index that a FieldsV1 step (`f:name`, `k:{"name":"web"}`, `v:"x"`, `i:0`) names in node, or None."""
+    """The key or index in node for a FieldsV1 step (`f:name`, `k:{"name":"web"}`, `v:"x"`, `i:0`), or None."""
     kind, _, text = step.partition(":")
     if kind == "f":
         return text if isinstance(node, dict) and text in node else None
@@ -279,12 +279,12 @@ def locate(node: Json, step: str) -> Any:
 
 
 def _key(item: Object, field: str) -> Json:
-    """A merge key's value; `protocol` is the one that the schema defaults (TCP)."""
+    """A merge key's value; `protocol` has a default in the schema (TCP)."""
     return item.get(field, "TCP" if field == "protocol" else None)
 
 
 def removed(obj: Object, *rules: IgnoreRule) -> tuple[str, ...]:
-    """The pointers into `obj` of what the rules' pointers and jq paths take out of it, topmost only; sorted."""
+    """The topmost pointers into `obj` that the rules' pointers and jq paths remove; sorted."""
     return _removed(obj, *map(one, rules)) if rules else ()
 
 
@@ -312,7 +312,7 @@ def _missing(before: Json, after: Json, at: str = "") -> Iterator[str]:
 
 
 def _changed(before: Json, after: Json) -> Iterator[None]:
-    """Something of `after` that `before` does not hold: then the one is not what is left of the other."""
+    """Yields once for each part of `after` that `before` lacks: then `after` is not a remainder of `before`."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in after.items():
             yield from _changed(before.get(key), value)

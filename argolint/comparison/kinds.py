@@ -1,4 +1,4 @@
-"""What single built-in kinds print otherwise than their fields' names tell: see scheme.py."""
+"""Built-in kinds whose Go types print fields differently from the tables of scheme.py."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from argolint.values.quantities import NANO, quantity
 
 
 def each(found: list[Json], change: Callable[[Mapping[str, Json]], Mapping[str, Json]]) -> list[Json]:
-    """The list with every map of it changed; the list itself where none was."""
+    """The list with `change` applied to every map in it; the same list if nothing changed."""
     made = [change(item) if isinstance(item, dict) else item for item in found]
     return found if all(map(is_, made, found)) else made
 
 
 def one_line(text: Json) -> Json:
-    """Base64 as Go prints a []byte: without the line breaks that its decoder passes over."""
+    """Base64 as Go prints a []byte: without line breaks, which its decoder ignores."""
     return (
         text.replace("\n", "").replace("\r", "") if isinstance(text, str) and ("\n" in text or "\r" in text) else text
     )
 
 
 def one_lines(found: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The same for every value of a map."""
+    """The map's base64 values as Go prints a []byte."""
     made = {key: one_line(value) for key, value in found.items()}
     return found if made == found else made
 
@@ -38,7 +38,7 @@ def _secret(obj: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def endpoints(obj: Object) -> Object:
-    """Addresses, ports and subsets in one order on every side, ports with their protocol (gitops-engine, normalizeEndpoint)."""
+    """Addresses, ports and subsets in one order on both sides, ports with their protocol (gitops-engine, normalizeEndpoint)."""
     subsets = obj.get("subsets")
     if not isinstance(subsets, list):
         return obj
@@ -59,12 +59,12 @@ def _subset(subset: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _sorted(found: list[Json]) -> list[Json]:
-    """Addresses by their IP, all else by its content: Argo CD sorts it by a hash, and only that both sides agree counts."""
+    """Addresses by IP, everything else by content: Argo CD sorts by a hash, but any order works if both sides use it."""
     return sorted(found, key=lambda item: (text_at(item, "ip"), json.dumps(item, sort_keys=True)))
 
 
 def _devices(obj: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Quantities of dynamic resource allocation, under names that are no quantities elsewhere (k8s.io/api resource/v1)."""
+    """Quantities of dynamic resource allocation, whose field names are no quantities elsewhere (k8s.io/api resource/v1)."""
     spec = obj.get("spec")
     made = _measured(spec) if isinstance(spec, dict) else spec
     return obj if made is spec else {**obj, "spec": made}
@@ -74,7 +74,7 @@ _AMOUNTS = frozenset({"allocationMultiplier", "default", "max", "min", "step"})
 
 
 def _measured(node: Mapping[str, Json], *, amounts: bool = False) -> Mapping[str, Json]:
-    """`amounts`: somewhere below a device's capacity or counters, where `value` is a quantity too."""
+    """The node with canonical quantities; `amounts`: below a device's capacity or counters, where `value` is a quantity, too."""
     found = dict(node)
     for key, value in node.items():
         below = amounts or key in ("capacity", "counters", "nodeAllocatableResourceMappings")
@@ -86,7 +86,7 @@ def _measured(node: Mapping[str, Json], *, amounts: bool = False) -> Mapping[str
                 del found[key]
         elif below and key == "validValues" and isinstance(value, list):
             found[key] = [quantity(amount, NANO) for amount in value]
-        elif isinstance(value, dict) and key != "parameters":  # those are a driver's own
+        elif isinstance(value, dict) and key != "parameters":  # parameters have the driver's own format
             found[key] = _measured(value, amounts=below)
         elif isinstance(value, list):
             found[key] = each(value, partial(_measured, amounts=below))
@@ -94,7 +94,7 @@ def _measured(node: Mapping[str, Json], *, amounts: bool = False) -> Mapping[str
 
 
 def _service(obj: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Without the settings of a session affinity that is off, which the defaulter takes away."""
+    """The Service without the settings of a disabled session affinity, which the defaulter removes."""
     obj = _without_empty("selector")(obj)
     spec = obj.get("spec")
     if (
@@ -107,7 +107,7 @@ def _service(obj: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _volume(obj: Mapping[str, Json]) -> Mapping[str, Json]:
-    """A volume's CSI source holds `readOnly` by value; a pod's holds a pointer."""
+    """A volume's CSI source has `readOnly` by value; a pod's has a pointer."""
     obj = _without_empty("storageClassName")(obj)
     spec, driver = obj.get("spec"), mapping(obj, "spec", "csi")
     if not isinstance(spec, dict) or driver.get("readOnly") is not False:
@@ -116,7 +116,7 @@ def _volume(obj: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _without_empty(field: str) -> Callable[[Mapping[str, Json]], Mapping[str, Json]]:
-    """A field of the spec that this kind holds by value, so that its zero is not printed."""
+    """A function that removes a zero value of this spec field, which this kind holds by value."""
 
     def change(obj: Mapping[str, Json]) -> Mapping[str, Json]:
         spec = obj.get("spec")
@@ -137,4 +137,4 @@ OF_KIND: Mapping[tuple[str, str], Callable[[Mapping[str, Json]], Mapping[str, Js
     ),
     ("resource.k8s.io", "ResourceClaimTemplate"): _devices,
 }
-"""What a field's name does not tell: how single kinds print it."""
+"""How single kinds print fields, if the field name alone does not decide."""

@@ -12,15 +12,15 @@ from argolint.values import index_of, mapping, maps, parse_time, split_pointer, 
 
 
 def entries(live: Object) -> tuple[Object, ...]:
-    """metadata.managedFields; whatever is no entry is left out."""
+    """metadata.managedFields without malformed entries."""
     return maps(live, "metadata", "managedFields")
 
 
 def writers(live: Object, pointer: str) -> tuple[Writer, ...]:
-    """Every manager that owns the field at `pointer`, or, if no one does, a part of it; newest first.
+    """Every manager that owns the field at `pointer`, or, if there is none, a part of it; newest first.
 
-    `before-first-apply`, by which the API server notes what stood there before anyone was noted, comes after all others.
-    Lists are resolved by their merge keys (`k:{...}`), set values (`v:...`) or indexes (`i:...`) against `live` itself.
+    `before-first-apply`, the API server's entry for values from before field tracking, comes last. Lists are resolved by their merge keys
+    (`k:{...}`), set values (`v:...`) or indexes (`i:...`) against `live` itself.
     """
     tokens = split_pointer(pointer)
     owned = [
@@ -38,7 +38,7 @@ def writers(live: Object, pointer: str) -> tuple[Writer, ...]:
 
 
 def writer(live: Object, pointer: str) -> Writer | None:
-    """The newest manager of the field at `pointer`, or None when managedFields does not know it."""
+    """The newest manager of the field at `pointer`; None if managedFields has none."""
     return next(iter(writers(live, pointer)), None)
 
 
@@ -62,14 +62,14 @@ def _writer(entry: Object) -> Writer:
 
 
 def _depth(fields: Object, node: Any, tokens: tuple[str, ...]) -> int | None:
-    """How many tokens of the pointer this field set owns; None when it does not reach the last but one.
+    """How many tokens of the pointer this field set owns; None if it ends before the last but one.
 
-    An owner of the exact field beats an owner of the map above it only when the map is owned as a leaf (`{}`).
+    An owner of the exact field beats an owner of the map above it only if the map is owned as a leaf (`{}`).
     """
     depth = 0
     for token in tokens:
         if not fields or set(fields) == {"."}:
-            return depth if depth else None  # owned whole: atomic map or list
+            return depth if depth else None  # owned as a whole: atomic map or list
         step = next((s for s in _steps(node, token) if s in fields), None)
         if step is None:
             return None
@@ -80,7 +80,7 @@ def _depth(fields: Object, node: Any, tokens: tuple[str, ...]) -> int | None:
 
 
 def _steps(node: Any, token: str) -> Iterator[str]:
-    """The FieldsV1 keys under which `token` of `node` can stand."""
+    """The possible FieldsV1 keys for `token` of `node`."""
     if not isinstance(node, list):
         yield f"f:{token}"
         return
@@ -116,4 +116,4 @@ LIST_MAP_KEYS = (
     ("port",),
     ("key", "effect"),
 )
-"""How server-side apply names the items of lists: x-kubernetes-list-map-keys of Kubernetes' own types, most specific first."""
+"""The keys of list items in server-side apply: x-kubernetes-list-map-keys of Kubernetes' own types, most specific first."""

@@ -1,8 +1,8 @@
 """What Kubernetes' own Go types do to a manifest: print it canonically, fill defaults, merge lists by key.
 
-Argo CD reads every built-in kind into its Go struct and prints it again before it compares (gitops-engine pkg/diff/diff.go,
-`remarshal`), runs the scheme's defaulters on both sides (`generateSchemeDefaultPatch`) and merges by the struct tags.
-The tables below are those types' relevant facts: k8s.io/api `types.go` tags, kubernetes `pkg/apis/*/v1/defaults.go`.
+Argo CD reads every built-in kind into its Go struct and prints it again before it compares (gitops-engine pkg/diff/diff.go, `remarshal`),
+runs the scheme's defaulters on both sides (`generateSchemeDefaultPatch`) and merges by the struct tags. The tables below have the relevant
+facts on those types: k8s.io/api `types.go` tags, kubernetes `pkg/apis/*/v1/defaults.go`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GROUPS = frozenset({
     "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io", "policy",
     "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io",
 })  # fmt: skip
-"""The groups of client-go's scheme. CustomResourceDefinition and APIService are not in it: to Argo CD they are custom."""
+"""The groups of client-go's scheme. CustomResourceDefinition and APIService are not among them: Argo CD treats them as custom."""
 
 MERGE_KEYS = {
     "containers": "name", "initContainers": "name", "ephemeralContainers": "name", "env": "name", "volumes": "name",
@@ -33,8 +33,7 @@ MERGE_KEYS = {
     "volumeDevices": "devicePath", "hostAliases": "ip", "topologySpreadConstraints": "topologyKey",
     "ownerReferences": "uid", "conditions": "type",
 }  # fmt: skip
-"""patchMergeKey by field name: how a strategic merge patch pairs items. Every list that neither this table nor the next names is
-replaced whole."""
+"""patchMergeKey by field name: how a strategic merge patch pairs items. A list that neither this table nor the next has is replaced as a whole."""
 
 _KEYS_BY_PARENT = {
     "ports": {
@@ -47,9 +46,9 @@ _KEYS_BY_PARENT = {
 
 MERGED_SCALARS = frozenset({"finalizers", "podCIDRs"})
 REPLACED_BELOW = frozenset({("spec", "finalizers")})
-"""Lists of plain values that merge, by name; and those, by parent and name, that are replaced whole all the same."""
+"""Lists of plain values that merge, by name; and exceptions that are replaced as a whole, by parent and name."""
 RETAIN_KEYS = frozenset({"strategy", "volumes", "resourceClaims"})
-"""patchStrategy retainKeys: a change drops live's other keys, so that a new union member ousts the old one."""
+"""patchStrategy retainKeys: a change drops live's other keys, so that a new union member replaces the old one."""
 
 _STRING_MAPS = frozenset({
     "annotations", "binaryData", "capacity", "data", "default", "defaultRequest", "deprecatedTopology", "hard", "labels",
@@ -63,9 +62,9 @@ _QUANTITY_MAPS = frozenset({
 _QUANTITIES = frozenset({"sizeLimit", "averageValue", "divisor", "capacity", "maximumVolumeSize"})
 _MAPS_BELOW = frozenset({("spec", "extra"), ("spec", "overhead")})
 _STRUCTS_BELOW = frozenset({("spec", "parameters")})
-"""By parent and name: plain maps that are structs elsewhere, and structs that are plain maps elsewhere."""
+"""Exceptions by parent and name: plain maps whose name is a struct elsewhere, and structs whose name is a plain map elsewhere."""
 _QUANTITIES_BELOW = frozenset({("target", "value"), ("scaleUp", "tolerance"), ("scaleDown", "tolerance")})
-"""The same by parent and name."""
+"""The same for quantities, by parent and name."""
 _BY_VALUE = frozenset({
     "chapAuthDiscovery", "chapAuthSession", "clusterScope", "failureThreshold", "globalDefault", "healthCheckNodePort", "hostIPC",
     "hostNetwork", "hostPID", "hostPort", "initialDelaySeconds", "minReadySeconds", "nodePort", "paused",
@@ -74,7 +73,7 @@ _BY_VALUE = frozenset({
 })  # fmt: skip
 """Numbers and flags held by value with `omitempty`: 0 and false are not printed. Pointers (`replicas: 0`) are."""
 _POINTERS = frozenset({("clientIP", "timeoutSeconds"), ("csi", "readOnly"), ("webhooks", "timeoutSeconds")})
-"""Those of the same names, by parent, that are pointers."""
+"""Fields of the same names that are pointers, by parent."""
 _KEPT_EMPTY = frozenset({
     "ingressClassName", "key", "name", "runtimeClassName", "storageClassName", "timeZone", "topologyKey",
 })  # fmt: skip
@@ -85,20 +84,20 @@ _DROPPED_EMPTY = frozenset({
     ("tolerations", "key"),
     ("awsElasticBlockStore", "partition"), ("gcePersistentDisk", "partition"),
 })  # fmt: skip
-"""Fields by parent and name whose zero is not printed, whatever the tables above say of the name."""
+"""Fields by parent and name whose zero is not printed, contrary to the tables above."""
 
 
 _PRINTED_EMPTY = frozenset({("containers", "resources"), ("initContainers", "resources")})
-"""Structs by parent and name that are printed even where the manifest has none; here they are left out on both sides."""
+"""Structs by parent and name that Go prints even if the manifest has none; here they are removed on both sides."""
 
 
 def builtin(obj: Object) -> bool:
-    """True for kinds that Argo CD knows as Go types; everything else is merged as plain JSON."""
+    """True for kinds that Argo CD has as Go types; everything else is merged as plain JSON."""
     return group_of(obj) in GROUPS
 
 
 def merge_key(parent: str, field: str) -> str | None:
-    """The key by which a built-in list under `parent` merges, or None when it is replaced whole."""
+    """The key by which a built-in list under `parent` merges, or None if it is replaced as a whole."""
     if field in _KEYS_BY_PARENT:
         return _KEYS_BY_PARENT[field].get(parent)
     return MERGE_KEYS.get(field)
@@ -120,10 +119,10 @@ def canonical(obj: Object) -> Object:
 
 
 def _canonical_map(node: Mapping[str, Json], parent: str = "") -> Mapping[str, Json]:
-    """The map itself where it is canonical already, as nearly all are: nothing is copied then, and equal sides stay one."""
+    """The canonical map; the same object if it is canonical already, as nearly all are, so that equal sides stay identical."""
     found: dict[str, Json] | None = None
     for key, value in node.items():
-        if type(value) is str:  # nearly all that a manifest holds
+        if type(value) is str:  # the type of nearly all values
             made: Json = value
             if key in _QUANTITIES or (parent, key) in _QUANTITIES_BELOW:
                 made = quantity(value, NANO)
@@ -175,7 +174,7 @@ def _plain_map(field: str, parent: str) -> bool:
 
 
 def duration(value: Json) -> Json:
-    """A duration as Go prints it (`8760h` is `8760h0m0s`); anything else comes back unchanged."""
+    """A duration as Go prints it (`8760h` is `8760h0m0s`); any other value unchanged."""
     span = parse_duration(value)
     if span is None or span.total_seconds() < 1:
         return "0s" if span is not None and not span else value
@@ -250,7 +249,7 @@ _MATCHED: dict[str, Any] = {
 
 
 def _limited(item: Mapping[str, Json]) -> Mapping[str, Json]:
-    """A LimitRange's item: for containers the most is the default, and the default, else the least, what is requested."""
+    """A LimitRange's item: for containers, max is the default limit, and the default limit, else min, is the default request."""
     if item.get("type") != "Container":
         return item
     default = {**_map(item, "max"), **_map(item, "default")}
@@ -362,24 +361,25 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("scheduling.k8s.io", "PriorityClass"): {"preemptionPolicy": "PreemptLowerPriority"},
     ("discovery.k8s.io", "EndpointSlice"): {"ports": [{"name": "", "protocol": "TCP"}]},
 }  # fmt: skip
-"""Scheme defaults by group and kind. A map fills a map that exists, a one-element list stands for every item (a function in it
-makes the whole item), a function gets the map it fills; None is no default."""
+"""Scheme defaults by group and kind. A map fills an existing map; a one-element list applies to every item (a function in it makes the
+whole item); a function gets the map that it fills; None is no default.
+"""
 
 
 _STRUCTS = frozenset(
     {"scaleUp", "scaleDown", "strategy", "updateStrategy", "persistentVolumeClaimRetentionPolicy", "status", "labels"}
 )
-"""Fields held by value: their function completes them even where they stand."""
+"""Fields held by value: their function also completes existing ones."""
 
 
 def defaulted(obj: Object) -> Object:
-    """The object with the defaults that the API server fills in wherever a field is missing."""
+    """The object with the API server's defaults for missing fields."""
     table = DEFAULTS.get((group_of(obj), str(obj.get("kind")))) if builtin(obj) else None
     return _fill(obj, table) if table else obj
 
 
 def _fill(node: Mapping[str, Json], table: Mapping[str, Any]) -> Mapping[str, Json]:
-    """The map with its defaults; the map itself where it lacks none."""
+    """The map with its defaults; the same map if nothing is missing."""
     found: Mapping[str, Json] = node
     for field, default in table.items():
         value = found.get(field)
@@ -405,7 +405,7 @@ def _map(node: Mapping[str, Json], field: str) -> Mapping[str, Json]:
 
 
 def _rolling(strategy: Json, bounds: Mapping[str, Json], *, only_new: bool = False) -> dict[str, Json]:
-    """A strategy with its type and bounds; `only_new`: a named type without bounds stays without (StatefulSet)."""
+    """A strategy with its type and bounds; `only_new`: an explicit type without bounds gets none (StatefulSet)."""
     given = strategy if isinstance(strategy, dict) else {}
     found = {"type": "RollingUpdate", **given}
     if found["type"] == "RollingUpdate" and not (only_new and "type" in given and "rollingUpdate" not in given):
@@ -414,6 +414,6 @@ def _rolling(strategy: Json, bounds: Mapping[str, Json], *, only_new: bool = Fal
 
 
 def _tag(image: Json) -> str:
-    """The tag of an image reference as kubernetes' ParseImageName sees it: `latest` when neither tag nor digest."""
+    """The tag of an image reference by kubernetes' ParseImageName: `latest` without tag and digest."""
     name = str(image or "").rpartition("/")[2]
     return name.partition(":")[2] or ("" if "@" in name else "latest")

@@ -1,8 +1,8 @@
-"""Server-side apply in memory: merge by the structure that managedFields shows, drop what the manager gave up.
+"""Server-side apply in memory: merges by the structure that managedFields shows, and drops fields that the manager gave up.
 
-The API server and Argo CD's structured merge use the kind's schema. Here the schema is read off the live object's own
-managedFields: `k:{...}` steps are a list merged by those keys, `v:...` a set, a leaf over a list or map an atomic one
-(FieldsV1 of sigs.k8s.io/structured-merge-diff). Where no one owns a list yet, built-in kinds fall back on their merge keys.
+The API server and Argo CD's structured merge use the kind's schema. Here the schema is read off the live object's own managedFields:
+`k:{...}` steps are a list merged by those keys, `v:...` a set, a leaf over a list or map an atomic one (FieldsV1 of
+sigs.k8s.io/structured-merge-diff). For lists without an owner, built-in kinds use their merge keys.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Fields = Mapping[str, Any]
 
 
 def server_side_apply(live: Object, desired: Object, *, complete: bool = False) -> Object:
-    """Live after Argo CD force-applied desired; managedFields are left as they were.
+    """Live after Argo CD force-applied desired; managedFields are unchanged.
 
     `complete` fills the items of atomic lists as the API server's defaults do; Argo CD's structured merge does not.
     """
@@ -40,7 +40,7 @@ def server_side_apply(live: Object, desired: Object, *, complete: bool = False) 
 
 
 def with_owner(live: Object, desired: Object) -> Object:
-    """Live with managedFields that say: Argo CD applied exactly what desired holds."""
+    """Live with managedFields as if Argo CD had applied exactly desired."""
     structure = _union(entry.get("fieldsV1") or {} for entry in _entries(live))
     fields = {
         step: below
@@ -69,7 +69,7 @@ def _union(trees: Iterable[Fields]) -> dict[str, Any]:
 
 
 def _list_keys(structure: Fields | None, at: Place) -> tuple[str, ...]:
-    """The keys that name an item of the list, or none when it is atomic or a set."""
+    """The keys that identify an item of the list; none if it is atomic or a set."""
     for step in structure or ():
         if step.startswith("k:"):
             return tuple(mapping(json_in(step[2:])))
@@ -78,7 +78,7 @@ def _list_keys(structure: Fields | None, at: Place) -> tuple[str, ...]:
 
 
 def _names(item: Json, keys: tuple[str, ...]) -> dict[str, Json]:
-    """The item's merge keys; `protocol` is the one that the schema defaults."""
+    """The item's merge keys; `protocol` has a default in the schema."""
     found = item if isinstance(item, dict) else {}
     return {key: found.get(key, "TCP" if key == "protocol" else None) for key in keys}
 
@@ -88,7 +88,7 @@ def _step(item: Json, keys: tuple[str, ...]) -> str:
 
 
 def _items(structure: Fields | None) -> Fields:
-    """What is known of the items of a list, all of them together."""
+    """The merged structure of all items of a list."""
     return _union(tree or {} for step, tree in (structure or {}).items() if step.startswith("k:"))
 
 
@@ -123,7 +123,7 @@ def _below(at: Place, key: str) -> Place:
 
 
 def _prune(node: Json, desired: Json, mine: Fields, others: Fields) -> Json:
-    """The node without what `mine` owned, desired no longer holds and no one else owns."""
+    """The node without fields that `mine` owned, desired no longer has and no one else owns."""
     gone = []
     for step, below in mine.items():
         place = None if step == "." else locate(node, step)
@@ -152,7 +152,7 @@ def _replaced(node: Json, place: Any, child: Json) -> Json:
 
 
 def _owned(node: Json, structure: Fields | None, at: Place) -> dict[str, Any]:
-    """The FieldsV1 tree of everything that node holds."""
+    """The FieldsV1 tree of everything in the node."""
     if isinstance(node, dict) and (structure is None or structure):
         below = structure or {}
         return {f"f:{key}": _owned(value, below.get(f"f:{key}"), _below(at, key)) for key, value in node.items()}

@@ -1,8 +1,8 @@
-"""kubectl's three-way merge in memory: live, desired and what was applied last.
+"""kubectl's three-way merge in memory: of live, desired and last-applied.
 
-Built-in kinds merge as apimachinery pkg/util/strategicpatch/patch.go does (lists by key, retainKeys, order), custom
-resources as a JSON merge patch in which Argo CD forgives what last-applied does not hold (gitops-engine pkg/diff/diff.go,
-threeWayMergePatch; pkg/utils/json/json.go).
+Built-in kinds merge as apimachinery pkg/util/strategicpatch/patch.go does (lists by key, retainKeys, order); custom resources as a JSON
+merge patch in which Argo CD ignores fields that last-applied does not have (gitops-engine pkg/diff/diff.go, threeWayMergePatch;
+pkg/utils/json/json.go).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Place = tuple[str, str] | None
 
 
 def three_way(original: Object, desired: Object, live: Object) -> Object:
-    """Live after a client-side apply of desired, before defaults; `original` is the last-applied configuration."""
+    """Live after a client-side apply of desired, before defaults; `original`: the last-applied configuration."""
     original, desired = _bare(original), _bare(desired)
     if builtin(original):
         merged = _merge(original, desired, live, _trimmed_claims(original, live), ("", ""))
@@ -33,7 +33,7 @@ _WHOLE = {
     ("policy", "PodDisruptionBudget"): "selector",
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "variables",
 }
-"""Fields of a spec that merge in other kinds and are replaced whole in this one (patchStrategy of k8s.io/api's types.go)."""
+"""Spec fields that merge in other kinds and are replaced as a whole in this one (patchStrategy of k8s.io/api's types.go)."""
 
 
 def _whole(merged: Object, desired: Object, live: Object) -> Object:
@@ -45,7 +45,7 @@ def _whole(merged: Object, desired: Object, live: Object) -> Object:
 
 
 def trim(original: Json, live: Json) -> Json:
-    """Live without what original does not hold: maps by key, lists item by item; live's surplus items stay."""
+    """Live without fields that original does not have: maps by key, lists item by item; live's extra items stay."""
     if isinstance(original, dict) and isinstance(live, dict):
         return {key: trim(value, live[key]) for key, value in original.items() if key in live}
     if isinstance(original, list) and isinstance(live, list):
@@ -54,9 +54,9 @@ def trim(original: Json, live: Json) -> Json:
 
 
 def completed(desired: Json, live: Json, original: Json = None, *, listed: bool = False) -> Json:
-    """Desired with the defaults that the API server fills into the items of lists that are replaced whole.
+    """Desired with the API server's defaults for items of lists that are replaced as a whole.
 
-    The schema is not at hand: what live holds in the same item and `original` never named is taken for such a default.
+    There is no schema: a value that live has in the same item and `original` never had counts as such a default.
     """
     if desired == live:
         return desired
@@ -90,7 +90,7 @@ def interleave(mine: list[Json], others: list[Json], order: list[Json], key: Cal
 
 
 def _bare(obj: Object) -> Object:
-    """Without namespace and empty annotations, which need not stand in a manifest (removeNamespaceAnnotation)."""
+    """The object without namespace and empty annotations, which a manifest may omit (removeNamespaceAnnotation)."""
     metadata = {key: value for key, value in mapping(obj, "metadata").items() if key != "namespace"}
     if not metadata.get("annotations"):
         metadata.pop("annotations", None)
@@ -98,7 +98,7 @@ def _bare(obj: Object) -> Object:
 
 
 def _trimmed_claims(original: Object, live: Object) -> Object:
-    """A StatefulSet's volumeClaimTemplates get the custom resources' treatment (statefulSetWorkaround)."""
+    """Live trimmed like a custom resource in a StatefulSet's volumeClaimTemplates (statefulSetWorkaround)."""
     spec, was, field = live.get("spec"), original.get("spec"), "volumeClaimTemplates"
     if live.get("kind") != "StatefulSet" or not isinstance(spec, dict) or not isinstance(was, dict):
         return live
@@ -106,7 +106,7 @@ def _trimmed_claims(original: Object, live: Object) -> Object:
 
 
 def _merge(original: Json, desired: Object, live: Object, seen: Json, at: Place) -> Object:
-    """Live with the patch that turns `seen` (live, perhaps trimmed) into desired; original tells what was given up."""
+    """Live with the patch that turns `seen` (live, perhaps trimmed) into desired; original shows the fields that were given up."""
     was, shown = (side if isinstance(side, dict) else {} for side in (original, seen))
     result = {key: value for key, value in live.items() if key in desired or key not in was}
     for key, want in desired.items():
@@ -115,7 +115,7 @@ def _merge(original: Json, desired: Object, live: Object, seen: Json, at: Place)
         if want is None:
             if at and have is not None:
                 del result[key]
-        elif want == have:  # equal sides merge to themselves, and most of them are: do not walk them
+        elif want == have:  # most sides are equal and merge to themselves: do not walk them
             result[key] = have
         elif isinstance(want, dict) and isinstance(have, dict):
             result[key] = _merge_map(was.get(key), want, have, shown.get(key), place)
@@ -145,10 +145,10 @@ def _merge_list(original: Json, desired: list[Json], live: list[Json], seen: Jso
 
 
 def _merge_items(original: list[Json], desired: list[Json], live: list[Json], key: str, at: Place) -> list[Json]:
-    """A built-in list merged by key. Items that share a key (port 53, TCP and UDP) are paired in their order.
+    """A built-in list merged by key. Items that share a key (port 53, TCP and UDP) are paired in order.
 
-    A patch names items by their key alone. Who gives up one of several that share a key deletes all of them, those that
-    stay in the manifest too, and a change of one of them reaches the first (diffListsOfMaps, mergeSliceWithSpecialElements).
+    A patch names items by key alone. Removing one of several items with the same key deletes all of them, even those that stay in the
+    manifest, and a change of one reaches the first (diffListsOfMaps, mergeSliceWithSpecialElements).
     """
     before, wanted, have = numbered(original, key), numbered(desired, key), numbered(live, key)
     lost = {name for name, count in before.keys() - wanted.keys() if (name, 0) in wanted}
@@ -168,7 +168,7 @@ def _merge_items(original: list[Json], desired: list[Json], live: list[Json], ke
 
 
 def numbered(items: list[Json], key: str) -> dict[tuple[str, int], Json]:
-    """Items by their key's value and how many of that value came before; an item without the key belongs to the empty one."""
+    """Items by key value and by the number of earlier items with that value; an item without the key has the empty value."""
     found: dict[tuple[str, int], Json] = {}
     seen: Counter[str] = Counter()
     for item in items:

@@ -1,7 +1,7 @@
-"""Edits of Applications and manifests as RFC 6902 operations, made one way: they join what is there and repeat nothing.
+"""Edits of Applications and manifests as RFC 6902 operations: they extend existing values and repeat nothing.
 
-Each function returns no operation when what it would write stands there already; a fix without operations is none. Options are
-`Name=value` (or a bare `Name`): a value that contradicts the wished one is replaced in its place.
+A function returns no operation if the result is there already; a fix without operations is none. Options are `Name=value` (or a bare
+`Name`): a contradicting value is replaced in its place.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ Operation = dict[str, Any]
 """One RFC 6902 operation."""
 
 RESPECT = "RespectIgnoreDifferences=true"
-"""The sync option without which a sync overwrites the fields that ignoreDifferences leaves out of the comparison."""
+"""The sync option that keeps syncs from overwriting fields in ignoreDifferences."""
 
 _FIELDS = ("jsonPointers", "jqPathExpressions", "managedFieldsManagers")
 _TARGET = ("group", "kind", "name", "namespace")
 
 
 def application_place(app: App) -> str:
-    """Where an edit of the Application is made: in it, or in the template of the ApplicationSet that generates it."""
+    """The place to edit an Application: the Application itself, or the template of the ApplicationSet that generates it."""
     maker = next((o.get("name") for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"), None)
     return f"Application {app.ref}" if maker is None else f"template of ApplicationSet {app.ref.namespace}/{maker}"
 
 
 def set_field(obj: Object | None, pointer: str, value: Json) -> list[Operation]:
-    """Sets a field of the object, the maps above it included where they are missing; a value that is there is replaced."""
+    """Set a field of the object, with missing parent maps; an existing value is replaced."""
     held = get(obj, pointer)
     if held == value:
         return []
@@ -56,10 +56,10 @@ def set_field(obj: Object | None, pointer: str, value: Json) -> list[Operation]:
 
 
 def removals(obj: Object | None, pointers: Iterable[str]) -> list[Operation]:
-    """Removes fields of the object, the last item of a list first, and what would be left empty of them.
+    """Remove fields of the object, later list items first, and the parents that become empty.
 
-    An item of a list without its last field goes itself, with the list when it was the only one, and so do empty annotations, labels
-    and data: an API server takes `[{}]` for another wish than no list at all, and Argo CD compares an emptied map as none.
+    A list item without its last field is removed, with the list if it was the only item, and so are empty annotations, labels and data: an
+    API server treats `[{}]` differently from no list, and Argo CD compares an emptied map as none.
     """
     gone = set(pointers)
     for pointer in sorted(gone, key=lambda p: -p.count("/")):
@@ -72,7 +72,7 @@ def removals(obj: Object | None, pointers: Iterable[str]) -> list[Operation]:
 
 
 def _emptied(obj: Object | None, pointer: str, gone: Collection[str]) -> str | None:
-    """What holds the field and is to go with it, since nothing would be left in it."""
+    """The parent to remove with the field, since it would be empty; None if something is left."""
     above, _, last = pointer.rpartition("/")
     held, name = get(obj, above), split_pointer(above)[-1] if above else ""
     if not above or pointer not in gone or not isinstance(held, Mapping | list):
@@ -87,7 +87,7 @@ def _emptied(obj: Object | None, pointer: str, gone: Collection[str]) -> str | N
 
 
 def annotate(obj: Object | None, pairs: Mapping[str, str]) -> list[Operation]:
-    """Sets annotations. An object that is not known (None) is taken to have some, as all that Argo CD tracks do."""
+    """Set annotations. An unknown object (None) is assumed to have some, as all objects do that Argo CD tracks."""
     held = annotations_of(obj)
     if obj is not None and not held:
         return set_field(obj, "/metadata/annotations", dict(pairs))
@@ -103,7 +103,7 @@ def annotate(obj: Object | None, pairs: Mapping[str, str]) -> list[Operation]:
 
 
 def annotation_option(obj: Object | None, name: str, *options: str) -> list[Operation]:
-    """Puts options into an annotation that holds a comma list, such as sync-options and compare-options."""
+    """Add options to an annotation with a comma list, such as sync-options and compare-options."""
     held = [*comma_list(annotations_of(obj).get(name))]
     wished = held
     for option in options:
@@ -112,7 +112,7 @@ def annotation_option(obj: Object | None, name: str, *options: str) -> list[Oper
 
 
 def sync_option(app: App, option: str) -> list[Operation]:
-    """Puts an option into the Application's spec.syncPolicy.syncOptions."""
+    """Add an option to the Application's spec.syncPolicy.syncOptions."""
     pointer = "/spec/syncPolicy/syncOptions"
     held = items(app.spec, "syncPolicy", "syncOptions")
     rivals = [index for index, other in enumerate(held) if isinstance(other, str) and _name(other) == _name(option)]
@@ -125,7 +125,7 @@ def sync_option(app: App, option: str) -> list[Operation]:
 
 
 def _with(held: Sequence[str], option: str) -> list[str]:
-    """The options with this one: as they are when it is among them, else in the place of any that contradicts it."""
+    """The options with this one: unchanged if it is among them, else in the place of a contradicting one, else at the end."""
     if option in held:
         return list(held)
     place = next((index for index, other in enumerate(held) if _name(other) == _name(option)), len(held))
@@ -138,10 +138,10 @@ def _name(option: str) -> str:
 
 
 def ignore_entries(app: App, *entries: Mapping[str, Json]) -> list[Operation]:
-    """Puts entries into the Application's spec.ignoreDifferences.
+    """Add entries to the Application's spec.ignoreDifferences.
 
-    One of the same group, kind, name and namespace grows; a pointer, jq path or manager that an entry for these objects names
-    already is left out.
+    An entry with the same group, kind, name and namespace is extended; pointers, jq paths and managers that an entry for these objects
+    already has are left out.
     """
     held = items(app.spec, "ignoreDifferences")
     grown: list[Operation] = []
@@ -162,7 +162,7 @@ def _target(entry: Json) -> tuple[str, ...]:
 
 
 def _unnamed(app: App, entry: Mapping[str, Json], field: str) -> list[Json]:
-    """The values of one field that no entry for the same objects, or for these and more, names yet."""
+    """The values of one field that no entry for the same objects, or a wider selection, has yet."""
     group, kind, name, namespace = _target(entry)
     known = {
         value
@@ -174,9 +174,9 @@ def _unnamed(app: App, entry: Mapping[str, Json], field: str) -> list[Json]:
 
 
 def ignore_less(app: App, pointers: Iterable[str]) -> list[Operation]:
-    """Takes expressions, or whole lists of them, out of the Application's spec.ignoreDifferences.
+    """Remove expressions, or whole lists of them, from the Application's spec.ignoreDifferences.
 
-    A list goes with its last expression, and an entry with its last list: one that selects objects and no field ignores nothing.
+    A list is removed with its last expression, and an entry with its last list: an entry that selects no field ignores nothing.
     """
     gone: set[str] = set()
     taken = set(pointers)

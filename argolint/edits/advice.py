@@ -1,14 +1,15 @@
-"""Fixes from a table: `advice.yaml` next to the rules of a family says by topic what ends a fault, root cause first.
+"""Fixes from a table: `advice.yaml` next to the rules of a family has the fixes by topic, root cause first.
 
-An entry holds `title`, `target`, `where`, `kind` and `content`, perhaps `caveat`, `safe`, and::
+An entry has `title`, `target`, `where`, `kind` and `content`, perhaps `caveat`, `safe`, and::
 
-    when, unless   a fact, or several: the entry counts when all of them hold something (are not empty), or none of them does
-    needs          versions that the fix asks for next to what its content says by itself: {argocd: '2.13'}
-    holds          what a rule has seen before it gives this advice, for people; a topic that an entry of the catalogue of messages leads to needs none
-    of_object      true for a patch of the manifest that `advice` is given, rather than the finding's own
+    when, unless   one or more facts: the entry applies if all of them are non-empty, or all empty
+    needs          required versions in addition to those that its content shows: {argocd: '2.13'}
+    holds          the condition for this advice, for people; not needed for a topic of an entry in the catalogue of messages
+    of_object      true for a patch of the manifest that `advice` gets, rather than the finding's own
 
-`$name` (or `${name}`) stands for a fact. In a command it is quoted for the shell: names come from manifests and servers that no one has
-checked; in a comment of one (`# …`) it stands as it is, on that line. In a json-patch a text that is nothing but `$name` becomes the fact itself, whatever its type. `$$` is a dollar sign.
+`$name` (or `${name}`) is replaced by a fact. In a command it is quoted for the shell, since names come from unchecked manifests and
+servers; in a comment of a command (`# …`) it is not quoted, and stays on that line. In a json-patch, a text that is only `$name` becomes
+the fact itself, of any type. `$$` is a dollar sign.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from argolint.values import plain, sh
 from argolint.values.knowledge import load
 
 Facts = Mapping[str, Any]
-"""What a rule knows, by the names that its table uses. A list is several words of a command."""
+"""The facts of a rule by the names in its table. A list is several words of a command."""
 
 
 class Shell(str):
-    """Text that is written for the shell already: it goes into a command as it is."""
+    """Text that is already quoted for the shell: it goes into a command as it is."""
 
     __slots__ = ()
 
 
 def advice(package: str, topic: str, facts: Facts, resource: ResourceId | None = None) -> tuple[Fix, ...]:
-    """The fixes for a topic by the table of this package; none when it has no such topic. KeyError names a fact that is missing."""
+    """The fixes for a topic in this package's table; none for an unknown topic. KeyError names a missing fact."""
     return tuple(
         _fix(entry, facts, resource) for entry in load(package, "advice.yaml").get(topic, ()) if _counts(entry, facts)
     )
@@ -71,7 +72,7 @@ def _content(entry: Facts, facts: Facts) -> Json:
 
 
 def _command(line: str, facts: Facts) -> str | None:
-    """One line of a command; None for a comment that has nothing to say. A comment is for people: its facts are not quoted, and stay on its line."""
+    """One line of a command; None for a comment without content. Facts in a comment are for people: not quoted, but without line breaks."""
     if not line.lstrip().startswith("# "):
         return Template(line).substitute(_Quoted(facts))
     text = " ".join(plain(Template(line).substitute(facts)).split())
@@ -95,7 +96,7 @@ def _patch(node: Json, facts: Facts) -> Json:
 
 
 class _Quoted(dict[str, str]):
-    """The facts as words of a command; each is quoted when it is asked for."""
+    """The facts as words of a command; each is quoted on access."""
 
     def __init__(self, facts: Facts) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""What a sync that failed or does not end leaves behind.
+"""The consequences of a sync that failed or does not end.
 
-A later wave's objects stay missing and changed fields stay old: consequences, which the finding that explains the operation
-answers as well, so that one fault is reported once.
+Later waves' objects stay missing and changed fields keep old values. The finding that explains the operation also explains these, so that
+one fault is reported once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from argolint.model import Finding, Symptom
 
 
 def consequences(app: App) -> Iterator[Symptom]:
-    """The operation itself, SyncError, and everything that waits to be applied: missing objects and fields only Git moved."""
+    """The operation itself, SyncError, and everything that still waits: missing objects and fields that changed only in Git."""
     yield Symptom.operation()
     yield Symptom.condition("SyncError")
     for resource in app.resources:
@@ -31,9 +31,9 @@ def consequences(app: App) -> Iterator[Symptom]:
 
 
 def with_consequences(finding: Finding, app: App) -> Finding:
-    """The finding; when it explains the health of an object that holds the operation up, with the consequences.
+    """The finding; if it explains the health of an object that blocks the operation, with the consequences.
 
-    That is the object that the running operation waits for, and one whose health alone has failed the last one.
+    That is the object that the running operation waits for, or one whose health alone failed the last operation.
     """
     operation = app.operation
     if operation is None or (operation.awaited is None and not app.derive(failed_by_health)):
@@ -46,7 +46,7 @@ def with_consequences(finding: Finding, app: App) -> Finding:
 
 
 def failed_by_health(app: App) -> bool:
-    """True when the last operation failed only since objects that it had applied turned Degraded, and one still is."""
+    """True if the last operation failed only because objects that it had applied became Degraded, and one still is."""
     operation = app.operation
     if operation is None or not operation.failed or not operation.turned_degraded:
         return False

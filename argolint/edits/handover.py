@@ -1,7 +1,7 @@
-"""How an object changes hands without being deleted on the way: the commands that fixes of this family share.
+"""Hands an object over to another application without deleting it: commands that several fixes share.
 
-Argo CD prunes only objects whose live tracking data names the syncing application, and leaves alone those whose live
-annotation `sync-options` holds `Prune=false` (gitops-engine/pkg/sync/sync_context.go, pruneObject).
+Argo CD prunes only objects whose live tracking data names the syncing application, and not those with `Prune=false` in their live
+annotation `sync-options` (gitops-engine/pkg/sync/sync_context.go, pruneObject).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from argolint.values import sh
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 _SHOWN = 8
-"""How many Applications a script spells out."""
+"""Most Applications that a script lists."""
 
 
 def guard(resource: ResourceId) -> str:
-    """Keeps the live object from being pruned or deleted; an annotation that only the live object carries is no drift."""
+    """Protect the live object from pruning and deletion; an annotation that only the live object has is no drift."""
     return f"kubectl annotate {kubectl_name(resource)} --overwrite {SYNC_OPTIONS}=Prune=false,Delete=false"
 
 
@@ -27,17 +27,17 @@ def unguard(resource: ResourceId) -> str:
 
 
 def released(resource: ResourceId, keepers: Sequence[str], key: str) -> str:
-    """Takes the guard off once the live tracking data (`key`: an annotation or a label) name one of these instances, and only then.
+    """Remove the guard, but only if the live tracking data (`key`: an annotation or a label) name one of these instances.
 
-    A sync that failed, or that another Application has followed, leaves the object to the one who prunes it next.
+    Without that test, a failed sync, or a later sync of another Application, would leave the object to be pruned.
     """
     if not key:
-        return unguard(resource)  # what bears no tracking data is no one's to prune
+        return unguard(resource)  # no one prunes an object without tracking data
     return f"{names(resource, keepers, key)} && {unguard(resource)}"
 
 
 def names(resource: ResourceId, keepers: Sequence[str], key: str) -> str:
-    """A command that succeeds where the live tracking data (`key`: an annotation or a label) name one of these instances."""
+    """A command that succeeds if the live tracking data (`key`: an annotation or a label) name one of these instances."""
     where = "annotations" if key == TRACKING_ID else "labels"
     path = "{.metadata." + where + "." + key.replace(".", "\\.") + "}"
     any_of = "|".join(keeper.replace(".", "[.]") for keeper in keepers)
@@ -46,17 +46,22 @@ def names(resource: ResourceId, keepers: Sequence[str], key: str) -> str:
 
 
 def sync(app: AppRef) -> str:
-    """A full sync: one of chosen resources may leave stray tracking data where the contents are equal."""
+    """A full sync: a sync of selected resources may leave old tracking data on objects with equal content."""
     return f"argocd app sync {sh(app.namespace)}/{sh(app.name)}"
 
 
+def delete(app: AppRef) -> str:
+    """Deletes the Application and leaves its objects, whatever its finalizers say."""
+    return f"argocd app delete {sh(app.namespace)}/{sh(app.name)} --cascade=false"
+
+
 def untrack(resource: ResourceId, key: str) -> str:
-    """Takes tracking data, an annotation or a label, off the live object: no one owns it then, and no one is warned."""
+    """Remove tracking data, an annotation or a label, from the live object: then it has no owner, and no warning is shown."""
     return f"kubectl {'annotate' if key == TRACKING_ID else 'label'} {kubectl_name(resource)} {sh(key)}-"
 
 
 def _freed(resource: ResourceId, tracked_by: str) -> Sequence[str]:
-    """For a taker with FailOnSharedResource=true, which refuses to sync while the live object names another owner."""
+    """Commands for a new owner with FailOnSharedResource=true, which refuses to sync while the live object names another owner."""
     return (
         (
             "#    (FailOnSharedResource=true refuses that while the object names another owner)",
@@ -75,9 +80,9 @@ def steps(
     release: str,
     tracked_by: str = "",
 ) -> list[str]:
-    """Numbered lines in the order that never deletes the object; `off` says how each leaver stops rendering it, `release` takes the guard off.
+    """Numbered lines in the order that never deletes the object; `off`: how each former owner stops rendering it; `release`: the command that removes the guard.
 
-    `tracked_by` is the tracking data that stands in the keeper's way, see _freed.
+    `tracked_by`: the tracking data that blocks the keeper, see _freed.
     """
     return [
         f"# 1. Guard the live object, so that no step below deletes it (cluster {resource.cluster}):",
@@ -96,7 +101,7 @@ def steps(
 
 
 def take_over(resource: ResourceId, taker: AppRef, release: str, tracked_by: str = "") -> str:
-    """The script that gives an object to an application that renders it already; `release` and `tracked_by` as in steps."""
+    """The script that gives an object to an application that already renders it; `release` and `tracked_by` as in steps."""
     lines = (
         "# 1. Guard the live object, so that nothing prunes it:",
         guard(resource),

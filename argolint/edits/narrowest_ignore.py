@@ -1,7 +1,7 @@
-"""The narrowest ignoreDifferences entry that ends a drift which is right as it is.
+"""The narrowest ignoreDifferences entry for a drift that is intended.
 
-An injected CA bundle or a replica count that an autoscaler owns belongs to its writer. The entry names one object and the
-very fields, joins an existing entry of the same object, and makes syncs respect it where they would overwrite the field.
+An injected CA bundle or a replica count of an autoscaler belongs to its writer. The entry names one object and exactly these fields,
+extends an existing entry of the object, and makes syncs respect it if they would overwrite the field.
 """
 
 from __future__ import annotations
@@ -27,30 +27,35 @@ FOR_MANY = re.compile(
     r"|mozilla|k9s|lens|headlamp|rancher|dashboard|kube-controller-manager|^manager$|^controller$",
     re.IGNORECASE,
 )
-"""Field managers that stand for people, pipelines or many controllers: to trust them hides more than one field's writer."""
+"""Field managers of people, pipelines or many controllers: trusting one hides more than one writer's fields."""
 
 
 def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str]) -> Fix:
-    """The Application edit that ignores these differing fields of one managed object, and nothing else.
+    """The Application edit that ignores exactly these differing fields of one managed object.
 
-    `pointers` are those of `resource.changes`. The edit is a json-patch on the Application; the engine verifies it.
+    `pointers`: pointers of `resource.changes`. The edit is a json-patch on the Application; the engine verifies it.
     """
     joined = _joined(resource, pointers)
-    fields = _fields(app, resource, joined)
+    places = _places(resource, joined)
+    fields = _trusted(app, resource, joined) or places
     target = {"group": resource.group, "kind": resource.kind, "name": resource.name, "namespace": resource.namespace}
-    entry = {**{key: value for key, value in target.items() if value}, **fields}
-    operations = [*ignore_entries(app, entry), *_respect_operations(app, resource, pointers)]
+    entry = {key: value for key, value in target.items() if value}
+    operations = [*ignore_entries(app, {**entry, **fields}), *_respect_operations(app, resource, pointers)]
     return Fix(
         title=f"Ignore {', '.join(joined[:3])}{' …' if len(joined) > 3 else ''} of {resource.id}",
         target="application",
         where=application_place(app),
         edit=Edit("json-patch", operations),
         caveat=_caveat(app, resource, fields, operations),
+        older=(Edit("json-patch", ignore_entries(app, {**entry, **places})), _WRITES_ON),
     )
 
 
+_WRITES_ON = "hides every change of these fields; each sync still writes Git's value, which an Argo CD of 2.3 or later can leave alone"
+
+
 def _joined(resource: Resource, pointers: Sequence[str]) -> list[str]:
-    """Two and more plain items of one list become the list: entries act one after the other, and each shifts the rest."""
+    """The pointers; several plain items of one list become the list: entries apply one after the other, and each shifts the rest."""
     parents = Counter(pointer.rpartition("/")[0] for pointer in pointers)
 
     def plain(parent: str) -> bool:
@@ -63,11 +68,11 @@ def _joined(resource: Resource, pointers: Sequence[str]) -> list[str]:
 
 
 _MOST = 20
-"""Fields that an entry names one by one; of more the lists that they stand in are ignored whole."""
+"""Most fields that an entry lists; beyond that, their whole lists are ignored."""
 
 
 def _list_above(resource: Resource, pointer: str) -> str:
-    """The outermost list on the way to the pointer; the pointer itself where there is none."""
+    """The outermost list that contains the pointer; the pointer itself if there is none."""
     tokens = split_pointer(pointer)
     node: Json = resource.normalized or {}
     for depth, token in enumerate(tokens):
@@ -96,15 +101,19 @@ def _caveat(app: App, resource: Resource, fields: Mapping[str, list[str]], opera
     return blind + once + closed + wide
 
 
-def _fields(app: App, resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]:
-    """The entry's fields: one trusted manager if just these fields are its own, else pointers, and jq inside lists.
+def _trusted(app: App, resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]:
+    """One trusted manager, if just these fields are its own; else empty.
 
-    A server-side diff takes trusted managers' fields out before the API server puts them back (argoproj/argo-cd#20178).
+    A server-side diff removes trusted managers' fields before the API server restores them (argoproj/argo-cd#20178).
     """
     by_server = "ServerSideDiff=true" in comma_list(annotations_of(app.raw).get(COMPARE_OPTIONS))
     manager = None if by_server else _sole_manager(resource.live or {}, pointers)
-    if manager is not None and _hides_exactly(resource, manager, pointers):
-        return {"managedFieldsManagers": [manager]}
+    exact = manager is not None and _hides_exactly(resource, manager, pointers)
+    return {"managedFieldsManagers": [manager]} if manager is not None and exact else {}
+
+
+def _places(resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]:
+    """The entry's fields by their place: pointers, and jq inside lists."""
     changes = {change.pointer: change for change in reversed(resource.changes)}
     items = _Items()
     found: dict[str, dict[str, None]] = {}
@@ -115,7 +124,7 @@ def _fields(app: App, resource: Resource, pointers: Sequence[str]) -> dict[str, 
 
 
 def _sole_manager(live: Object, pointers: Sequence[str]) -> str | None:
-    """The manager that owns these fields and nothing else of the object, status aside."""
+    """The manager that owns these fields and nothing else of the object, except status."""
     owned: dict[str, set[str]] = {}
     for entry in managed_fields.entries(live):
         if entry.get("subresource") != "status":
@@ -146,13 +155,13 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class _Items:
-    """The items of lists by what names them. Each list is gone through once, however many of its items are asked for."""
+    """List items indexed by the fields that identify them. Each list is indexed once for any number of items."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], dict[Json, list[Object]]] = {}
 
     def called(self, found: Sequence[Json], key: str, value: Json) -> list[Object]:
-        """Those of a list that lives as long as this, whose `key` is this text or number."""
+        """The items of a list whose `key` has this text or number; the list must outlive the index."""
         if not isinstance(value, str | int):
             return []
         known = self._known.get((id(found), key))
@@ -165,15 +174,15 @@ class _Items:
 
 
 def _jq_path(resource: Resource, pointer: str, change: Change | None, items: _Items) -> str | None:
-    """The jq path of a field inside a list, its items chosen by what names them; None when no list is passed.
+    """The jq path of a field inside a list, with items selected by an identifying field; None if the path has no list.
 
-    An item that nothing names is chosen by its index, or, where it is plain text that one side lacks, by its value.
+    An item without one is selected by its index, or, if it is plain text that one side lacks, by its value.
     """
     nodes: list[Json] = [resource.normalized or {}, resource.predicted or {}]
     one_sided = change is not None and MISSING in (change.live, change.desired)
     tokens = split_pointer(pointer)
     if change is not None and change.live is MISSING and index_of(tokens[-1]) is not None:
-        nodes.reverse()  # the index of an item that only Git has is Git's
+        nodes.reverse()  # an item that only Git has needs Git's index
     path, listed, chosen = "", False, False
     for token in tokens:
         lists = [node for node in nodes if isinstance(node, list)]
@@ -192,7 +201,7 @@ def _jq_path(resource: Resource, pointer: str, change: Change | None, items: _It
 
 
 def _at(node: Json, token: str, item: Json, items: _Items) -> Json:
-    """What stands at the token, or, in a list, the item of the same name, or else of the same index."""
+    """The value at the token; in a list, the item of the same name, else of the same index."""
     name = next((key for key in ITEM_NAMES if isinstance(item, Mapping) and key in item), None)
     if not isinstance(node, list) or name is None or not isinstance(item[name], str | int):
         return get(node, join_pointer(token))
@@ -200,7 +209,7 @@ def _at(node: Json, token: str, item: Json, items: _Items) -> Json:
 
 
 def _choice(item: Json, lists: Iterable[Sequence[Json]], items: _Items) -> str | None:
-    """The jq condition that holds for this item alone, on every side that has it."""
+    """The jq condition that selects only this item, on every side that has it."""
     if isinstance(item, str):
         return f". == {json.dumps(item)}"
     for key in ITEM_NAMES if isinstance(item, Mapping) else ():
@@ -211,7 +220,7 @@ def _choice(item: Json, lists: Iterable[Sequence[Json]], items: _Items) -> str |
 
 
 def _respect_operations(app: App, resource: Resource, pointers: Sequence[str]) -> list[dict[str, Any]]:
-    """Nothing when the application respects its ignore entries already, or a sync would leave the fields as they are."""
+    """The option edits; none if the application already respects its ignore entries, or a sync would not change the fields."""
     live, desired = resource.live, resource.desired
     if live is None or desired is None or compare.has_sync_option(app.raw, desired, RESPECT):
         return []

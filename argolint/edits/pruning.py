@@ -1,4 +1,4 @@
-"""What Argo CD deletes: objects that left the manifests, and an Application's objects with it.
+"""What Argo CD deletes: objects that left the manifests, and objects of a deleted Application.
 
 Sources: gitops-engine/pkg/sync/sync_context.go (isPruningDisabled, objRequiresPruneConfirmation), controller/appcontroller.go
 (shouldBeDeleted) of Argo CD.
@@ -11,13 +11,13 @@ from typing import Literal
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
-from argolint.model import Object
+from argolint.model import Object, ResourceId
 from argolint.values import annotations_of, comma_list, items
-from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS
+from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, kubectl_name
 
 
 def prunes(app: App, resource: Resource, fleet: Fleet) -> Literal["automatic", "manual", "never"]:
-    """Who would prune an object that left this application's manifests: the next automated sync, a person, or no one."""
+    """What prunes an object that left this application's manifests: the next automated sync, a person, or nothing."""
     option = prune_option(app, resource.live, fleet)
     if option == "false":
         return "never"
@@ -25,7 +25,7 @@ def prunes(app: App, resource: Resource, fleet: Fleet) -> Literal["automatic", "
 
 
 def prune_option(app: App, live: Object | None, fleet: Fleet) -> str:
-    """What `Prune=` says of a live object that left the manifests: `false`, `confirm`, or empty when pruning is free.
+    """The `Prune=` option of a live object that left the manifests: `false`, `confirm`, or empty without a restriction.
 
     gitops-engine/pkg/sync/sync_context.go (isPruningDisabled, objRequiresPruneConfirmation).
     """
@@ -34,7 +34,7 @@ def prune_option(app: App, live: Object | None, fleet: Fleet) -> str:
 
 
 def outlives(app: App, live: Object, fleet: Fleet) -> bool:
-    """Whether an object stays when its Application is deleted with all that it owns: CRDs, `Delete=false`, Helm's `keep`.
+    """Whether an object remains after a cascading deletion of its Application: CRDs, `Delete=false`, Helm's `keep`.
 
     controller/appcontroller.go (shouldBeDeleted).
     """
@@ -47,13 +47,13 @@ def outlives(app: App, live: Object, fleet: Fleet) -> bool:
 
 
 def cascades(app: App) -> bool:
-    """Whether deleting the Application deletes the objects that it owns: it carries the resources finalizer."""
+    """Whether deleting the Application deletes the objects that it owns: it has the resources finalizer."""
     finalizers = items(app.raw, "metadata", "finalizers")
     return any(str(name).startswith("resources-finalizer.argocd.argoproj.io") for name in finalizers)
 
 
 def _option(name: str, app: App, live: Object | None, fleet: Fleet) -> str:
-    """The value of a sync option: the object's own, else, since 3.4, the Application's; the first counts."""
+    """The value of a sync option: the object's own, else, since 3.4, the Application's; the first one counts."""
     own = comma_list(annotations_of(live).get(SYNC_OPTIONS))
     general = items(app.spec, "syncPolicy", "syncOptions") if fleet.at_least(3, 4) else ()
     for option in (*own, *general):
@@ -64,6 +64,11 @@ def _option(name: str, app: App, live: Object | None, fleet: Fleet) -> str:
 
 
 def ignored_extraneous(app: App, resource: Resource) -> bool:
-    """True for an object that may be left over without making the application OutOfSync (controller/state.go); a prune takes it all the same."""
+    """True for an extra object that does not make the application OutOfSync (controller/state.go); a prune still deletes it."""
     own = comma_list(annotations_of(resource.live).get(COMPARE_OPTIONS))
     return "IgnoreExtraneous" in app.compare_options or "IgnoreExtraneous" in own
+
+
+def keeping(resource: ResourceId) -> str:
+    """The command by which no sync prunes an object that is not in Git, and none calls the application OutOfSync for it."""
+    return f"kubectl annotate {kubectl_name(resource)} --overwrite {SYNC_OPTIONS}=Prune=false {COMPARE_OPTIONS}=IgnoreExtraneous"

@@ -1,1 +1,1 @@
-"""From a transport and rules to an outcome."""
+"""Runs rules on what a transport reads, up to the outcome of a check."""

@@ -1,7 +1,7 @@
-"""Which finding follows from which: `follows` of the findings resolved to `caused_by`, over all applications.
+"""Resolves `follows` of the findings to `caused_by`, over all applications.
 
-A finding has one direct cause at most: the first of its `follows` that another finding answers, else the common cause whose
-key it shares with a second finding. What forms a ring is cut at its worst finding, the first of these in the report's order.
+A finding has at most one direct cause: the first of its `follows` that another finding explains, else the common cause whose key it shares
+with a second finding. A cycle is cut at its worst finding, the first of these in the report's order.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Cause
 
 
 class _Known:
-    """What the findings explain and what they are about, for quick answers."""
+    """An index of findings by the symptoms that they explain and the objects that they are about."""
 
     def __init__(self, findings: Sequence[Finding], marks: Sequence[Identity]) -> None:
         self._findings = findings
@@ -69,7 +69,7 @@ class _Known:
                     self._about[finding.rule, server, finding.at.resource.key].append(index)
 
     def worst(self, origin: Follows, follower: int) -> int | None:
-        """The finding that the follower follows from, by one of its `follows`."""
+        """The cause among the follower's `follows`, as a position; None without one."""
         found = [i for i in self._answers(origin, follower) if self._marks[i] != self._marks[follower]]
         return min(found, key=lambda i: _badness(self._findings[i], i), default=None)
 
@@ -87,7 +87,7 @@ class _Known:
 
 
 def _places(symptom: Symptom, apps: Collection[AppRef]) -> Collection[object]:
-    """Where a symptom shows: at its object, whose cluster's address each Argo CD understands in its own way, else at the applications."""
+    """Where a symptom shows: its object, keyed by cluster and Argo CD, since each has its own addresses; else the applications."""
     return {(app.server, symptom.resource) for app in apps} if symptom.resource else apps
 
 
@@ -96,7 +96,7 @@ def _badness(finding: Finding, index: int) -> tuple[int, int]:
 
 
 def _cut_rings(parents: dict[int, int], findings: Sequence[Finding]) -> None:
-    """Take the cause from one finding of each ring, so that every chain ends."""
+    """Remove the cause of one finding in each cycle, so that every chain ends."""
     done: set[int] = set()
     for start in sorted(parents):
         path: list[int] = []

@@ -1,4 +1,4 @@
-"""`.argolint.yaml`: what the user wants of argolint. Strict: a typo is an error that names file, line, key and nearest match."""
+"""`.argolint.yaml`: the user's configuration. Strict: a typo is an error that names file, line, key and the most similar key."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Metrics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """What `-o prometheus` and `argolint serve` expose of single applications; the sums of the fleet are always whole.
+    """Metrics of single applications in `-o prometheus` and `argolint serve`; the sums of the fleet are always complete.
 
     per-app       a series for each application and rule
     min-severity  only of findings at least this severe
-    max-series    how many of these series at most: infos are left out first, then warnings
-    app-labels    labels of Applications to expose, so that alerts find the team that owns one
+    max-series    the largest number of these series: infos are left out first, then warnings
+    app-labels    labels of Applications to export, for example so that alerts reach the owning team
     """
 
     per_app: bool = True
@@ -57,13 +57,12 @@ class Metrics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
 
 
 def metric_label(key: str) -> str:
-    """A label of an Application as a label of a metric, as kube-state-metrics spells them: `app.kubernetes.io/part-of` is
-    `label_app_kubernetes_io_part_of`."""
+    """The metric label for an Application's label, spelled as kube-state-metrics does: `app.kubernetes.io/part-of` becomes `label_app_kubernetes_io_part_of`."""
     return "label_" + re.sub(r"[^A-Za-z0-9_]", "_", key)
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """The whole file; every key is optional. Nothing in it says where a token goes: it lies in a checkout.
+    """The whole file; every key is optional. It cannot set the target of a token, since the file is in a checkout.
 
     select, deselect   rules by id, family or severity
     rules              settings of single rules by id
@@ -71,7 +70,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     fail-on, output    as the options of the command line
     baseline           file of accepted findings
     pedantic           also show rules that are advice on GitOps itself
-    require-plugins    packages that must bring rules, or the run does not start
+    require-plugins    packages that must provide rules for the run to start
     metrics            which series `-o prometheus` writes
     """
 
@@ -89,7 +88,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 @dataclass(frozen=True)
 class Loaded:
-    """A configuration and where it came from, with the places of its ignore entries."""
+    """A configuration and its file, with the lines of its ignore entries."""
 
     config: Config
     file: Path | None = None
@@ -97,14 +96,14 @@ class Loaded:
 
 
 LOOK_ALIKES = (".argolint.yml", "argolint.yaml", "argolint.yml", ".argolint.json", ".argolint.toml")
-"""Names that people give the file, and that are not read."""
+"""Common wrong names of the file, which are not read."""
 
 
 def find() -> Path | None:
-    """`.argolint.yaml` here, else the nearest one above within the Git clone: what lies above that is someone else's."""
+    """`.argolint.yaml` here, else in the nearest folder above within the Git clone: folders above the clone belong to someone else."""
     try:
         here = Path.cwd()
-    except FileNotFoundError:  # the folder was removed under us, and nothing stands in it
+    except FileNotFoundError:  # the folder was removed meanwhile
         return None
     for folder in (here, *here.parents):
         if (folder / DEFAULT_FILE).exists():
@@ -117,7 +116,7 @@ def find() -> Path | None:
 
 
 def look_alike() -> Path | None:
-    """A file here whose name is nearly that of the configuration."""
+    """A file here whose name is one of the wrong ones."""
     return next((Path(name) for name in LOOK_ALIKES if Path(name).exists()), None)
 
 
@@ -135,7 +134,7 @@ def load(file: Path | None) -> Loaded:
 
 
 def parse(text: str, path: Path) -> Loaded:
-    """The configuration in `text`; UsageError names file, line, key and the nearest match."""
+    """The configuration in `text`; UsageError names file, line, key and the most similar key."""
     document = strict_yaml.parse(text, str(path))
     try:
         config = converted({} if document.data is None else document.data, Config)
@@ -197,7 +196,7 @@ def rule_options(rule: Rule, given: Mapping[str, Any], where: str) -> Any:
 
 
 def _explained(error: msgspec.ValidationError, document: strict_yaml.Document, path: Path) -> UsageError:
-    """msgspec's error with the line it is about and, for an unknown key, the nearest known one."""
+    """The error of msgspec with its line and, for an unknown key, the most similar known one."""
     found = strict_yaml.misfit(error, document, Config)
     name = found.unknown
     if name and found.path == (name,) and name in _connection_keys():
@@ -221,7 +220,7 @@ _INSTEAD = {
 
 
 def _connection_keys() -> frozenset[str]:
-    """Options of the command line that say where to connect and how: no configuration holds them."""
+    """Options that say where and how to connect: a configuration must not contain them."""
     from argolint.server.connection import Flags
 
     return frozenset(field.name.replace("_", "-") for field in dataclasses.fields(Flags))

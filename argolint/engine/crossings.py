@@ -1,8 +1,8 @@
-"""What Applications of several Argo CDs have in common: objects of one cluster, and how such a cluster is recognised.
+"""Objects that Applications of several Argo CDs share, and how a common cluster is recognized.
 
-An address says which cluster is meant only where everyone understands it alike. `https://kubernetes.default.svc` is
-another cluster on every Argo CD, and so may be any address of a private network. Such a cluster is the Argo CD's own,
-unless the user gave it a name (`clusters:` of an entry in the servers file).
+An address identifies a cluster only if it means the same everywhere. `https://kubernetes.default.svc` is another cluster on every Argo CD,
+and so may be any address of a private network. Such a cluster is taken as the Argo CD's own, unless the user named it (`clusters:` of an
+entry in the servers file).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from argolint.values import dig, enumerated, parse_version, text_at
 _PRIVATE = frozenset(
     "svc local localhost localdomain internal intranet private corp home lan arpa test invalid default".split()
 )
-"""Last labels of names that no public DNS knows."""
+"""Top-level labels of host names that public DNS does not know."""
 
 Object4 = tuple[str, str, str, str]
 """Group, kind, namespace and name."""
@@ -36,27 +36,27 @@ class Member:
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     def address(self, known: str) -> str:
-        """The cluster that an alias means: its address, also where it is given by its name on this Argo CD."""
+        """The address of the cluster that an alias is for: the alias may use the address or the cluster's name on this Argo CD."""
         wanted = known.rstrip("/")
         by_name = (url for url, c in self.fleet.clusters.items() if text_at(c, "name") == wanted)
-        own = IN_CLUSTER if wanted == "in-cluster" else wanted  # so it is called where the account may see no cluster
+        own = IN_CLUSTER if wanted == "in-cluster" else wanted  # the account may not be allowed to list clusters
         return wanted if wanted in self.fleet.clusters else next(by_name, own)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Aliases of clusters that neither the Argo CD nor one of its applications names."""
+        """Aliases for clusters that neither the Argo CD nor its applications name."""
         seen = {*self.fleet.clusters, *(app.cluster for app in self.fleet.apps)}
         return tuple(sorted(key for key in self.aliases if not {self.address(key), f"name:{key}"} & seen))
 
     def version(self, cluster: str) -> tuple[int, ...]:
-        """Major and minor version of Kubernetes there, empty where it is not known."""
+        """Major and minor version of Kubernetes there; empty if unknown."""
         return (parse_version(self.fleet.kubernetes_version(cluster)) or ())[:2]
 
 
 def clusters(members: Sequence[Member]) -> tuple[Mapping[tuple[str, str], str], tuple[str, ...]]:
-    """The clusters that two or more Argo CDs deploy to: (Argo CD's name, its address there) to a name for all of them.
+    """The clusters that two or more Argo CDs deploy to: from (Argo CD's name, its address there) to one common name.
 
-    Also remarks on what looks like one cluster and is not, or the other way round.
+    Also remarks on addresses that may wrongly be treated as one cluster or as two.
     """
     places: dict[str, list[tuple[Member, str]]] = defaultdict(list)
     names: dict[str, dict[str, str]] = defaultdict(dict)
@@ -95,7 +95,7 @@ def clusters(members: Sequence[Member]) -> tuple[Mapping[tuple[str, str], str], 
 
 
 def _named_by_some(address: str, names: Mapping[str, str]) -> str:
-    """A remark on a cluster of the public DNS that is called so on one Argo CD, and has a name of the user's on another."""
+    """A remark on a public address that the user named on one Argo CD only."""
     named = {name: alias for name, alias in names.items() if alias and public(alias) != address}
     plain = [name for name in names if name not in named]
     if not named or not plain:
@@ -109,7 +109,7 @@ def _aliased(member: Member) -> frozenset[str]:
 
 
 def public(url: str) -> str:
-    """The address in one spelling, where its host is a name of the public DNS; else empty."""
+    """The normalized address if its host is in public DNS; else empty."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port
@@ -127,7 +127,7 @@ def public(url: str) -> str:
 
 
 def crossed(members: Sequence[Member]) -> tuple[tuple[Fleet, ...], tuple[str, ...]]:
-    """The fleets, each knowing what its applications share with those of others, and remarks."""
+    """The fleets with what their applications share with those of other Argo CDs, and remarks."""
     common, remarks = clusters(members)
     found: dict[str, dict[AppRef, list[Crossing]]] = {m.name: defaultdict(list) for m in members}
     for crossing in _crossings(members, common):
@@ -138,7 +138,7 @@ def crossed(members: Sequence[Member]) -> tuple[tuple[Fleet, ...], tuple[str, ..
 
 
 def _crossings(members: Sequence[Member], common: Mapping[tuple[str, str], str]) -> Iterator[Crossing]:
-    """The objects that several Argo CDs list, one crossing for all objects of the same Applications."""
+    """The objects that several Argo CDs list, grouped by the Applications that list them."""
     apps: dict[str, list[tuple[Member, App]]] = defaultdict(list)
     for member in members:
         for app in member.fleet.apps:
@@ -156,11 +156,11 @@ def _crossings(members: Sequence[Member], common: Mapping[tuple[str, str], str])
 
 
 def _held(listed: Sequence[tuple[Member, App]]) -> Mapping[Object4, Mapping[int, bool]]:
-    """The objects that applications of two Argo CDs list and one of them wants: by the application's place, whether it wants it.
+    """The objects that applications of two Argo CDs list and at least one wants: for each application's position, whether it wants the object.
 
-    What an application is to prune counts as well as what another Argo CD wants; hooks and skipped objects never do.
+    An object to prune counts if another Argo CD wants it; hooks and skipped objects never count.
     """
-    first: dict[int, str] = {}  # numbers are a tenth of the identities: those are made for the few that recur
+    first: dict[int, str] = {}  # hashes take a tenth of the memory; the keys are made only for the few that recur
     again: set[int] = set()
     for member, app in listed:
         for row in app.rows:
@@ -178,7 +178,7 @@ def _held(listed: Sequence[tuple[Member, App]]) -> Mapping[Object4, Mapping[int,
 
 
 def _is_crossed(places: Mapping[int, bool], listed: Sequence[tuple[Member, App]]) -> bool:
-    """Wanted by one Argo CD, and wanted or to be pruned by another; one Application that two addresses show is itself."""
+    """True if one Argo CD wants it and another wants or prunes it; the same Application seen through two addresses does not count."""
     wanting = {listed[i][0].name for i, wanted in places.items() if wanted}
     every = {listed[i][0].name for i in places}
     uids = [dig(listed[i][1].raw, "metadata", "uid") for i in places]

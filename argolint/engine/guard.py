@@ -1,4 +1,4 @@
-"""No secret leaves an application: in its findings, and in the failure that a rule's crash becomes."""
+"""Masks secrets in an application's findings and in failures from crashes of rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, guarded_f
 
 
 class Guard:
-    """Takes the secrets out of what rules tell of one application; what it learns of an object serves all findings."""
+    """Masks secrets in what rules say about one application; the known secrets of an object are collected once for all findings."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -25,7 +25,7 @@ class Guard:
         return secrets_of(self._app.spec)
 
     def finding(self, finding: Finding) -> Finding:
-        """The finding without secrets: those of the objects that it speaks of are looked for by their values too."""
+        """The finding without secrets; the secrets of the objects that it names are also found by their values."""
         app = self._app
 
         def edited(finding: Finding, fix: Fix) -> Iterable[Object]:
@@ -36,7 +36,7 @@ class Guard:
         subjects = {finding.at.resource, *(r.resource for r in finding.related if r.app == app.ref)}
         spoken = [r for id_ in subjects if id_ and (r := app.resource(id_.key))]
         if finding.at.resource is None and any(line.startswith("/") for line in finding.evidence):
-            spoken += [r for r in app.resources if r.status != "Synced"]  # it lists differences, and not whose
+            spoken += [r for r in app.resources if r.status != "Synced"]  # it lists differences without their object
         return guarded(finding, self.known(spoken), edited)
 
     def known(self, resources: Iterable[Resource]) -> Known:
@@ -48,18 +48,20 @@ class Guard:
 
 
 def _seen(resource: Resource) -> Iterator[Object]:
-    """The states that a rule has looked at: of the others it can tell nothing."""
+    """The states that rules have read: a finding cannot contain values of others."""
     return filter(None, (resource.__dict__.get(side) for side in ("desired", "normalized", "live")))
 
 
 def crash(rule: Rule, app: App | None, stage: str, error: BaseException, known: Known = NOTHING_KNOWN) -> Failure:
-    """A rule's crash as a Failure; `sys.exit()` in a rule is one as well, Ctrl-C is none."""
+    """A rule's crash as a Failure; this includes `sys.exit()` in a rule, but not Ctrl-C."""
     if isinstance(error, KeyboardInterrupt):
         raise error
     ref = app.ref if app else None
-    if isinstance(error, UnreadableStateError):  # the same for every rule that reads it, and the fault of none
+    if isinstance(
+        error, UnreadableStateError
+    ):  # it is the same for every rule that reads the state, and no rule's fault
         return Failure("states", error.message, error.hint, ref)
-    if isinstance(error, MemoryError):  # what else is looked at meanwhile takes it: the fault of no rule either
+    if isinstance(error, MemoryError):  # other applications use the memory at the same time: no rule's fault either
         return Failure(stage, f"there was not enough memory for rule {rule.id}", MORE_MEMORY, ref, rule.id)
     if app is not None:
         known = Guard(app).known(app.resources)
@@ -73,13 +75,13 @@ def crash(rule: Rule, app: App | None, stage: str, error: BaseException, known: 
 
 
 def guarded_failures(app: App, failures: Sequence[Failure]) -> tuple[Failure, ...]:
-    """Failures of the application without the secrets of its spec: a server and Git repeat what they were given."""
+    """Failures without the secrets of the application's spec: a server and Git repeat what they were sent."""
     known = Guard(app).known(()) if failures else NOTHING_KNOWN
     return tuple(guarded_failure(failure, known) for failure in failures)
 
 
 def unfinished(ref: AppRef, error: Exception) -> Failure:
-    """Why an application could not be looked at to its end, when no rule and no answer is the reason."""
+    """The failure of an application whose examination ended early, neither by a rule's crash nor by an answer."""
     if isinstance(error, OSError):
         where = f" {error.filename}" if error.filename else ""
         problem = f"cannot read or write{where}: {error.strerror or error}"
@@ -90,7 +92,7 @@ def unfinished(ref: AppRef, error: Exception) -> Failure:
 
 
 def _in_words(error: BaseException) -> str:
-    """An error for the person who mends it: type, text and the place where it was raised."""
+    """An error for a developer: type, text and the place where it was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,4 +1,4 @@
-"""What the rules find in one application: checked, settled, proven by replays, and without secrets. Pure."""
+"""Runs the rules on one application: checks, settles, verifies by replay, and masks secrets. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | None = None) -> AppResult:
-    """Findings and facts of one application. Pure: no I/O, no clock, but for `render`, which proves Helm values."""
+    """Findings and facts of one application. Pure: no I/O and no clock, except `render`, which verifies Helm values."""
     findings: list[Finding] = []
     facts: list[tuple[str, Fact]] = []
     failures: list[Failure] = []
@@ -48,7 +48,7 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
                 findings += [stamp(with_consequences(f, app), chosen, app) for f in reported]
             if rule.collect is not None:
                 facts += [(rule.id, fact) for fact in rule.collect(app, fleet, chosen.options)]
-        except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
+        except BaseException as error:  # a rule's crash becomes a Failure that names it; the other rules go on
             failures.append(crash(rule, app, "check", error))
     by_id = _by_id(rules)
     kept = settle(findings, _ranks(rules))
@@ -89,7 +89,7 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
 
 
 _PROOFS = 30
-"""Findings of one object, or of the Application, whose fixes are replayed: each goes through the whole object."""
+"""Most findings of one object, or of the Application, whose fixes are replayed: each replay handles the whole object."""
 _LATER = f"only the fixes of the first {_PROOFS} findings of an object are replayed"
 
 
@@ -109,7 +109,7 @@ def _collected(chosen: Chosen, app: App, fleet: Fleet) -> Iterable[Fact]:
 
 
 _TRIED = 10
-"""Objects of one application whose trials are played: all rules look at the application for each."""
+"""Most objects of one application whose trials are run: each trial runs all rules."""
 
 
 def _tried(
@@ -121,7 +121,7 @@ def _tried(
     failures: list[Failure],
     render: Render | None,
 ) -> Iterator[tuple[str, Fact]]:
-    """The facts, the first of those with trials with their verdicts."""
+    """The facts, the first ones with trials with their results."""
     left = _TRIED
     for id_, fact in facts:
         chosen = by_id[id_]
@@ -132,7 +132,7 @@ def _tried(
         try:
             with charged("verify", id_):
                 found = tried(fact, app, fleet, partial(_collected, chosen), others, render)
-        except BaseException as error:  # a rule's crash on the state after a part is a Failure that names it
+        except BaseException as error:  # a rule's crash on the state after a trial becomes a Failure that names it
             failures.append(crash(chosen.rule, app, "verify", error))
             found = fact
         yield id_, found
@@ -146,9 +146,10 @@ def _reported_again(
     by_id: Mapping[str, Chosen],
     failures: list[Failure],
 ) -> Iterator[Finding]:
-    """The findings kept; one that lost some differences to another in the words that its rule finds when those are not there.
+    """The kept findings. If another finding took over some of the differences, the rule runs again without these.
 
-    So its message, place, evidence and fixes are about its own. It stays as it is when the rule tells something else then.
+    Message, place, evidence and fixes then refer to the remaining differences only. If the rule then has no such finding, the original
+    stays.
     """
     claimed = {(f.rule, f.at, f.message): f.explains for f in findings}
     lost: dict[str, dict[ResourceKey | None, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -162,7 +163,7 @@ def _reported_again(
         try:
             for reported in _reported_without(answered, app, fleet, by_id[id_]):
                 again[id_, reported.at.resource, frozenset(reported.explains)] = reported
-        except BaseException as error:  # a rule's crash on fewer differences is a Failure that names it
+        except BaseException as error:  # a rule's crash with fewer differences becomes a Failure that names it
             failures.append(crash(by_id[id_].rule, app, "check", error))
     for finding in kept:
         whole = claimed[finding.rule, finding.at, finding.message] == finding.explains
@@ -173,7 +174,7 @@ def _reported_again(
 def _reported_without(
     answered: Mapping[ResourceKey | None, Sequence[str]], app: App, fleet: Fleet, chosen: Chosen
 ) -> Iterator[Finding]:
-    """What the rule tells of the application when these differences are not there."""
+    """The rule's findings for the application without these differences."""
     resources = tuple(
         msgspec.structs.replace(r, answered=tuple(answered[r.key])) if r.key in answered else r for r in app.resources
     )
@@ -193,7 +194,7 @@ def _proven(
     own: _Own,
     others: _Others,
 ) -> Finding:
-    """The finding with its fixes replayed; one that does not work is not offered."""
+    """The finding with its fixes replayed; a fix that does not work is removed."""
     try:
         fixes = [
             verify(
@@ -209,7 +210,7 @@ def _proven(
             )
             for number, fix in enumerate(finding.fixes)
         ]
-    except BaseException as error:  # a rule's crash on the state after its fix is a Failure that names it
+    except BaseException as error:  # a rule's crash on the state after its fix becomes a Failure that names it
         failures.append(crash(chosen.rule, app, "verify", error))
         return finding
     for fix in fixes:
@@ -220,7 +221,7 @@ def _proven(
 
 
 def _weight(finding: Finding, after: App) -> int:
-    """What a look at an application costs: its objects, and the many differences of the one that the finding is about."""
+    """The cost of examining an application: its objects, plus the differences of the finding's object if they are many."""
     resource = after.resource(finding.at.resource.key) if finding.at.resource else None
     return len(after.resources) + (len(resource.changes) // _FEW if resource else 0)
 
@@ -229,20 +230,20 @@ _FEW = 10
 
 
 class _Own:
-    """Whether a finding's own rule finds the same fault in another state of the application.
+    """Checks whether a finding's own rule finds the same fault in another state of the application.
 
-    The rule looks at all objects for that: of many findings with one cause the first ones stand for the rest.
+    The rule then looks at all objects, so for many findings with one cause only the first ones are checked.
     """
 
     _LOOKS = 1_000
-    """Objects looked at for each fix of a cause; all objects are looked at once at least."""
+    """Objects to look at for all fixes of a cause; at least one look covers all objects."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._seen: dict[object, tuple[int, bool]] = {}
 
     def about(self, finding: Finding, number: int, chosen: Chosen) -> Callable[[App], Iterator[Finding]] | None:
-        """For one fix of the finding; None for a rule that looks at no single application."""
+        """The check for one fix of the finding; None for a rule that does not look at single applications."""
         check = chosen.rule.check
         if check is None:
             return None
@@ -260,14 +261,14 @@ class _Own:
 
 
 class _Others:
-    """What any rule finds in another state of an application, and none finds today.
+    """Finds what any rule reports in another state of an application, but does not report now.
 
-    A claim that another finding answers today may stand alone then: it is no news. All rules look at all objects for each fix
-    that works; of an application with many alike findings the first ones stand for the rest.
+    A claim that another finding explains now may become a finding then; that is not new. All rules look at all objects for each working
+    fix, so for many similar findings only the first ones are checked.
     """
 
     _LOOKS = 1_000
-    """Objects looked at, for every fix; four times as many for the first fix of each kind."""
+    """Objects to look at for all fixes; four times as many for the first fix of each kind."""
 
     def __init__(
         self, findings: Iterable[Finding], fleet: Fleet, rules: Sequence[Chosen], failures: list[Failure]
@@ -277,7 +278,7 @@ class _Others:
         self._seen: dict[object, tuple[Finding, ...]] = {}
 
     def about(self, finding: Finding, number: int) -> Callable[[App], Iterator[Finding]]:
-        """For one fix of the finding."""
+        """The check for one fix of the finding."""
         kind = (finding.rule, finding.cause, number)
 
         def look(after: App) -> Iterator[Finding]:
@@ -301,7 +302,7 @@ class _Others:
             try:
                 found = chosen.rule.check(after, self._fleet, chosen.options)
                 reported += [(chosen, finding, subject(chosen.rule.id, finding) in self._known) for finding in found]
-            except BaseException as error:  # a rule's crash on the state after a fix is a Failure that names it
+            except BaseException as error:  # a rule's crash on the state after a fix becomes a Failure that names it
                 self._failures.append(crash(chosen.rule, after, "verify", error))
         if all(known for _, _, known in reported):
             return

@@ -1,4 +1,4 @@
-"""Bring the applications' results together: fleet-wide rules speak, and each symptom keeps its best explanation."""
+"""Joins the applications' results: runs the fleet-wide rules and keeps the best explanation of each symptom."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_o
 
 
 def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
-    """Bring the applications' results together: fleet-wide rules speak, and each symptom keeps its best explanation."""
+    """The outcome: the results with the findings of fleet-wide rules, and the best explanation of each symptom."""
     ordered = sorted(results, key=lambda r: r.ref)
     wanted = [r for r in ordered if not r.alongside]
     refs = {r.ref for r in wanted}
@@ -49,7 +49,7 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
                         again = partial(_rejoined, chosen, key)
                         fixes = (verify_together(fix, stamped, facts, again, edits, of) for fix in stamped.fixes)
                         findings.append(guarded(replace(stamped, fixes=needs.ordered(fixes)), known))
-        except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
+        except BaseException as error:  # a rule's crash becomes a Failure that names it; the other rules go on
             failures.append(crash(chosen.rule, None, "join", error, _of_facts(facts)))
     kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
     explained, causes = with_causes(sorted(kept, key=finding_order))
@@ -74,7 +74,7 @@ def _rejoined(chosen: Chosen, key: str, facts: Sequence[Fact]) -> Iterable[Findi
 
 
 def _of_facts(facts: Iterable[Fact]) -> Known:
-    """The secrets of the manifests in facts, whose own keys are words of their rule: `secret` may be the name of one."""
+    """The secrets of the manifests in facts. Keys of the facts themselves are the rule's words: one may be called `secret`."""
     return Known(secret for fact in facts for value in fact.data.values() for secret in secrets_of(value))
 
 

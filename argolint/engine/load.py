@@ -1,4 +1,4 @@
-"""Read the fleet, and of one application the states and the evidence that its rules want. All I/O of a check is here."""
+"""Reads the fleet, and for one application the states and evidence that its rules want. All I/O of a check is here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.host.threads import THINKING
 from argolint.host.timing import charged
-from argolint.model import DESTINATION, Failure, Object, Want
+from argolint.model import DESTINATION, SETTINGS, Failure, Object, Want
 from argolint.redaction import in_name
 from argolint.server import api as argocd
 from argolint.server import application_list
@@ -27,11 +27,11 @@ from argolint.sources.helm import HelmError
 from argolint.values import mapping, owner_references, plain, sh, text_at
 
 ReadFleet = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
-"""How the fleet is read: `load_fleet`, or what knows an earlier one."""
+"""A function that reads the fleet: `load_fleet`, or one that knows an earlier fleet."""
 
 
 def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
-    """The fleet, and what of it could not be read. Raises ArgolintError when the applications cannot be listed."""
+    """The fleet, and failures of its parts. Raises ArgolintError if the applications cannot be listed."""
     failures: list[Failure] = []
 
     def optional(stage: str, call: Callable[[Transport], Any], default: Any) -> Any:
@@ -44,16 +44,20 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
             return default
 
     try:
-        settings: Object = argocd.settings(t)  # a host that is no Argo CD shows here, by its first answer
+        settings: Object = argocd.settings(t)  # the first answer shows whether the host is an Argo CD
+        if not settings:
+            failures.append(
+                Failure(SETTINGS, "the server sent no settings", "run again; if it stays, look at this answer")
+            )
     except (ApiError, NotRecorded) as error:
-        failures.append(Failure("settings", error.message, error.hint))
+        failures.append(Failure(SETTINGS, error.message, error.hint))
         settings = {}
     version: str = optional("version", argocd.version, "")
     projects: tuple[Object, ...] = optional("projects", argocd.projects, ())
     remarks: list[str] = []
     clusters = {text_at(c, "server").rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
     by_name = {text_at(c, "name"): server for server, c in clusters.items()}
-    server = in_name(text_at(settings, "url") or t.server).rstrip("/")  # everything that is reported names it
+    server = in_name(text_at(settings, "url") or t.server).rstrip("/")  # everything in the report refers to it
     control_plane = control_plane_of(settings, ())
     observed_at = t.now()
     sets = optional("applicationsets", argocd.application_sets, ())
@@ -80,7 +84,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
             "Argo CD reads objects and Events as the service accounts that projects name under destinationServiceAccounts: where those may "
             "not `get` an object or `list` Events, argolint sees less."
         )
-    if not project:  # its role can hold no right to see projects
+    if not project:  # its role cannot have a right to see projects
         failed = {failure.stage for failure in failures}
         listed = {"projects": projects, "clusters": clusters, "applicationsets": sets}
         failures += [_hidden(stage) for stage in _hidden_lists(apps, listed) if stage not in failed]
@@ -102,10 +106,10 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
 
 
 def _hidden_lists(apps: Sequence[App], listed: Mapping[str, Sized]) -> Iterator[str]:
-    """The empty lists that cannot be empty: to an account without `get` the server answers 200 with `items: null`.
+    """The empty lists that cannot really be empty: to an account without `get`, the server answers 200 with `items: null`.
 
-    Every application has a project and a cluster. One that an ApplicationSet owns had that too, which may be deleted since: its
-    list counts as hidden where projects are.
+    Every application has a project and a cluster. An ApplicationSet may be deleted while its applications exist, so the list of sets counts
+    as hidden only if that of projects is.
     """
     made = any(owner.get("kind") == "ApplicationSet" for app in apps for owner in owner_references(app.brief))
     certain = {"projects": apps, "clusters": apps, "applicationsets": made and not listed["projects"]}
@@ -113,7 +117,7 @@ def _hidden_lists(apps: Sequence[App], listed: Mapping[str, Sized]) -> Iterator[
 
 
 def _hidden(stage: str) -> Failure:
-    """What an account that lacks the right is shown, in place of a refusal."""
+    """The failure for a list that is empty because the account lacks the right."""
     what = f"the server shows this account none of its {stage}, and its applications are of some"
     return Failure(
         stage, what, f"the account lacks `{stage}, get`; `argolint explain --setup` prints the policy lines it needs"
@@ -121,7 +125,7 @@ def _hidden(stage: str) -> Failure:
 
 
 def load(t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool) -> tuple[App, tuple[Failure, ...]]:
-    """One application with its states, if they are to be read, and the evidence that the rules want."""
+    """One application with its states, if they are to be read, and the evidence that the rules want; and failures."""
     failures: list[Failure] = []
     if states:
         with charged("read"):
@@ -132,7 +136,7 @@ def load(t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool) -> t
 
 
 def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
-    """False for an application that the list shows Synced, Healthy and quiet, and that no rule wants to read all the same."""
+    """False if the list shows the application as Synced, Healthy and idle, and no rule wants to read it anyway."""
     if app.sync_status != "Synced" or app.health.status != "Healthy" or app.conditions:
         return True
     if app.operation is not None and app.operation.phase not in ("Succeeded", ""):
@@ -144,9 +148,9 @@ _MANAGED, _TREE = "managed-resources", "resource-tree"
 
 
 def _read(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
-    """The application with its states and tree. One that is gone or forbidden is reported once.
+    """The application with its states and tree. A deleted or forbidden application is reported once.
 
-    A refusal because of a condition (500 with its text) is no failure: the condition's finding answers it.
+    An error caused by a condition (500 with its text) is no failure: the condition's finding explains it.
     """
     found: dict[str, Any] = {}
     for stage, call in ((_MANAGED, argocd.managed_resources), (_TREE, argocd.resource_tree)):
@@ -160,16 +164,18 @@ def _read(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
                 failures.append(_unanswered(stage, error, app, fleet))
             if status in (403, 404):
                 break
-    listed = sum(row.claimed for row in app.rows)
-    if listed and app.desired_known and found.get(_MANAGED) == ():
-        missing = f"the server sent no states, and its list names objects of this application: {listed}"
-        failures.append(Failure(_MANAGED, missing, "run again; if it stays, look at this answer", app.ref))
+    if listed := sum(row.claimed for row in app.rows) if app.desired_known else 0:
+        for stage, what in ((_MANAGED, "states"), (_TREE, "resource tree")):
+            if stage in found and not (found[stage] if stage == _MANAGED else found[stage].nodes):
+                del found[stage]
+                missing = f"the server sent no {what}, and its list names objects of this application: {listed}"
+                failures.append(Failure(stage, missing, "run again; if it stays, look at this answer", app.ref))
     read = app.with_states(found.get(_MANAGED), found.get(_TREE))
     return replace(read, unanswered=_STATES - found.keys() if failures else frozenset())
 
 
 def _unanswered(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: str | None = None) -> Failure:
-    """What could not be read of an application. A destination that is down is one failure of it, whatever was asked."""
+    """The failure of a read. A destination that is down is one failure of the application, whichever read failed."""
     failed = fleet.connection(app.cluster).get("status") == "Failed"
     if not argocd.does_not_answer(error, app.cluster, failed=failed):
         return Failure(stage, error.message, _hint(stage, error, app, fleet), app.ref, rule)
@@ -179,7 +185,7 @@ def _unanswered(stage: str, error: ArgolintError, app: App, fleet: Fleet, rule: 
 
 
 def _hint(stage: str, error: ArgolintError, app: App, fleet: Fleet) -> str:
-    """The error's own, except of a read that Argo CD makes as a service account of the project."""
+    """The error's hint, or a hint on the service account if Argo CD impersonates one of the project for this read."""
     refused = isinstance(error, ApiError) and error.status in (403, 500) and _FORBIDDEN.search(error.reason)
     if stage in ("events", "live", "peer") and refused and impersonates_reads(fleet.settings, fleet.version):
         return (
@@ -197,13 +203,11 @@ _STATES = frozenset((_MANAGED, _TREE))
 _ROUNDS = 3
 
 
-_ONE_RENDER = (
-    threading.Lock()
-)  # a fresh render keeps a repo-server busy: never two at a time, however many workers read
+_ONE_RENDER = threading.Lock()  # a fresh render keeps a repo-server busy: one at a time, for any number of workers
 
 
 def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> App:
-    """Fetch what rules want, again until they name nothing new: an Event may point at a store that is worth a look."""
+    """Fetch the evidence that rules want, until they want nothing new: an Event may name a store that a rule then wants."""
     for _ in range(_ROUNDS):
         with THINKING:
             wanted = _wanted(app, fleet, plan, failures)
@@ -217,7 +221,7 @@ def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fail
             except AuthError:
                 raise
             except NotRecorded:
-                found[want] = None  # the finding that it would have sharpened says what the snapshot lacks
+                found[want] = None  # a snapshot may lack it; the finding that it would refine says so
             except (HelmError, ExportError) as error:
                 found[want] = None
                 failures.append(Failure("helm-render", error.message, error.hint, app.ref, wanted[want]))
@@ -234,22 +238,22 @@ def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fail
 
 
 def _wanted(app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> dict[Want, str]:
-    """What rules want to see, and the last one that wants it."""
+    """The wants of all rules, each with the last rule that has it."""
     wanted: dict[Want, str] = {}
     for chosen in plan.rules:
         if chosen.rule.wants is not None:
             try:
                 wanted.update(dict.fromkeys(chosen.rule.wants(app, fleet, chosen.options), chosen.rule.id))
-            except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
+            except BaseException as error:  # a rule's crash becomes a Failure that names it; the other rules go on
                 failures.append(crash(chosen.rule, app, "wants", error))
     return wanted
 
 
 def _allowed(want: Want, t: Transport, app: App, plan: Plan) -> bool:
-    """Renders cost the server, and fresh ones can change what it deploys: only when the user said so.
+    """False for renders that the user did not allow: they cost the server, and fresh ones can change what it deploys.
 
-    Recorded fresh renders are read as they lie there: someone already said so. Plain manifests are asked for alike
-    everywhere, so that a server and its snapshot give one report.
+    Recorded fresh renders are always read: someone allowed them when recording. Plain manifests are always allowed, so that a server and
+    its snapshot give the same report.
     """
     if want.kind == "render":
         return plan.renders or t.offline or _is_local(app, plan)
@@ -285,7 +289,7 @@ def _fetch(t: Transport, app: App, fleet: Fleet, want: Want, plan: Plan) -> Any:
 
 
 def controller(t: Transport, fleet: Fleet) -> Controller:
-    """What the ApplicationSet controller may do, where an application manages its settings and they can be read."""
+    """The ApplicationSet controller's settings, if an application manages them and they can be read."""
     want = settings_want(fleet) if fleet.application_sets else None
     try:
         found = _peer(t, fleet, want) if want is not None else None

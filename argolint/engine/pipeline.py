@@ -1,6 +1,6 @@
-"""The whole check in three steps, the same for a plain run (one shard) and for many: collect, merge, conclude.
+"""The whole check in three steps: collect, merge, conclude. A plain run is one shard.
 
-A shard's results with their facts are plain data: `--shard I/N` writes them, `argolint merge` reads them and goes on.
+A shard's results with their facts are plain data: `--shard I/N` writes them, `argolint merge` reads them and concludes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from argolint.errors import UsageError
 from argolint.host.timing import summed
 from argolint.model import AppRef, Fact, Failure, Finding, Symptom
 from argolint.model.results import AppResult, Outcome, ServerRead
-from argolint.model.selection import Shown
+from argolint.model.selection import FindingFilter
 from argolint.model.stats import Cost, Stats
 from argolint.redaction import Redactor, excerpt, in_name
 from argolint.redaction.masks import slow_mask
@@ -36,10 +36,10 @@ SHARD_VERSION = "2.0"
 
 
 class Part(msgspec.Struct, frozen=True):
-    """The results of one shard, before they are joined. `rules` are the ids that were run, `shown` what is to be shown of them.
+    """The results of one shard. `rules`: ids of the rules that ran, `shown`: the filter for their findings.
 
-    `whole` is False where only some applications were to be looked at, by whatever options. `asked` is a mark of those options,
-    and of all others that change what is found: shards of one run have the same.
+    `whole` is False if options limit the applications. `asked`: a hash of all options that affect the results; it is equal for shards of
+    one run.
     """
 
     shard_version: str
@@ -51,14 +51,14 @@ class Part(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...]
     stats: Stats = Stats()
     remarks: tuple[str, ...] = ()
-    shown: Shown = Shown()
+    shown: FindingFilter = FindingFilter()
     spent: tuple[Cost, ...] = ()
     whole: bool = True
     asked: str = ""
 
     @property
     def costs(self) -> tuple[Cost, ...]:
-        """What the fleet and all applications cost, where the run was to say so."""
+        """The costs of the fleet and of all applications, if they were measured."""
         return summed(self.spent, *(r.spent for r in self.results))
 
 
@@ -73,7 +73,7 @@ def collect(
     fleet: Fleet | None = None,
     look: engine.Look | None = None,
 ) -> Part:
-    """Read the fleet (unless given) and examine this shard's applications, here unless `look` does."""
+    """Read the fleet (unless given) and examine this shard's applications, here or with `look`."""
     failures: tuple[Failure, ...] = ()
     if fleet is None:
         fleet, failures = load_fleet(t)
@@ -92,7 +92,7 @@ def collect(
 
 
 def merge(parts: Sequence[tuple[str, Part]]) -> Part:
-    """Shards, in whatever order, as one part; UsageError when they are not the shards of one run. Names are for messages."""
+    """Shards, in any order, as one part. UsageError if they do not belong to one run. Names are for messages."""
     parts = sorted(parts, key=lambda named: named[1].shard)
     first_name, first = parts[0]
     for name, part in parts[1:]:
@@ -133,12 +133,12 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
 
 
 def _require_each_once(parts: Sequence[tuple[str, Part]]) -> None:
-    """UsageError for a shard that is missing or given twice, and for an application that two of them looked at."""
+    """UsageError for a missing or repeated shard, and for an application that is in two of them."""
     count = parts[0][1].shard[1]
     files: dict[int, list[str]] = {}
     for name, part in parts:
         files.setdefault(part.shard[0], []).append(name)
-    if absent := count - len(files):  # whatever number a file says
+    if absent := count - len(files):  # a file may state any number
         missing = [str(i) for i in islice((i for i in range(1, count + 1) if i not in files), 3)]
         listing = f"{', '.join(missing)} and {absent - 3} more" if absent > 3 else enumerated(missing)
         raise UsageError(
@@ -155,7 +155,7 @@ def _require_each_once(parts: Sequence[tuple[str, Part]]) -> None:
 
 
 def _apart(parts: Sequence[tuple[str, Part]]) -> Iterator[str]:
-    """A remark on shards that were hardly read for one report."""
+    """A remark on shards whose reads lie far apart."""
     times = sorted((moment, name) for name, part in parts if (moment := parse_time(part.started_at)) is not None)
     if times and times[-1][0] - times[0][0] > _FAR:
         (first, one), (last, other) = times[0], times[-1]
@@ -167,25 +167,26 @@ _FAR = timedelta(hours=1)
 
 
 def _asked(part: Part) -> frozenset[str]:
-    """The servers that a part is of, those that could not be read included."""
+    """The servers of a part, including those that could not be read."""
     return frozenset((*(s.name or s.url for s in part.servers), *(f.server for f in part.failures if f.server)))
 
 
 def conclude(part: Part, rules: Sequence[Chosen], suppressions: Suppressions) -> Outcome:
-    """Join the results, suppress what the user does not want to hear of, and leave what is to be shown."""
+    """Join the results, apply suppressions, and keep the findings that are to be shown."""
     outcome = join(part.results, rules)
     done = suppress.apply(replace(outcome, failures=(*part.failures, *outcome.failures)), suppressions)
     return done.showing(part.shown, {c.rule.id: c.rule.family for c in rules})
 
 
 def to_json(part: Part) -> bytes:
-    """A shard's file."""
+    """The part as the JSON of a shard's file."""
     return msgspec.json.encode(msgspec.structs.replace(part, results=portable(part.results))) + b"\n"
 
 
 def portable(results: Iterable[AppResult]) -> tuple[AppResult, ...]:
-    """Results that may leave this machine. Facts may hold whole manifests: their secrets are hidden so that those of all shards
-    of one server can still be compared. A claim names a field, and a key of a map may hold a login."""
+    """Results that may leave this machine. Whole manifests in facts have their secrets replaced so that shards of one server can still
+    compare them. Logins are removed from claims, which name fields: a map's key may contain one.
+    """
     results = tuple(results)
     servers = {fact.app.server for r in results for _, fact in r.facts}
     redactors = {server: Redactor(partial(slow_mask, salt=server)) for server in servers}
@@ -204,7 +205,7 @@ def portable(results: Iterable[AppResult]) -> tuple[AppResult, ...]:
 
 
 def _without_logins(finding: Finding) -> Finding:
-    """What it claims and follows from, spelled alike wherever it was looked at."""
+    """The finding with the logins in its claims and `follows` masked, in the same way on every machine."""
 
     def shown(symptom: Symptom) -> Symptom:
         return replace(symptom, detail=in_name(symptom.detail)) if symptom.kind == "change" else symptom
@@ -214,7 +215,7 @@ def _without_logins(finding: Finding) -> Finding:
 
 
 def from_json(text: bytes, where: str) -> Part:
-    """A shard's file; UsageError when it is none, or one of another version."""
+    """The part from a shard's file. UsageError for any other file, or another version."""
     try:
         said = decoder(_Versioned)(text).shard_version
         if said.partition(".")[0] != SHARD_VERSION.partition(".")[0]:

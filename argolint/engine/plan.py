@@ -1,4 +1,4 @@
-"""What a run is asked for and what it gives: rules with their options, one result an application, and the outcome of all."""
+"""The input of a run and its results: rules with options, one result per application, and the overall outcome."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.rule import Rule
 from argolint.model import Severity
-from argolint.model.selection import Shown
+from argolint.model.selection import FindingFilter
 from argolint.sources.local_renders import LocalRenders
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A rule as the user wants it: its options and, perhaps, another severity."""
+    """A rule with the user's options and, possibly, another severity."""
 
     rule: Rule
     options: Any
@@ -25,10 +25,10 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Plan:
-    """How to run: what to look at and what the server may be asked for.
+    """How to run: which applications, and which requests are allowed.
 
-    `local` renders Helm applications here: the server is then not asked for those that it covers. All rules run, whatever is
-    `shown` of their findings. With `timings` each result says what it cost.
+    `local` renders Helm applications here instead of on the server, for those that it covers. All rules run; `shown` filters their
+    findings. With `timings` each result has its cost.
     """
 
     rules: tuple[Chosen, ...]
@@ -39,10 +39,10 @@ class Plan:
     manifests: bool = False
     shard: tuple[int, int] = (1, 1)
     local: LocalRenders | None = None
-    shown: Shown = field(default_factory=Shown)
+    shown: FindingFilter = field(default_factory=FindingFilter)
     timings: bool = False
     app_labels: tuple[str, ...] = ()
-    """Labels of Applications that results name."""
+    """Keys of Application labels to copy into results."""
 
 
 Progress = Callable[[int, int], None]

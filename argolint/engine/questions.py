@@ -1,9 +1,9 @@
-"""What the examination of one application asks of the fleet, noted, so that its result can be kept until an answer changes.
+"""Records what the examination of one application reads from the fleet, so that its result stays valid until an answer changes.
 
-A rule looks at one application and asks about the others: who owns this object, is that application deleted. `NotedFleet` passes
-each question on and notes it; `Answers` gives one fleet's answers as short marks that can be compared.
+A rule looks at one application and asks about others: who owns this object, is that application deleted. `NotedFleet` passes each question
+on and records it; `Answers` gives one fleet's answers as short digests that can be compared.
 
-Every public look-up of `Fleet` is noted, so a new one is safe from the start.
+Every public method of `Fleet` is recorded, so new ones are, too.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from argolint.values import mapping
 
 Question = tuple[Any, ...]
 Mark = object
-"""Equal marks mean equal answers."""
+"""A digest: equal marks mean equal answers."""
 
-_BY_KEY = frozenset({"by_ref", "clusters", "projects", "contested", "contests", "crossings"})
-"""Mappings that rules ask for one key at a time."""
+_BY_KEY = frozenset({"by_ref", "clusters", "projects", "contested", "crossings"})
+"""Mappings that rules read one key at a time."""
 _COMMON = ("server", "version", "settings", "projects", "clusters", "repositories", "application_sets")
 _NOISE = frozenset({"resourceVersion", "managedFields", "generation"})
-"""Parts of an object's metadata that change with every write of it, whatever was written."""
+"""Metadata that changes with every write of an object, whatever the content."""
 _REFRESH = "argocd.argoproj.io/refresh"
 _CLUSTER_NOISE = frozenset({"attemptedAt", "cacheInfo", "applicationsCount"})
-"""Parts of a registered cluster that its controller writes every few seconds (controller/clusterinfoupdater.go)."""
+"""Fields of a registered cluster that its controller writes every few seconds (controller/clusterinfoupdater.go)."""
 
 
 def entry_mark(app: App) -> bytes:
-    """A digest of an application's entry of the list, without what each reconcile rewrites."""
+    """A digest of an application's entry in the list, without what each reconcile rewrites."""
     metadata = {k: v for k, v in mapping(app.raw, "metadata").items() if k not in _NOISE}
     if isinstance(annotations := metadata.get("annotations"), Mapping) and _REFRESH in annotations:
         metadata["annotations"] = {k: v for k, v in annotations.items() if k != _REFRESH}
@@ -47,7 +47,7 @@ def entry_mark(app: App) -> bytes:
 
 
 class Answers:
-    """The answers of one fleet, each looked up once. `entries` are the marks of its applications."""
+    """The answers of one fleet, each computed once. `entries`: the marks of its applications."""
 
     def __init__(self, fleet: Fleet, entries: Mapping[AppRef, bytes]) -> None:
         self.fleet = fleet
@@ -58,7 +58,7 @@ class Answers:
         return self._entries.get(ref)
 
     def ask(self, question: Question) -> tuple[Any, Mark]:
-        """The answer and its mark. A question that raises is answered by its error, which the rule gets to see."""
+        """The answer and its mark. If a question raises, the error is its answer, and the rule receives it."""
         known = self._known.get(question)
         if known is None:
             answer = self._answer(*question)
@@ -81,7 +81,7 @@ class Answers:
             if kind == "item":
                 return _item(found, about[0])
             return found
-        except Exception as error:  # of a rule's own function: it is raised where the rule asks
+        except Exception as error:  # from a rule's own function: it is raised where the rule asks
             return _Raised(error)
 
     def _mark(self, answer: Any) -> Mark:
@@ -90,7 +90,7 @@ class Answers:
         return hashlib.blake2b(repr(self._steady(answer)).encode("utf-8", "replace"), digest_size=16).digest()
 
     def _steady(self, value: Any) -> Any:
-        """The value without what changes all the time; what has no text of its own differs from everything."""
+        """The value without parts that change all the time; a value without a stable text differs from everything."""
         if isinstance(value, App):
             return self._entries.get(value.ref)
         if isinstance(value, Mapping):
@@ -104,7 +104,7 @@ class Answers:
 
 
 class NotedFleet(Fleet):
-    """The fleet while one application is examined. `questions` are what was asked of it, with the marks of the answers."""
+    """The fleet during the examination of one application. `questions`: what was asked, with the marks of the answers."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers: Answers
@@ -112,18 +112,18 @@ class NotedFleet(Fleet):
         self.__dict__.update(_answers=answers, questions={})  # a Fleet is frozen
 
     def note(self, ref: AppRef) -> None:
-        """Something of this other application was read from the server."""
+        """Record that something of this other application was read from the server."""
         self._ask("entry", "", ref)
 
     def derive(self, function: Callable[..., Any], *arguments: Hashable) -> Any:
-        """See Fleet.derive. Of a mapping only the keys that are looked at count."""
+        """See Fleet.derive. For a mapping, only the keys that are read count."""
         made = self._answers.fleet.derive(function, *arguments)
         if isinstance(made, Mapping):
             return _Items(made, partial(self._ask, "derived", "", (function, *arguments)))
         return self._ask("call", "derive", function, *arguments)
 
     def with_apps(self, apps: Iterable[App]) -> Fleet:
-        """See Fleet.with_apps. What is asked of that fleet is not noted, so all that is common to both counts as asked for."""
+        """See Fleet.with_apps. Questions to the new fleet are not recorded, so everything that both share counts as asked."""
         for name in _COMMON:
             self._ask("whole", name)
         return self._answers.fleet.with_apps(apps)
@@ -139,7 +139,7 @@ class NotedFleet(Fleet):
     def _call(self, name: str, *arguments: Any) -> Any:
         try:
             hash(arguments)
-        except TypeError:  # an application, or a manifest: nothing to note it by
+        except TypeError:  # an application or a manifest cannot be a key
             self._ask("whole", "apps")
             return getattr(self._answers.fleet, name)(*arguments)
         return self._ask("call", name, *arguments)
@@ -168,7 +168,7 @@ class _Raised:
 
 
 class _Nothing:
-    """What a mapping answers for a key that it has not."""
+    """The answer of a mapping for a missing key."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -185,7 +185,7 @@ _ALL = "\0all keys"
 
 
 class _Items(Mapping[Any, Any]):
-    """A mapping whose look-ups are noted one by one."""
+    """A mapping whose look-ups are recorded one by one."""
 
     def __init__(self, found: Mapping[Any, Any], ask: Callable[[Any], Any]) -> None:
         self._found = found

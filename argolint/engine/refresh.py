@@ -1,4 +1,4 @@
-"""A fleet with some applications read again, one by one, and everything else as it was known."""
+"""Reads some applications again, one by one; the rest of the fleet stays as it was."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from argolint.values import mapping, text_at
 
 
 def refreshed(t: Transport, fleet: Fleet, wanted: Iterable[AppRef], workers: int = 8) -> Fleet:
-    """The fleet with the `wanted` applications as the server shows them now; those that it shows no longer are left out.
+    """The fleet with the current state of the `wanted` applications; those that no longer exist are removed.
 
-    A ref's project may be another one than that known: the application may have moved, or the hint may be old.
-    Raises ArgolintError when the server cannot tell.
+    The project of a ref may be outdated: the application may have moved. Raises ArgolintError if the server cannot answer.
     """
     apps = {(app.ref.namespace, app.ref.name): app for app in fleet.apps}
     by_name = {text_at(cluster, "name"): server for server, cluster in fleet.clusters.items()}
@@ -46,7 +45,10 @@ def _read(t: Transport, ref: AppRef, fleet: Fleet, by_name: dict[str, str]) -> A
     try:
         raw = argocd.application(t, ref)
     except ApiError as error:
-        if error.status in (403, 404):  # gone, moved, or no longer this account's to see: the list would not name it
+        if error.status in (
+            403,
+            404,
+        ):  # deleted, moved, or no longer visible to this account: the list would not have it
             return None
         raise
     named = (text_at(raw, "metadata", "namespace") or fleet.control_plane, text_at(raw, "metadata", "name"))

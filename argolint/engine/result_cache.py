@@ -1,8 +1,8 @@
-"""Results of earlier checks, and when one of them still stands.
+"""Results of earlier checks, and the conditions under which they are still valid.
 
-A result stands while the application's entry of the list and every answer of the fleet that it was made of are the same, nothing
-failed, the application waits for nothing, and what was read of the server is not too old: differences inside of an object that is
-OutOfSync anyway can change without a trace in the list. The findings of an application that waits change by time alone.
+A result is valid while the application's list entry and all answers of the fleet that it used are unchanged, nothing failed, the
+application waits for nothing, and its reads are not too old: differences inside of an object that is already OutOfSync can change without a
+trace in the list. Findings of a waiting application change with time alone.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class _Kept:
     answers: Mapping[Question, Mark]
     read_at: float
     timeless: bool
-    """Nothing was read of the server and nothing was found: time alone changes nothing."""
+    """Nothing was read from the server and nothing was found: the result does not age."""
 
 
-class Kept:
-    """Examines applications, or tells what is known of them. Safe to share among threads within one check.
+class ResultCache:
+    """Examines applications, or returns valid earlier results. Safe to share among threads within one check.
 
-    `max_age_s` bounds the age of what stands; an application that waits is read again after `least_age_s`.
+    `max_age_s`: most age of a valid result; a waiting application is read again after `least_age_s`.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class Kept:
 
     @property
     def reused(self) -> int:
-        """Applications of the last check whose result stood."""
+        """Applications of the last check whose earlier result was valid."""
         return len(self._is_current)
 
     def begin(self, fleet: Fleet, ahead_s: float = 0.0) -> None:
-        """A check of this fleet begins; the next one may come only after `ahead_s`, and nothing shall be too old before it."""
+        """A check of this fleet begins. The next one may come only after `ahead_s`; results that are too old by then are not valid now."""
         self._ahead_s = ahead_s
         known = self._marks
         self._marks = {app.ref: _marked(app, known.get(app.ref)) for app in fleet.apps}
@@ -72,8 +72,8 @@ class Kept:
         self._answers = Answers(fleet, {ref: mark for ref, (_, mark) in self._marks.items()})
         self._is_current = []
 
-    def let_go(self) -> None:
-        """The fleet of the last check is not needed any more: another one is about to take its place in memory."""
+    def drop_fleet(self) -> None:
+        """Drop the fleet of the last check, before another one takes memory."""
         self._marks = {}
         self._answers = _NO_ANSWERS
 
@@ -108,7 +108,7 @@ _NO_ANSWERS = Answers(Fleet("", "", {}), {})
 
 
 def waits(app: App) -> bool:
-    """Something goes on, and how long it has been going on is what rules look at."""
+    """True if an operation, a deletion or the like is in progress, whose duration rules look at."""
     running = app.operation is not None and app.operation.phase in ("Running", "Terminating")
     return app.deleting or running or bool(mapping(app.raw, "operation")) or app.health.status == "Progressing"
 
@@ -118,7 +118,7 @@ def _marked(app: App, known: tuple[Object, bytes] | None) -> tuple[Object, bytes
 
 
 class _Noting:
-    """A transport that notes whose answers were read through it."""
+    """A transport that records whose answers were read through it."""
 
     def __init__(self, t: Transport) -> None:
         self.server = t.server

@@ -1,4 +1,4 @@
-"""Rules that are charged what their functions spend: `--timings`."""
+"""`--timings`: measures the time of each rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argolint.host.timing import charged
 
 
 def watched(rule: Rule) -> Rule:
-    """The rule, whose functions are charged to it."""
+    """The rule with its functions wrapped to measure their time."""
 
     def lazily(stage: str, function: Callable[..., Iterable[Any]]) -> Callable[..., Iterable[Any]]:
         def run(*arguments: Any) -> Iterable[Any]:

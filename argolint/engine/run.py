@@ -1,9 +1,9 @@
-"""From a fleet to results: choose whom to look at, and look at them in threads.
+"""Chooses applications of a fleet and looks at them in threads.
 
     load.load_fleet → run [here, in threads, or workers: load.load → inspect.inspect] → AppResult* → join.join → settle.settle
 
-Applications in flight are bounded, each is dropped as soon as its facts are kept, and results are
-sorted before anything looks at them, so the bytes of a report do not depend on scheduling.
+The number of applications in flight is limited, and each is freed once its facts are stored. Results are sorted before use, so a
+report does not depend on scheduling.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from argolint.errors import ArgolintError, AuthError
 from argolint.host import threads
 from argolint.host.inflate import held_together
 from argolint.host.timing import charged, measured
-from argolint.model import AppRef, Failure, Finding
+from argolint.model import AppRef, Failure, Finding, Object
 from argolint.model.results import AppResult
-from argolint.proof.verify import Render
+from argolint.proof.renders import Pair, Render
 from argolint.redaction import in_place, without_secrets
 from argolint.server.transport import Transport
+from argolint.sources.helm import NotHereError
 from argolint.values import join_pointer, labels_of
 
 _LOG = logging.getLogger(__name__)
 
 
 Look = Callable[[Transport, Fleet, Plan, Sequence[App]], Iterator[AppResult]]
-"""Who looks at applications: one result each, in no particular order. `here`, or `argolint.engine.workers`."""
+"""Looks at applications: yields one result each, in no particular order. `here`, or one of `argolint.engine.workers`."""
 Examine = Callable[[Transport, App, Fleet, Plan], AppResult]
-"""How one application is looked at: `examine`, or what knows earlier results."""
+"""Looks at one application: `examine`, or a function that knows earlier results."""
 
 
 def run(
@@ -50,7 +51,7 @@ def run(
     progress: Progress = lambda done, total: None,
     look: Look | None = None,
 ) -> Iterator[AppResult]:
-    """One result an application of this shard, in no particular order."""
+    """One result per application of this shard, in no particular order."""
     wanted = {a.ref for a in fleet.apps if plan.wanted(a, fleet)}
     alongside = _sharers(wanted, fleet)
     taken = wanted | alongside
@@ -62,7 +63,7 @@ def run(
 
 
 def _labels(app: App, plan: Plan) -> tuple[tuple[str, str], ...]:
-    """Those that a metric shows, without secrets: their names tell them, and shards hold them as well."""
+    """Labels that a metric shows, without secrets: masking needs their names, and shard files contain them, too."""
     labels = labels_of(app.raw)
     places = {key: join_pointer("metadata", "labels", key) for key in plan.app_labels if key in labels}
     return tuple((key, str(in_place(labels[key], app.raw, place))) for key, place in places.items())
@@ -71,7 +72,7 @@ def _labels(app: App, plan: Plan) -> tuple[tuple[str, str], ...]:
 def here(
     t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App], one: Examine | None = None
 ) -> Iterator[AppResult]:
-    """Look in threads of this process, at each with `one`. Once the server no longer lets us in, what is left is not asked for."""
+    """Look at the applications in threads of this process, each with `one`. Once the server refuses the login, skip the rest."""
     if plan.timings:
         plan = replace(plan, rules=tuple(replace(chosen, rule=watched(chosen.rule)) for chosen in plan.rules))
     ended: list[AuthError] = []
@@ -83,8 +84,8 @@ def here(
                     result = (one or examine)(t, app, fleet, plan)
                 return replace(result, spent=ledger.costs)
             except AuthError as error:
-                ended.append(error)  # no request after this one can succeed: what was read so far is kept
-            except Exception as error:  # of no rule: this application is a Failure, the other ones go on
+                ended.append(error)  # no later request can succeed: keep what was read
+            except Exception as error:  # not a rule's crash: this application becomes a Failure, the others go on
                 if _LOG.isEnabledFor(logging.DEBUG):
                     trace = without_secrets("".join(traceback.format_exception(error)))
                     _LOG.debug("%s cannot be looked at: %s", app.ref, trace)
@@ -100,7 +101,7 @@ def unread(app: App, why: Failure) -> AppResult:
 
 
 def _in_threads(task: Callable[[App], AppResult], apps: Iterable[App], workers: int) -> Iterator[AppResult]:
-    """The results as they come; twice as many applications as workers are in flight at most."""
+    """The results as they finish; at most twice as many applications as workers are in flight."""
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="argolint")
     pending: set[Future[AppResult]] = set()
     queue = iter(apps)
@@ -116,7 +117,7 @@ def _in_threads(task: Callable[[App], AppResult], apps: Iterable[App], workers: 
             for future in finished:
                 yield future.result()
     finally:
-        pool.shutdown(wait=not pending, cancel_futures=True)  # who is interrupted does not wait for a server
+        pool.shutdown(wait=not pending, cancel_futures=True)  # after Ctrl-C, do not wait for a server
 
 
 def _submitted(pool: ThreadPoolExecutor, task: Callable[[App], AppResult], app: App) -> Future[AppResult]:
@@ -128,30 +129,30 @@ def _submitted(pool: ThreadPoolExecutor, task: Callable[[App], AppResult], app: 
 
 
 _SHARERS = 8
-"""How many claimants of one object are looked at in addition to those that were asked for."""
+"""Most claimants of one object that are examined in addition to the requested applications."""
 
 
 def _sharers(wanted: Collection[AppRef], fleet: Fleet) -> frozenset[AppRef]:
-    """Applications that share objects with the wanted ones: only their facts count, for what is reported of the wanted ones."""
+    """Applications that share objects with the wanted ones: only their facts are used, for findings of the wanted ones."""
     if len(wanted) == len(fleet.apps):
         return frozenset()
-    keys = {key for ref in wanted for key in fleet.contests.get(ref, ())}
-    return frozenset(ref for key in keys for ref in fleet.contested[key][:_SHARERS] if ref not in wanted)
+    keys = {key for ref in wanted for key in fleet.contests(ref)}
+    return frozenset(ref for key in keys for ref in fleet.claimants(key)[:_SHARERS] if ref not in wanted)
 
 
 def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
-    """crc32 of the name: stable between runs and machines, unlike hash()."""
+    """Whether the application is in this shard; crc32 of the name is stable between runs and machines, unlike hash()."""
     index, count = shard
     return zlib.crc32(str(ref).encode()) % count == index - 1
 
 
 def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     """Read what one application needs, then inspect it. Only AuthError escapes."""
-    app = replace(app, entry=app.entry.apart(), resources=tuple(app.resources))  # rules look at each of them many times
+    app = replace(app, entry=app.entry.apart(), resources=tuple(app.resources))  # rules look at each object many times
     with charged("decide"):
         states = plan.deep or needs_states(app, fleet, plan.rules)
     app, failures = load(t, app, fleet, plan, states=states)
-    render = _renderer(app, fleet, plan)
+    render = renderer(plan, fleet)
     with nullcontext() if render else threads.THINKING, charged("inspect"):  # who renders waits for a program
         result = inspect(app, fleet, plan.rules, render)
     unread = not states and any(not row.hook for row in app.rows)
@@ -160,16 +161,16 @@ def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
 
 
 _NO_READ = frozenset(("wants", "helm-render"))
-"""Stages of a rule's own crash, and of what a program could not make."""
+"""Stages of failures that are not reads: a rule's crash, or a program that failed."""
 
 
 def _of_what_was_read(
     findings: tuple[Finding, ...], app: App, failures: Sequence[Failure], rules: Sequence[Chosen]
 ) -> tuple[Finding, ...]:
-    """The findings that are the same once the rest can be read as well.
+    """The findings that would be the same after a complete read.
 
-    A rule that could not see what it asked for knows no cause. Where states lack, a symptom falls to a rule that knows less, and
-    nothing is proven of an object: each would be another finding of the same fault, which looks new.
+    A rule without its evidence does not know the cause. If states are missing, a symptom falls to a more general rule, and no fix is
+    verified: the same fault would appear as a new finding.
     """
     if all(failure.stage in _NO_READ for failure in failures):
         return findings
@@ -184,8 +185,15 @@ def _of_what_was_read(
     )
 
 
-def _renderer(app: App, fleet: Fleet, plan: Plan) -> Render | None:
+def renderer(plan: Plan, fleet: Fleet) -> Render | None:
+    """What renders Helm applications from the checkouts, where --helm-render asks for it."""
     local = plan.local
-    if local is None or not local.covers(app):
+    if local is None:
         return None
-    return lambda rendered, values: local.twice(rendered, fleet, values)
+
+    def rendered(app: App, values: Object | None) -> Pair | None:
+        if lacking := local.lacks(app):
+            raise NotHereError(lacking)
+        return local.twice(app, fleet, values)
+
+    return rendered

@@ -1,7 +1,7 @@
-"""The Argo CDs of a run, one or more: each is read and examined by itself, and the results are one part.
+"""The Argo CDs of a run, one or more: each is read and examined separately, and the results form one part.
 
-Findings and fingerprints of an Argo CD are the same whatever others are read with it. Only rules whose facts meet `across`
-see more. An Argo CD that cannot be read is a failure with its name, and the findings of the others stay.
+Findings and fingerprints of an Argo CD do not depend on the others. Only rules whose facts meet `across` see more. An Argo CD that cannot
+be read is a failure with its name, and the findings of the others stay.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ S = TypeVar("S")
 T = TypeVar("T")
 NOTHING: Mapping[str, ReadFleet] = MappingProxyType({})
 AT_ONCE = 4
-"""How many Argo CDs are read at a time: each has workers of its own, and the work on their answers is this process's."""
+"""Argo CDs to read at the same time: each has its own workers, but this process handles all answers."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One Argo CD of a run. Its `name` is empty in a run of one that the user did not name. `aliases`: the user's names for clusters.
+    """One Argo CD of a run. `name` is empty for a single one without a user's name. `aliases`: the user's names for clusters.
 
-    There is no transport where `failure` says why it cannot be read. `opened` makes another transport, with that many threads, for a
-    process of its own. `reached` is its connection, or the files of its snapshot. `entry` says that a servers file names it.
+    Without a transport, `failure` says why it cannot be read. `opened` makes another transport with that many threads, for another process.
+    `reached`: its connection, or the files of its snapshot. `entry`: it comes from a servers file.
     """
 
     name: str
@@ -57,15 +57,15 @@ class Source:
 
     @property
     def limits(self) -> Limits:
-        """How hard it may be asked."""
+        """The request limits of its entry."""
         return self.reached.limits if isinstance(self.reached, Connection) else NONE
 
     def workers(self, most: int) -> int:
-        """How many requests may be in flight to it, `most` at most."""
+        """The number of requests in flight to it, at most `most`."""
         return min(most, self.limits.workers or most)
 
     def labelled(self, failure: Failure) -> Failure:
-        """With the server's name, which an application's failure has by its application, and what its user can do."""
+        """The failure with the server's name, if no application says it, and a hint for its user."""
         place = self.reached.token_place if isinstance(self.reached, Connection) else ""
         hint = in_entry(failure.hint, place) if self.entry else failure.hint
         if failure.app is not None:
@@ -73,21 +73,21 @@ class Source:
         return replace(failure, hint=hint, server=self.name)
 
     def says(self, line: str) -> str:
-        """A line with the server's name before it, where it has one."""
+        """A line that begins with the server's name, if it has one."""
         return f"{self.name}: {line}" if self.name else line
 
 
 @dataclass(frozen=True)
 class _Unread:
-    """An Argo CD that cannot be read: as the others' report says it, and as it is raised where there are no others."""
+    """An Argo CD that cannot be read: as a failure in the others' report, and as an error to raise if there are no others."""
 
     failure: Failure
     error: ArgolintError
 
 
 @dataclass(frozen=True)
-class Read:
-    """An Argo CD whose applications are listed, what of it could not be read, and what that cost where someone measures."""
+class Listing:
+    """An Argo CD with its list of applications, its failures, and the cost if measured."""
 
     source: Source
     transport: Transport
@@ -97,38 +97,38 @@ class Read:
 
     @property
     def member(self) -> Member:
-        """As one of several that may share clusters."""
+        """This Argo CD as one of several that may share clusters."""
         return Member(self.source.name, self.fleet, self.source.aliases)
 
     def bounded(self, plan: Plan) -> Plan:
-        """The plan with as many requests in flight as this Argo CD may get; a snapshot is read by one thread."""
+        """The plan with at most as many requests in flight as this Argo CD allows; a snapshot is read by one thread."""
         return replace(plan, workers=1 if self.transport.offline else self.source.workers(plan.workers))
 
 
 def load(
     sources: Sequence[Source], read: Mapping[str, ReadFleet] = NOTHING
-) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
-    """Those that can be read, each knowing what it shares with the others; failures of the rest, and remarks.
+) -> tuple[tuple[Listing, ...], tuple[Failure, ...], tuple[str, ...]]:
+    """The Argo CDs that can be read, each with what it shares with others; failures of the rest; and remarks.
 
-    `read` stands in for the reading of some, by name, where earlier checks are known.
+    `read`: functions that read some of them, by name, if earlier checks are known.
 
-    Raises ArgolintError when none can be read.
+    Raises ArgolintError if none can be read.
     """
     wanted = measuring()
 
-    def loaded(source: Source) -> Read | _Unread:
+    def loaded(source: Source) -> Listing | _Unread:
         with measured(wanted) as ledger, charged("list"):
             found = _loaded(source, read.get(source.name, load_fleet))
-        return replace(found, spent=ledger.costs) if isinstance(found, Read) else found
+        return replace(found, spent=ledger.costs) if isinstance(found, Listing) else found
 
     found = each(sources, loaded)
     with charged("list"):
         return _met(found)
 
 
-def _met(found: Sequence[Read | _Unread]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
-    """See load: what became of each, and what those that are there share."""
-    there = tuple(r for r in found if isinstance(r, Read))
+def _met(found: Sequence[Listing | _Unread]) -> tuple[tuple[Listing, ...], tuple[Failure, ...], tuple[str, ...]]:
+    """See load: separates readable Argo CDs from failures, and computes what they share."""
+    there = tuple(r for r in found if isinstance(r, Listing))
     unread = tuple(r for r in found if isinstance(r, _Unread))
     if not there:
         raise _none_of(unread)
@@ -158,7 +158,7 @@ def _none_of(unread: Sequence[_Unread]) -> ArgolintError:
 
 
 def examine(
-    read: Sequence[Read],
+    read: Sequence[Listing],
     failures: Iterable[Failure],
     remarks: Iterable[str],
     plan: Plan,
@@ -167,12 +167,13 @@ def examine(
     *,
     apart: bool = True,
 ) -> Part:
-    """The applications of all of them as one part. `progress` makes one for each Argo CD, by its name.
+    """The applications of all of them as one part. `progress` makes a callback for each Argo CD, by its name.
 
-    `look` says who looks at the applications of each. If that is not this process (`apart`), one Argo CD is read after the other.
+    `look` returns the function that looks at the applications of each. If other processes do (`apart`), the Argo CDs are read one after the
+    other.
     """
 
-    def examined(one: Read, look: Look | None) -> Part:
+    def examined(one: Listing, look: Look | None) -> Part:
         part = collect(one.transport, one.bounded(plan), progress(one.source.name), one.fleet, look)
         servers = (replace(s, name=one.source.name) for s in part.servers)
         return msgspec.structs.replace(
@@ -185,15 +186,15 @@ def examine(
             remarks=tuple(map(one.source.says, part.remarks)),
         )
 
-    begun: list[Read] = []
+    begun: list[Listing] = []
     gone: list[ConnectError] = []
 
-    def tried(one: Read) -> Part | ArgolintError:
-        if gone:  # each further look would wait for it again
+    def tried(one: Listing) -> Part | ArgolintError:
+        if gone:  # every other look would wait for it again
             return gone[0]
         try:
             part = examined(one, look(one.source))
-        except (UsageError, ConnectError) as error:  # of the options, or of a cluster that is not there
+        except (UsageError, ConnectError) as error:  # wrong options, or no cluster
             if not begun:
                 raise
             if isinstance(error, ConnectError):
@@ -229,16 +230,16 @@ def examine(
 
 
 def _nothing_found(why: ArgolintError) -> Look:
-    """A look for where no worker could start: each application becomes a failure."""
+    """A look for a run without any worker: each application becomes a failure."""
     return lambda t, fleet, plan, apps: (unread(app, Failure("worker", why.message, why.hint, app.ref)) for app in apps)
 
 
 def each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) -> list[T]:
-    """What the call gives for each Argo CD, some at a time; where no one is waited for, one after the other."""
+    """The results of `call` for each item, some at the same time; with `alone`, one after the other."""
     return threads.each(items, call, 1 if alone else AT_ONCE, "argolint-server")
 
 
-def _loaded(source: Source, read: ReadFleet) -> Read | _Unread:
+def _loaded(source: Source, read: ReadFleet) -> Listing | _Unread:
     if source.transport is None:
         why = source.failure or Failure("server", "it cannot be read", server=source.name)
         return _Unread(why, ArgolintError(why.error, why.hint))
@@ -246,19 +247,19 @@ def _loaded(source: Source, read: ReadFleet) -> Read | _Unread:
         fleet, failures = read(source.transport)
     except ArgolintError as error:
         return _Unread(source.labelled(Failure("server", error.message, error.hint)), error)
-    return Read(source, source.transport, replace(fleet, name=source.name), named(source, failures))
+    return Listing(source, source.transport, replace(fleet, name=source.name), named(source, failures))
 
 
-def _distinguished(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, ...]]:
-    """Each with a URL of its own: Argo CDs that were set up alike may all say the same of themselves.
+def _distinguished(read: Sequence[Listing]) -> tuple[tuple[Listing, ...], tuple[str, ...]]:
+    """The Argo CDs, each with a unique URL: ones set up in the same way may report the same.
 
-    Such ones are distinguished by the address that they were reached at, else by name.
+    Such ones are distinguished by the address that was used, else by name.
     """
-    said: dict[str, list[Read]] = {}
+    said: dict[str, list[Listing]] = {}
     for one in read:
         said.setdefault(one.fleet.server, []).append(one)
     remarks = []
-    found: dict[str, Read] = {}
+    found: dict[str, Listing] = {}
     for url, group in said.items():
         addresses = {one.transport.server.rstrip("/") for one in group}
         for one in group:
@@ -273,7 +274,7 @@ def _distinguished(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, .
     return tuple(found[one.source.name] for one in read), (*remarks, *_same(read))
 
 
-def _same(read: Sequence[Read]) -> Iterator[str]:
+def _same(read: Sequence[Listing]) -> Iterator[str]:
     """A remark on servers that show the very same Applications, by their uid."""
     first: dict[object, str] = {}
     pairs = {
@@ -287,7 +288,7 @@ def _same(read: Sequence[Read]) -> Iterator[str]:
 
 
 def _moved(fleet: Fleet, url: str) -> Fleet:
-    """The fleet as that of another URL."""
+    """The fleet with another URL."""
     apps = tuple(replace(app, ref=msgspec.structs.replace(app.ref, server=url)) for app in fleet.apps)
     return replace(fleet, server=url, apps=apps)
 

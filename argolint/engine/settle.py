@@ -1,4 +1,4 @@
-"""Each symptom is answered by the rule of highest rank; the order of every report."""
+"""Assigns each symptom to the claim of the highest rank, and defines the order of every report."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from argolint.model.results import apps_of
 
 
 def settle(findings: Sequence[Finding], ranks: Mapping[str, int]) -> list[Finding]:
-    """Each symptom is answered by the rule of highest rank.
+    """The findings after each symptom went to the rule of the highest rank.
 
-    A claim is lost to a claim that covers it and comes from a rule of higher rank; among equals a Change goes to the more
-    specific pointer, then to the first rule id, while health, operations and conditions may have several answers.
-    A finding that loses all its claims is dropped, one that loses some keeps the others.
+    A claim loses to a claim that covers it and comes from a rule of higher rank. Among equals a Change goes to the more specific pointer,
+    then to the first rule id, while health, operations and conditions may have several findings. A finding that loses all its claims is
+    dropped; one that loses some keeps the others.
     """
     rivals = {app: _Rivals(ranks) for finding in findings for app in apps_of(finding)}
     for finding in findings:
@@ -37,7 +37,7 @@ def settle(findings: Sequence[Finding], ranks: Mapping[str, int]) -> list[Findin
 
 
 class _Rivals:
-    """Which rules claim which symptoms of an application: by what they are about, and then by detail, of which there may be many."""
+    """The claims on an application's symptoms, indexed by object and then by detail, of which there may be many."""
 
     def __init__(self, ranks: Mapping[str, int]) -> None:
         self._ranks = ranks
@@ -51,7 +51,7 @@ class _Rivals:
             self._lengths[about].add(len(claim.detail))
 
     def beat(self, rule: str, claim: Symptom) -> bool:
-        """True when a claim of another rule covers this one (`Symptom.covers`) and counts more."""
+        """True if a claim of another rule covers this one (`Symptom.covers`) and has a higher rank."""
         about = claim.kind, claim.resource
         rules = self._rules[about]
         mine = self._ranks.get(rule, 0)

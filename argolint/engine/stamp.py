@@ -1,4 +1,4 @@
-"""A finding as the engine reports it: with its rule, severity and source."""
+"""Completes a finding: adds its rule, severity and source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def stamp(finding: Finding, chosen: Chosen, app: App | None, key: str = "") -> F
 
 
 def source_of(app: App) -> Source | None:
-    """Where the application's manifests come from: its only source, or the first one that renders something."""
+    """The source of the application's manifests: its only one, or the first one that renders something."""
     for index, source in enumerate(app.sources):
         if source.get("ref") and not source.get("path") and not source.get("chart"):
             continue

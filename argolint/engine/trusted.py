@@ -1,8 +1,8 @@
-"""Which configuration and which baseline count.
+"""Chooses the configuration and the baseline.
 
-For most commands those of the work tree do. Where a change is judged, in `gate` and with --trusted-config, they come from a
-revision that it goes into, so that it cannot switch off what judges it. That holds for files named with --config-file and
---baseline too, as far as they lie in the clone: in CI its work tree is the change.
+Most commands use those of the work tree. To judge a change, `gate` and --trusted-config read them from the revision that it goes into, so
+that the change cannot switch off its own check. This also applies to files in the clone that --config-file and --baseline name: in CI its
+work tree is the change.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _BASES = (
     ("GITHUB_BASE_REF", "refs/remotes/origin/{}"),
     ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "refs/remotes/origin/{}"),
 )
-"""Where pre-commit, GitHub and GitLab say what a change goes into."""
+"""Environment variables in which pre-commit, GitHub and GitLab name the target of a change."""
 _REMOTE_HEAD = "refs/remotes/origin/HEAD"
 
 
 @dataclass(frozen=True)
 class Named:
-    """The files and the revision that the user names, as they were written; `no_baseline` leaves the configuration's out."""
+    """The files and the revision that the user names, as written; `no_baseline` ignores the baseline of the configuration."""
 
     config_file: str | None = None
     baseline: str | None = None
@@ -40,7 +40,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Trusted:
-    """What counts. `after_merge` is what will count once the change is merged, where that is known and not the same."""
+    """The configuration and baseline to use. `after_merge`: those after the change is merged, if known and different."""
 
     loaded: Loaded = field(default_factory=lambda: Loaded(Config()))
     baseline: Baseline | None = None
@@ -49,7 +49,7 @@ class Trusted:
 
 
 def read(named: Named) -> Trusted:
-    """For a command that judges no change: the work tree's files, unless --trusted-config names a revision."""
+    """For a command without a change: the work tree's files, unless --trusted-config names a revision."""
     if named.trusted_config:
         clone = _clone(None)
         if clone is None:
@@ -60,7 +60,7 @@ def read(named: Named) -> Trusted:
     remarks = (f"{alike} is not read: argolint's configuration is called {config.DEFAULT_FILE}",) if alike else ()
     accepted = _path(named.baseline)
     if accepted is None and loaded.config.baseline and loaded.file and not named.no_baseline:
-        of_named = named.config_file is not None  # a file that is named counts from the working directory
+        of_named = named.config_file is not None  # a path on the command line is relative to the working directory
         accepted = Path(loaded.config.baseline) if of_named else loaded.file.parent / loaded.config.baseline
     return Trusted(loaded, read_baseline(accepted) if accepted else None, remarks=remarks)
 
@@ -68,10 +68,10 @@ def read(named: Named) -> Trusted:
 def read_for_change(
     named: Named, checkout: Path | None, base: str | None, head: str | None, environ: Mapping[str, str]
 ) -> Trusted:
-    """For `gate`: the files at the revision that the change goes into; outside of any clone, those that are named.
+    """For `gate`: the files at the revision that the change goes into; outside of a clone, the files that the user names.
 
-    UsageError where there is a configuration and no revision to trust. A folder without `.git` may be a change that was
-    downloaded as an archive, as actions/checkout does where there is no git.
+    UsageError if there is a configuration and no revision to trust. A folder without `.git` may be a change that was downloaded as an
+    archive; actions/checkout does that on machines without git.
     """
     clone = _clone(checkout)
     if clone is None:
@@ -91,7 +91,7 @@ def _path(name: str | None) -> Path | None:
 
 
 def _clone(checkout: Path | None) -> Git | None:
-    """The clone that is named, else the one that one stands in. A folder with `.git` is one, and git has to read it."""
+    """The named clone, else the clone of the working directory. A folder with `.git` must be readable by git."""
     if checkout is None and has_repository(Path.cwd()) is None:
         return None
     clone = Git(own_path(checkout or Path.cwd()))
@@ -100,7 +100,7 @@ def _clone(checkout: Path | None) -> Git | None:
 
 
 def base_of(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """The revision that a change in this folder's clone goes into, where pre-commit, a CI or the remote says so."""
+    """The revision that a change in this folder's clone goes into, from pre-commit, a CI or the remote; else None."""
     root = has_repository(folder)
     return _usual_base(Git(root), environ) if root is not None else None
 
@@ -114,7 +114,7 @@ def _usual_base(clone: Git, environ: Mapping[str, str]) -> str | None:
 
 @dataclass(frozen=True)
 class _Commit:
-    """The files of a revision, by the paths that they have in the clone's work tree. None: which one to trust is not known."""
+    """The files of a revision, by their paths in the clone's work tree. None: no revision to trust is known."""
 
     clone: Git
     revision: str | None
@@ -125,18 +125,18 @@ class _Commit:
 
     @cached_property
     def default(self) -> Path:
-        """The configuration of the folder that one stands in, else that of the whole repository."""
+        """The configuration of the working directory, else of the whole repository."""
         own, whole = (folder / config.DEFAULT_FILE for folder in (self.clone.path, self.top))
         return whole if own != whole and self.text(own) is None else own
 
     def name(self, file: Path) -> str | None:
-        """The file's name in the repository, whatever the change has made of it there; None when it lies outside of the clone."""
+        """The file's path in the repository, also if the change deleted or replaced it; None if it is outside of the clone."""
         plain_path = ".." not in file.parts and file.absolute().is_relative_to(self.top)
         place = file.absolute() if plain_path else own_path(file)
         return place.relative_to(self.top).as_posix() if place.is_relative_to(self.top) else None
 
     def text(self, file: Path) -> str | None:
-        """The file at the revision; None when it is not there. UsageError when no revision is known and a change may have it."""
+        """The file's text at the revision; None if it does not exist there. UsageError if no revision is known and a change may have written it."""
         name = self.name(file)
         if name is None:
             return None
@@ -150,8 +150,8 @@ class _Commit:
         return None
 
     def require_own(self, file: Path) -> None:
-        """UsageError for a file that the change adds. One outside of the clone, or in no commit, is the caller's own."""
-        own_path(file)  # no link leads to it
+        """UsageError for a file that the change adds. A file outside of the clone, or in no commit, belongs to the user."""
+        own_path(file)  # no symbolic link leads to it
         name = self.name(file)
         if name is not None and self.clone.holds(name):
             raise UsageError(
@@ -161,7 +161,7 @@ class _Commit:
 
 
 def _read(named: Named, at: _Commit) -> Trusted:
-    """What is committed counts as it is at the revision; what is not committed at all is the caller's own."""
+    """Committed files are read at the revision; uncommitted files belong to the user."""
     file = _path(named.config_file)
     text = at.text(file or at.default)
     if text is not None:
@@ -183,7 +183,7 @@ def _read(named: Named, at: _Commit) -> Trusted:
 
 
 def _with_after_merge(counts: Trusted, named: Named, head: str, clone: Git, revision: str) -> Trusted:
-    """Also what the change makes of the files, where the clone has the change."""
+    """The files with `after_merge` added, if the clone has the change."""
     at = _Commit(clone, head)
     try:
         changed = {change.path for change in clone.changes(revision, head)}

@@ -1,1 +1,1 @@
-"""Fixes placed in Git."""
+"""Places fixes in Git."""

@@ -1,4 +1,4 @@
-"""Which fixes may be written: what is proven, what is harmless, and what the user names all the same."""
+"""Selects the fixes that may be written: verified ones, harmless ones, and those that the user names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from argolint.errors import UsageError
 from argolint.fixes.site import Choice
 
 _MARK_DIGITS = 7
-"""Digits of a fingerprint that stand for all of it, as those of a commit do."""
+"""Digits of a fingerprint that identify it, as for a commit."""
 
 
 def left_alone(
     choices: Sequence[Choice], rules: Mapping[str, Rule], named: Container[str], *, infos: bool
 ) -> tuple[list[tuple[Choice, str]], list[Choice]]:
-    """Edits that are not what a write is for, each with why, and everything else: what only informs (unless `infos`), and what
-    someone has stated on purpose. `named` are the rules that the user names: those are written."""
+    """Edits that a write leaves alone, each with the reason, and everything else. Left alone are infos (unless `infos`) and faults that
+    someone stated on purpose. `named`: rules that the user names; their edits are written.
+    """
     left: list[tuple[Choice, str]] = []
     others: list[Choice] = []
     for choice in choices:
@@ -36,7 +37,7 @@ def left_alone(
 
 
 def split(choices: Sequence[Choice], unverified: Sequence[str]) -> tuple[list[Choice], list[Choice]]:
-    """Edits that are held back, and everything else: edits that may be written, and what is no edit anyway."""
+    """Edits that are held back, and everything else: edits that may be written, and fixes that are no edit."""
     held: list[Choice] = []
     wanted: list[Choice] = []
     for choice in choices:
@@ -46,7 +47,7 @@ def split(choices: Sequence[Choice], unverified: Sequence[str]) -> tuple[list[Ch
 
 
 def _is_allowed(choice: Choice, unverified: Sequence[str]) -> bool:
-    """A fix that needs a step first does harm without it, verified or not: who names that very finding is taken to have done it."""
+    """Whether the edit may be written. A fix that needs a step first does harm without it: the user confirms the step by naming that finding."""
     finding, fix = choice.finding, choice.fix
     if is_named(choice, unverified):
         return True
@@ -55,12 +56,12 @@ def _is_allowed(choice: Choice, unverified: Sequence[str]) -> bool:
 
 
 def is_named(choice: Choice, words: Iterable[str]) -> bool:
-    """True where one of the words is the beginning of that finding's fingerprint."""
+    """True if one of the words is the beginning of that finding's fingerprint."""
     return any(_is_mark(word, choice.finding.fingerprint) for word in words)
 
 
 def require_known(unverified: Iterable[str], choices: Sequence[Choice], rules: Iterable[str]) -> None:
-    """UsageError for a word that stands for nothing: a typo would leave out what was meant."""
+    """UsageError for a word that matches no finding or rule: a typo would leave out the intended ones."""
     known = {"all", *rules, *(c.finding.rule for c in choices)}
     for word in unverified:
         if word not in known and not any(_is_mark(word, c.finding.fingerprint) for c in choices):

@@ -1,10 +1,10 @@
 """File and line of findings: the place that a person would edit, found by the code that places fixes.
 
-    the field's own manifest, or the patch that sets it → what the fixes edit → related objects → the line of the change that
-    touches the application
+the field's own manifest, or the patch that sets it → what the fixes edit → related objects → the line of the change that touches the
+application
 
-Where a change is judged, the first of these places that it edits counts: that is the line to talk about in a review. A place
-outside of the change is marked as such.
+With a change to judge, the first of these places that it edits is used: that is the line to discuss in a review. A place outside of the
+change is marked as such.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Lines = Sequence[range]
 
 @dataclass(frozen=True)
 class Diff:
-    """What a change does to files: `head` are its files, `changed` those that differ, `touching` says which an application reads.
+    """The files of a change: `head` has the new files, `changed` lists those that differ, `touching` says which an application reads.
 
-    `base` is the revision that head has left.
+    `base`: the merge base.
     """
 
     head: Committed
@@ -47,10 +47,10 @@ class Diff:
     _lines: dict[str, Lines] = field(default_factory=dict, compare=False, repr=False)
 
     def lines(self, file: str) -> Lines:
-        """The lines of head's file that are new or other than they were; none for a file that the change leaves alone."""
+        """The new or changed lines of head's file; none for an unchanged file."""
         if file not in self._lines:
             if len(self._lines) == _MANY and self.base:
-                with suppress(UsageError):  # too large to be looked at whole
+                with suppress(UsageError):  # too large to be read in full
                     self._lines.update(self.head.git.all_changed_lines(self.base, self.head.revision))
             change = self.changed.get(file)
             entry = change.after if change else None
@@ -59,16 +59,16 @@ class Diff:
                 found = (
                     self.head.git.changed_lines(change.before, entry) if change and entry and known is None else known
                 )
-            except UsageError:  # too large for git to compare: nothing is known of its lines
+            except UsageError:  # too large for git to compare: nothing is known about its lines
                 found = ()
             self._lines[file] = found or ()
         return self._lines[file]
 
 
 _SEARCHED = 200
-"""Changed files in which the name of an object is looked for."""
+"""Most changed files that are searched for the name of an object."""
 _MANY = 20
-"""Files that are compared one by one; a caller that asks for more gets all of the change compared at once."""
+"""Most files that are compared one by one; beyond that, the whole change is compared at once."""
 
 
 @dataclass(frozen=True)
@@ -77,24 +77,24 @@ class _Place:
     first: int
     last: int
     direct: bool
-    """The finding's own field, or where its first fix ends the cause; not a mitigation, nor another object."""
+    """The finding's own field, or a place where its first fix ends the cause; not a mitigation, or another object."""
 
 
 def anchored(report: Report, site: Site, diff: Diff | None = None) -> Report:
-    """The report with file and line in the sources of its findings, wherever a checkout tells them."""
+    """The report with file and line in the sources of its findings, if a checkout has them."""
     findings = tuple(_anchored(f, site, diff) for f in report.findings)
     return msgspec.structs.replace(report, findings=findings)
 
 
 def of_finding(finding: ReportedFinding, site: Site) -> ReportedFinding:
-    """One finding with its file and line, where a checkout tells them."""
+    """One finding with its file and line, if a checkout has them."""
     return _anchored(finding, site, None)
 
 
 def of_field(
     app: ReportedApp, resource: ReportedResource, pointer: str, finding: ReportedFinding, site: Site
 ) -> ReportedSource | None:
-    """Where Git says a field of an object: file, line and its text; None where no checkout holds it. `finding` is one on that object."""
+    """The place of an object's field in Git: file, line and text; None if no checkout has it. `finding`: one on that object."""
     for spot, at in _of_object(app, resource, pointer, finding, site):
         lines = _span(spot, at)
         if lines is not None:
@@ -106,7 +106,7 @@ def of_field(
 
 
 def of_application(app: ReportedApp, site: Site) -> str:
-    """`file:line` of an Application's manifest; empty where no checkout holds it."""
+    """`file:line` of an Application's manifest; empty if no checkout has it."""
     for spot, pointer in _of_application(app, "", site):
         lines = _span(spot, pointer)
         return f"{spot.file}:{lines.first}" if lines else ""
@@ -140,7 +140,7 @@ _LONG_LINE = 160
 
 
 def excerpt(checkout: Checkout, file: str, line: int) -> tuple[tuple[str, ...], int]:
-    """The line and its neighbours as they may be printed, and the number of the first one; none of a file that holds a Secret."""
+    """The line and its neighbours, masked for printing, and the number of the first one; none for a file with a Secret."""
     redacted = _printable(checkout, file)
     first = max(1, line - _AROUND)
     return tuple(shorten(text, _LONG_LINE) for text in redacted[first - 1 : line + _AROUND]), first
@@ -161,7 +161,7 @@ def _printable(checkout: Checkout, file: str) -> Sequence[str]:
 
 
 def holds_secret(stream: Iterable[Document]) -> bool:
-    """True for a file of which no text is shown: it has a Secret, or a list that may."""
+    """True for a file whose text must not be shown: it has a Secret, or a list that may have one."""
     kinds = [d.data.get("kind") for d in stream if isinstance(d.data, Mapping)]
     return "Secret" in kinds or "List" in kinds
 
@@ -191,7 +191,7 @@ def _line_within(lines: Lines, place: _Place) -> int | None:
 
 
 def _touching(finding: ReportedFinding, diff: Diff) -> tuple[str, int] | None:
-    """The first changed line of a file that the application reads; of one that speaks of the object, if there is one."""
+    """The first changed line of a file that the application reads; a file with the object's name is preferred."""
     apps = dict.fromkeys((finding.app, *(r.app for r in finding.related)))
     files = [f for a in apps for f in diff.touching.get(place_of(a), ()) if diff.lines(f)]
     if not files:
@@ -213,7 +213,7 @@ def _touching(finding: ReportedFinding, diff: Diff) -> tuple[str, int] | None:
 
 
 def _places(finding: ReportedFinding, site: Site) -> Iterator[_Place]:
-    """Where a person would look and edit, best first. What cannot be read or found is passed over."""
+    """The places where a person would look and edit, best first. Unreadable and missing ones are skipped."""
     seen = set[tuple[Spot, int, int]]()
     for spot, pointer, direct in _pointers(finding, site):
         lines = _span(spot, pointer)
@@ -247,7 +247,7 @@ def _pointers(finding: ReportedFinding, site: Site) -> Iterator[tuple[Spot, str,
         if related.resource is not None:
             found = _of_object(related.app, related.resource, related.pointer, finding, site)
             yield from ((spot, at, False) for spot, at in found)
-    named = any(isinstance(checkout, Named) for checkout in site.checkouts)  # files of Applications, and no others
+    named = any(isinstance(checkout, Named) for checkout in site.checkouts)  # files of Applications only
     if (finding.resource is None and not finding.pointer) or named:
         yield from ((spot, at, False) for spot, at in _of_application(finding.app, "/spec", site))
 
@@ -255,7 +255,7 @@ def _pointers(finding: ReportedFinding, site: Site) -> Iterator[tuple[Spot, str,
 def _of_object(
     app: ReportedApp, resource: ReportedResource, pointer: str, finding: ReportedFinding, site: Site
 ) -> Iterator[tuple[Spot, str]]:
-    """The object's manifest among the files, or the patch that sets the field; what a chart renders has none."""
+    """The object's manifest among the files, or the patch that sets the field; none for an object from a chart."""
     if resource.kind == "Application" and resource.group == "argoproj.io":
         yield from _of_application(ReportedApp("", resource.namespace, resource.name, ""), pointer, site)
     try:
@@ -278,7 +278,7 @@ def _of_application(app: ReportedApp, pointer: str, site: Site) -> Iterator[tupl
 
 
 def _in_file(pointer: str, obj: Object, rendered: Object | None) -> str:
-    """The pointer with the file's own indexes: what is rendered may hold more list items, or in another order."""
+    """The pointer with the file's own indexes: the rendered object may have more list items, or another order."""
     found: list[str] = []
     for token in split_pointer(pointer) if pointer else ():
         index = index_of(token)

@@ -1,4 +1,4 @@
-"""Whether the old values of a fix fit a file, and how the fixes of one run compose."""
+"""Adapts the operations of a fix to a file, and combines the fixes of one run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from argolint.values import below, get, index_of, join_pointer, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
 _ARGO_ADDS = ("/metadata/annotations", "/metadata/labels")
-"""Maps that the rendered object may have though the file has not: Argo CD writes its tracking data there."""
+"""Maps that the rendered object may have and the file not: Argo CD writes its tracking data there."""
 
 
 def fitted(operations: Iterable[Operation], data: Json, rendered: Object | None) -> Iterator[Operation]:
-    """The operations as they apply to the file's object. EditError when its old values are not those of the rendered one."""
+    """The operations for the file's object. EditError if its old values differ from the rendered object's."""
     for operation in operations:
         step, path = operation, operation["path"]
         parent = path.rpartition("/")[0]
@@ -30,7 +30,7 @@ def fitted(operations: Iterable[Operation], data: Json, rendered: Object | None)
             and isinstance(get(data, parent), Mapping)
             and get(data, path) == step["value"]
         ):
-            continue  # the file holds it already
+            continue  # the file has it already
         _require_fit(step, data, rendered)
         data = applied(data, [step])
         try:
@@ -75,9 +75,9 @@ def _same_item(one: Json, other: Json) -> bool:
 def composed(
     operations: Iterable[Operation], now: Json, history: Sequence[tuple[Operation, str]]
 ) -> Iterator[Operation]:
-    """The operations as they apply after those in `history`, all made for the same original.
+    """The operations adjusted to those in `history`, all made for the same original.
 
-    What was done already is left out, additions to one list or map are joined. EditError names the fix that contradicts.
+    Operations that were already done are left out, additions to one list or map are joined. EditError names the fix that contradicts.
     """
     for operation in operations:
         if any(operation == before for before, _ in history):
@@ -96,11 +96,11 @@ def composed(
 _HOLLOW = frozenset(
     {"annotations", "labels", "ignoreDifferences", "syncOptions", "syncPolicy", "managedNamespaceMetadata"}
 )
-"""Fields that say nothing when they are empty."""
+"""Fields without a meaning when empty."""
 
 
 def without_hollow_fields(operations: Iterable[Operation], now: Json) -> Iterator[Operation]:
-    """The operations; what takes the last entry out of a field that says nothing when empty takes the field out."""
+    """The operations; if the last entry of a field is removed and the empty field has no meaning, the field is removed."""
     for operation in operations:
         path = operation["path"]
         while operation["op"] == "remove":
@@ -121,7 +121,7 @@ def without_hollow_fields(operations: Iterable[Operation], now: Json) -> Iterato
 
 
 def _joins(operation: Operation, before: Operation) -> bool:
-    """Two additions to one list, or of one list or map that was not there."""
+    """True for two additions to one list, or to a list or map that did not exist."""
     if operation["op"] != "add" or before["op"] != "add":
         return False
     one, other = (o["path"].removesuffix("/-") for o in (operation, before))
@@ -130,7 +130,7 @@ def _joins(operation: Operation, before: Operation) -> bool:
 
 
 def _clash(path: str, before: Operation) -> bool:
-    """One path holds the other, or the earlier operation moved the items of a list that the path goes through."""
+    """True if one path contains the other, or if the earlier operation moved list items on the path."""
     for done in _paths(before):
         if path.endswith("/-"):
             if below(path.removesuffix("/-"), done):
@@ -173,7 +173,7 @@ def _union(path: str, present: Json, value: Json) -> Iterator[Operation]:
 
 
 def _same_target(one: Any, other: Any) -> bool:
-    """Two entries that differ in their lists alone, as two ignore entries of one object do."""
+    """True for two entries that differ only in their lists, such as two ignore entries of one object."""
     if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
         return False
     fields = [k for k in {**one, **other} if not isinstance(one.get(k, other.get(k)), list)]

@@ -1,4 +1,4 @@
-"""The edits of files that a fix means: of an Application, of a manifest, or of Helm values."""
+"""The edits of files that a fix requires: of an Application, of a manifest, or of Helm values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Edit:
     operations: tuple[Operation, ...]
     notes: tuple[str, ...] = ()
     rendered: Object | None = None
-    """What the spot's object looks like to Argo CD; None when no one knows."""
+    """The spot's object as Argo CD renders it; None if unknown."""
 
 
 def identity(obj: Json) -> tuple[Json, ...]:
@@ -73,7 +73,7 @@ _MAX_INDEX_DIGITS = 9
 
 
 def _require_sound(fix: ReportedFix) -> None:
-    """Raises Unplaced for a patch that is none: a saved report may come from anywhere."""
+    """Raise Unplaced for an invalid patch: a saved report may be foreign."""
     if fix.edit.kind != "json-patch":
         return
     steps = fix.edit.content
@@ -82,7 +82,7 @@ def _require_sound(fix: ReportedFix) -> None:
 
 
 def _is_step(step: Mapping[str, Json]) -> bool:
-    """RFC 6902, but for an edit of the whole object, and for indexes that no list has."""
+    """True for an RFC 6902 operation, except on the whole object or with an invalid list index."""
     names = _STEPS.get(step["op"]) if isinstance(step.get("op"), str) else None
     paths = [step.get(name) for name in ("path", "from") if name in (names or ())]
     return (
@@ -101,7 +101,7 @@ _BLANK = re.compile(r"<[^<>\n]+>|^\.\.\.$|…|\{\{|^\+{3,}$|\(masked\)")
 
 
 def _require_complete(fix: ReportedFix) -> None:
-    """Raises Unplaced for an edit with blanks: `<host>`, `...`, a template, a masked value."""
+    """Raise Unplaced for an edit with placeholders: `<host>`, `...`, a template, a masked value."""
     content = fix.edit.content if fix.edit.kind == "json-patch" else _fragment(fix)
     blanks = [str(value) for _, value in leaves(content) if isinstance(value, str) and _BLANK.search(value)]
     if blanks:
@@ -119,7 +119,7 @@ def _fragment(fix: ReportedFix) -> Mapping[str, Json]:
 
 
 def _steps_first(fix: ReportedFix) -> tuple[str, ...]:
-    """What the fragment's comments ask for; they are instructions, not part of the file."""
+    """The instructions in the fragment's comments; they are not part of the file."""
     if fix.edit.kind != "yaml":
         return ()
     return tuple(m[1].rstrip() for m in re.finditer(r"^#[ ]?(.*\S)", str(fix.edit.content), re.MULTILINE))
@@ -137,7 +137,7 @@ def _application_edits(choice: Choice, site: Site) -> Iterator[Edit]:
 
 
 def _own_application(app: ReportedApp, site: Site) -> tuple[Spot, Object, Object | None]:
-    """The Application's manifest, and the Application as the server has it, if known. Unplaced when a set generates it."""
+    """The Application's manifest, and the Application on the server, if known. Unplaced if an ApplicationSet generates it."""
     raw = site.apps.get(place_of(app))
     owner = next((o for o in owner_references(raw) if o.get("kind") == "ApplicationSet"), None)
     if owner is not None:
@@ -148,7 +148,7 @@ def _own_application(app: ReportedApp, site: Site) -> tuple[Spot, Object, Object
 
 
 def own_manifest(app: ReportedApp, site: Site) -> tuple[Spot, Object]:
-    """The manifest of an Application of this Argo CD. Unplaced when there is none, or more than one."""
+    """The manifest of an Application of this Argo CD. Unplaced if there is none, or more than one."""
     here = place_of(app)
     named = {place: raw for place, raw in site.apps.items() if place[1:] == here[1:]}
 
@@ -160,7 +160,7 @@ def own_manifest(app: ReportedApp, site: Site) -> tuple[Spot, Object]:
 
 
 def _apps_named(finding: ReportedFinding, fix: ReportedFix) -> tuple[ReportedApp, ...]:
-    """The applications that the fix's `where` names, else the finding's own."""
+    """The applications in the fix's `where`, else the finding's own."""
     known = dict.fromkeys((finding.app, *(r.app for r in finding.related)))
     named = tuple(a for a in known if re.search(rf"(?<![\w.-]){re.escape(a.name)}(?![\w.-])", fix.where))
     return named or (finding.app,)
@@ -195,7 +195,7 @@ def _manifest_edits(choice: Choice, site: Site) -> Iterator[Edit]:
 
 
 def application_of(app: ReportedApp, finding: ReportedFinding, site: Site) -> Object:
-    """The Application: as the server or a checkout has it, else as far as the report tells."""
+    """The Application: from the server or a checkout, else rebuilt from the report."""
     known = site.apps.get(place_of(app))
     if known is not None:
         return known
@@ -212,7 +212,7 @@ def application_of(app: ReportedApp, finding: ReportedFinding, site: Site) -> Ob
 
 
 def _revision(raw: Object, found: Found, finding: ReportedFinding) -> str:
-    """The commit that Argo CD rendered, of the source that holds the object."""
+    """The commit that Argo CD rendered, of the source that has the object."""
     sync = mapping(raw, "status", "sync")
     revisions = sync.get("revisions") or [sync.get("revision")]
     known = revisions[found.source] if found.source < len(revisions) else None
@@ -240,7 +240,7 @@ def _values_edits(choice: Choice, site: Site) -> Iterator[Edit]:
 
 
 def _own_values_edit(choice: Choice, site: Site, values: Values) -> Edit:
-    """The edit of values that stand in the Application itself, as a map or as text."""
+    """The edit of values in the Application itself, as a map or as text."""
     app = choice.finding.app
     spot, obj, raw = _own_application(app, site)
     held = get(obj, values.at)
@@ -270,7 +270,7 @@ _EDITORS: Mapping[str, Callable[[Choice, Site], Iterator[Edit]]] = {
 
 
 def _operations(fix: ReportedFix, obj: Json, *, lists: bool = False) -> tuple[Operation, ...]:
-    """The edit as RFC 6902 operations on the object as the file has it. `lists`: a fragment's list items are added."""
+    """The edit as RFC 6902 operations on the object in the file. `lists`: list items of a fragment are appended."""
     if fix.edit.kind == "json-patch":
         return tuple(fix.edit.content)
     fragment = _fragment(fix)

@@ -1,4 +1,4 @@
-"""An object in a kustomization: the files that it is built from, and what sets a field on the way."""
+"""An object in a kustomization: the files that build it, and what sets one of its fields."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from argolint.values.kubernetes import group_of
 
 
 def require_unowned(found: Found, pointer: str) -> None:
-    """Raises Unplaced when a kustomization above sets this field, so that an edit of the base would change nothing."""
+    """Raise Unplaced if a kustomization above sets this field, so that an edit of the base would change nothing."""
     for layer in found.layers:
         owner = _owner(layer, found.obj, pointer)
         if owner:
@@ -33,7 +33,7 @@ def require_unowned(found: Found, pointer: str) -> None:
 
 
 def owner(found: Found, pointer: str) -> Spot | None:
-    """What of the kustomizations above sets this field, or None: the patch in its file, else the kustomization."""
+    """The part of the kustomizations above that sets this field, or None: the file of a patch, else the kustomization."""
     for layer in reversed(found.layers):
         if _owner(layer, found.obj, pointer) and layer.file in layer.checkout.files:
             tokens = split_pointer(pointer)
@@ -45,7 +45,7 @@ def owner(found: Found, pointer: str) -> Spot | None:
 
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 MAX_LAYERS = 2_000
-"""Kustomizations of one application, each counted as often as it is built on: a few that name each other twice would be millions."""
+"""Most kustomizations of one application, each counted per use: a few that name each other twice would become millions."""
 MAX_DEPTH = 50
 
 
@@ -84,7 +84,7 @@ def in_kustomization(
 
 
 def _own_layer(checkout: Checkout, source: Object) -> tuple[Layer, ...]:
-    """What spec.source.kustomize adds, in the words of a kustomization."""
+    """spec.source.kustomize in the form of a kustomization."""
     options = dict(tool_options(source, "kustomize"))
     options["images"] = [{"name": re.split(r"[=:@]", str(text))[0]} for text in items(options, "images")]
     return (Layer(checkout, "the Application's spec.source.kustomize", options),) if source.get("kustomize") else ()
@@ -93,7 +93,7 @@ def _own_layer(checkout: Checkout, source: Object) -> tuple[Layer, ...]:
 def _built(
     layer: Layer, above: tuple[Layer, ...], visited: list[Layer]
 ) -> Iterator[tuple[Spot, Object, tuple[Layer, ...]]]:
-    """Every object of a kustomization's files, and the layers that it passes, inner ones first."""
+    """Every object of a kustomization's files, and the layers above it, inner ones first."""
     if any(layer.file == other.file for other in above):
         return
     if len(visited) >= MAX_LAYERS or len(above) >= MAX_DEPTH:
@@ -129,11 +129,11 @@ def _rendered_as(obj: Object, layers: Sequence[Layer], app: Object, resource: Re
 
 
 _NEVER_PREFIXED = ("CustomResourceDefinition", "APIService", "Namespace")
-"""Kinds whose names Kustomize leaves alone (api/internal/builtins/PrefixTransformer.go)."""
+"""Kinds whose names Kustomize does not change (api/internal/builtins/PrefixTransformer.go)."""
 
 
 def _shared(spot: Spot, layers: Sequence[Layer], top: Layer) -> tuple[str, ...]:
-    """Says which other kustomizations build on the same base, since an edit of it changes them too."""
+    """Notes on other kustomizations with the same base, since an edit of it changes them, too."""
     base = layers[0]
     if base.file == top.file:
         return ()
@@ -168,7 +168,7 @@ def _generator(layer: Layer, resource: ReportedResource) -> str:
 
 
 def _owner(layer: Layer, obj: Object, pointer: str) -> str:
-    """What of a kustomization sets this field of the object; empty when nothing does."""
+    """The part of a kustomization that sets this field of the object; empty if none does."""
     data, tokens = layer.data, split_pointer(pointer)
     name = str(dig(obj, "metadata", "name") or "")
     if tokens == ("spec", "replicas") and any(dig(r, "name") == name for r in items(data, "replicas")):
@@ -205,7 +205,7 @@ def _image(image: object) -> str:
 
 
 def _patches(layer: Layer, obj: Object) -> Iterator[tuple[str, Json, str, int]]:
-    """Patches of a kustomization that reach the object, with their names, and file and document unless they stand in line."""
+    """Patches of a kustomization that match the object, with their names, and file and document unless they are inline."""
     for field in ("patches", "patchesStrategicMerge", "patchesJson6902"):
         for entry in items(layer.data, field):
             target = entry.get("target") if isinstance(entry, Mapping) else None
@@ -242,22 +242,22 @@ _LONGEST_PATTERN = 500
 
 
 def _matches(pattern: str, value: str) -> bool:
-    """Whether a selector's regular expression (Go's, anchored) takes the value; True for one that is not plain enough to tell.
+    """Whether a selector's regular expression (Go's, anchored) matches the value; True for one that is too complex to decide.
 
-    A change may have written it, and Python's own engine can be kept busy forever: names, `.`, `.*`, `.+` and `|` are globs.
+    A change may have written it, and could block Python's own engine forever: only names, `.`, `.*`, `.+` and `|` are evaluated, as globs.
     """
     text, at, parts = pattern.removeprefix("^").removesuffix("$"), 0, list[str]()
     while at < len(text):
         token = _TOKEN.match(text, at)
         if token is None or len(text) > _LONGEST_PATTERN:
-            return True  # better to tell of a patch than to edit below it
+            return True  # better to report a patch than to edit below it
         parts.append(_AS_GLOB.get(token[0], token[0][-1]))
         at = token.end()
     return any(glob.matches(part, value) for part in "".join(parts).split("|"))
 
 
 def _touches(patch: Json, tokens: Sequence[str]) -> bool:
-    """True when a patch sets the field, something above or something below it."""
+    """True if a patch sets the field, one of its parents or a part of it."""
     if isinstance(patch, list) and all(isinstance(o, Mapping) and "op" in o for o in patch):
         paths = [split_pointer(str(o.get("path") or "")) for o in patch]
         return any(all(a in (b, "-") or b == "-" for a, b in zip(path, tokens, strict=False)) for path in paths)

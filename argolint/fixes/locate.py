@@ -1,7 +1,7 @@
-"""Where a checkout holds an object that Argo CD renders: by the application's source, as Argo CD itself reads it.
+"""Finds an object that Argo CD renders in a checkout: through the application's source, as Argo CD itself reads it.
 
-Plain directories (recurse, include, exclude: reposerver/repository/repository.go), Kustomize (resources followed down to
-the base; a field that a patch, generator or transformer owns is named), Application manifests anywhere, Helm values files.
+Plain directories (recurse, include, exclude: reposerver/repository/repository.go), Kustomize (resources followed to the base; a field that
+a patch, generator or transformer sets is reported), Application manifests anywhere, Helm values files.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from argolint.values.kubernetes import group_of
 def application(
     checkouts: Iterable[Checkout], namespace: str, name: str, fits: Callable[[Object], bool] = lambda obj: True
 ) -> tuple[Spot, Object]:
-    """The Application's manifest, wherever a checkout holds it. Unplaced when there is none, or more than one.
+    """The Application's manifest in any checkout. Unplaced if there is none, or more than one.
 
-    `fits` tells it from those of Applications of this name on other Argo CDs.
+    `fits` rejects manifests of same-named Applications on other Argo CDs.
     """
     found: list[tuple[Spot, Object]] = []
     templates = []
@@ -59,7 +59,7 @@ def application(
     if own:
         files = ", ".join(spot.file for spot, _ in own)
         raise Unplaced(
-            f"Application {namespace}/{name} stands in {len(own)} places: {files}", "change the one that is applied"
+            f"Application {namespace}/{name} is in {len(own)} places: {files}", "change the one that is applied"
         )
     if templates:
         why = (
@@ -73,7 +73,7 @@ def application(
 
 
 def _applications(checkout: Checkout) -> tuple[Mapping[str, Sequence[tuple[Spot, Object]]], Sequence[str]]:
-    """Every Application of a checkout by name, and the files that speak of some and cannot be read."""
+    """All Applications of a checkout by name, and unreadable files that mention some."""
     found: dict[str, list[tuple[Spot, Object]]] = defaultdict(list)
     unread = []
     for file in checkout.files:
@@ -89,7 +89,7 @@ def _applications(checkout: Checkout) -> tuple[Mapping[str, Sequence[tuple[Spot,
 
 
 def manifest(checkouts: Sequence[Checkout], app: Object, resource: ReportedResource) -> Found:
-    """The object's own manifest among the application's sources. Unplaced says why there is none to edit."""
+    """The object's own manifest in the application's sources. Unplaced says why there is none to edit."""
     elsewhere, left = [], None
     for number, source in enumerate(sources_of(app)):
         path = str(source.get("path") or "")
@@ -116,7 +116,7 @@ def manifest(checkouts: Sequence[Checkout], app: Object, resource: ReportedResou
 
 
 def at_revision(found: Found, revision: str) -> Object | None:
-    """The object as its file had it at the commit that Argo CD rendered; None when that cannot be determined."""
+    """The object in its file at the commit that Argo CD rendered; None if unknown."""
     spot = found.spot
     text = spot.checkout.text_at(revision, spot.file)
     if text is None:

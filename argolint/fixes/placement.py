@@ -1,8 +1,8 @@
-"""Fixes put into Git checkouts: where each one belongs, how several compose, and what cannot be placed and why.
+"""Places fixes in Git checkouts: finds each one's file, combines several, and says why some cannot be placed.
 
-    choices → locate → fit (old values) → compose (with the fixes before) → new texts of files
+choices → locate → fit (old values) → compose (with the fixes before) → new texts of files
 
-Nothing is written here, and nothing but the checkouts is read: `checkout.write` takes the result.
+This module writes nothing, and reads only the checkouts: `checkout.write` takes the result.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from argolint.values import get, index_of, split_pointer
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a choice: the files that it changes, or why it was left (`why`) and what to do (`todo`).
+    """The outcome of a choice: the files that it changes, or why it was left (`why`) and what to do (`todo`).
 
-    `refused`: it has a place, and the file as it stands does not take it; or the files should hold its place, and none does.
+    `refused`: its place in the file does not accept it; or the files should have its place, and do not.
     """
 
     choice: Choice
@@ -36,26 +36,26 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Arranged:
-    """The outcomes in the choices' order, and the new text of each file that changes."""
+    """The outcomes in the choices' order, and the new text of each changed file."""
 
     outcomes: tuple[Outcome, ...]
     texts: Mapping[tuple[Checkout, str], str]
 
 
 def arrange(choices: Sequence[Choice], site: Site, *, dirty: bool = False) -> Arranged:
-    """Place the choices one after the other; each whole or not at all. `dirty` allows files with uncommitted changes."""
+    """Place the choices one after the other; each completely or not at all. `dirty` allows files with uncommitted changes."""
     return next(iter(staged([choices], site, dirty=dirty)))
 
 
 def staged(groups: Iterable[Sequence[Choice]], site: Site, *, dirty: bool = False) -> Iterator[Arranged]:
-    """The same in several steps: each one's outcomes, and the texts after it and all before."""
+    """Place the choices in several steps: the outcomes of each step, and the texts after it."""
     placer = _Placer(site, dirty)
     for choices in groups:
         yield Arranged(tuple(placer.place(choice) for choice in choices), placer.texts)
 
 
 class _Placer:
-    """The texts as they stand after the fixes so far, and what those did to each document."""
+    """The current texts after the fixes so far, and their operations on each document."""
 
     def __init__(self, site: Site, dirty: bool) -> None:
         self.site, self.dirty = site, dirty
@@ -80,7 +80,7 @@ class _Placer:
         return Outcome(choice, files, tuple(dict.fromkeys(notes)))
 
     def _instead(self, choice: Choice) -> str:
-        """Names the other alternatives that have a place."""
+        """A sentence that names the other alternatives with a place."""
         possible = []
         for number, fix in enumerate(choice.finding.fixes, 1):
             if number != choice.number:
@@ -124,7 +124,7 @@ class _Placer:
 
 
 def spots(choice: Choice, site: Site) -> Iterator[tuple[Spot, str]]:
-    """The places that a fix edits, as pointers into documents; none for a fix without a place. Blanks do not matter."""
+    """The places that a fix edits, as pointers into documents; none for a fix without a place. Placeholders are allowed."""
     try:
         for edit in edits_of(choice, site, blanks=True):
             for operation in edit.operations[:1]:

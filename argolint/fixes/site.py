@@ -1,4 +1,4 @@
-"""What placing a fix may look at, and the fixes that are chosen."""
+"""The inputs of placing fixes, and the selected fixes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from argolint.sources.checkout import Checkout
 Place = tuple[str, str, str]
 """An Application: its Argo CD, namespace and name."""
 Rendered = Callable[[ReportedApp, ReportedResource], Object | None]
-"""What Argo CD rendered of an object, as far as known."""
+"""Argo CD's render of an object, if known."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What placing may look at: the checkouts, the Applications by server, namespace and name, and what Argo CD rendered."""
+    """The inputs of placing: the checkouts, the Applications by server, namespace and name, and Argo CD's renders."""
 
     checkouts: tuple[Checkout, ...]
     apps: Mapping[Place, Object] = field(default_factory=dict)
     rendered: Rendered = lambda app, resource: None
     owners: Callable[[ReportedApp, ReportedResource], Iterable[ReportedApp]] = lambda app, resource: ()
-    """Of an object, on the Argo CD of an application."""
+    """The owners of an object, on the Argo CD of an application."""
 
 
 def place_of(app: ReportedApp) -> Place:
@@ -32,7 +32,7 @@ def place_of(app: ReportedApp) -> Place:
 
 @dataclass(frozen=True)
 class Choice:
-    """One alternative of a finding; `number` is its place in the report, from 1."""
+    """One alternative of a finding; `number`: its position in the report, from 1."""
 
     finding: ReportedFinding
     fix: ReportedFix

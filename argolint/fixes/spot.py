@@ -1,4 +1,4 @@
-"""Places of objects in the files of checkouts, and why a fix has none."""
+"""Positions of objects in the files of checkouts, and why a fix has none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argolint.values.kubernetes import group_of
 
 
 class Unplaced(Exception):
-    """Why a fix has no place in the checkouts, and what to do instead. `missing`: the files should hold the place, and none does that can be read."""
+    """Why a fix has no place in the checkouts, and what to do instead. `missing`: the files should have the place, but no readable one does."""
 
     def __init__(self, why: str, todo: str, *, missing: bool = False) -> None:
         super().__init__(why)
@@ -23,7 +23,7 @@ class Unplaced(Exception):
 
 @dataclass(frozen=True)
 class Spot:
-    """One object of one file: a document by its index, and a pointer within it for an item of a `kind: List`."""
+    """One object of one file: the index of its document, and a pointer within it for an item of a `kind: List`."""
 
     checkout: Checkout
     file: str
@@ -33,7 +33,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Layer:
-    """A kustomization that an object passes through; `data` is its file's content."""
+    """A kustomization that changes an object; `data`: its file's content."""
 
     checkout: Checkout
     file: str
@@ -46,7 +46,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Found:
-    """The object as its file has it, the kustomizations above it (inner ones first), and the number of the source."""
+    """The object in its file, the kustomizations above it (inner ones first), and the number of the source."""
 
     spot: Spot
     obj: Object
@@ -63,7 +63,7 @@ def sources_of(app: Object) -> tuple[Object, ...]:
 
 
 def tool_options(source: Object, tool: str) -> Object:
-    """What the source says for `helm`, `kustomize` or `directory`."""
+    """The source's options for `helm`, `kustomize` or `directory`."""
     found = source.get(tool)
     return found if isinstance(found, Mapping) else {}
 
@@ -80,7 +80,7 @@ def only_one(
         return found[0] if len(found) == 1 else exact[0]
     if found:
         files = ", ".join(dict.fromkeys(f.spot.file for f in found))
-        raise Unplaced(f"{display_name(resource)} stands {len(found)} times in {files}", "keep one of them")
+        raise Unplaced(f"{display_name(resource)} is {len(found)} times in {files}", "keep one of them")
     why = f"no file in {folder or 'the top folder'} holds {display_name(resource)}{hint}"
     raise Unplaced(why, "is it the right branch?", missing=not remote)
 
@@ -94,7 +94,7 @@ def mentions(checkout: Checkout, file: str, *words: str) -> bool:
 
 
 def split_objects(stream: Iterable[Document], word: str = "") -> Iterator[tuple[tuple[int, str], Object]]:
-    """The objects of a stream with their places; documents without the word are not even read."""
+    """The objects of a stream with their positions; documents without the word are not parsed."""
     for index, document in enumerate(stream):
         if word not in document.text or not isinstance(document.data, Mapping):
             continue
@@ -122,7 +122,7 @@ def is_same(one: Object, other: Object) -> bool:
 
 
 def is_object(obj: Object, resource: ReportedResource, default_namespace: str) -> bool:
-    """The very object. One without a namespace is put into the destination's by Argo CD, if its kind has one."""
+    """True for this object. Argo CD puts one without a namespace into the destination's, if its kind has one."""
     return (
         obj.get("kind") == resource.kind
         and group_of(obj) == resource.group

@@ -1,4 +1,4 @@
-"""What sets a chart's values: the files that an Application names, or the Application itself."""
+"""The source of a chart's values: the files that an Application names, or the Application itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argolint.values import dig, get, items, split_pointer
 
 @dataclass(frozen=True)
 class Values:
-    """What sets a chart's values: a file, or (`spot` is None) a field `at` of the Application, which may be text."""
+    """A source of a chart's values: a file, or (`spot` is None) a field `at` of the Application, which may be text."""
 
     content: Json
     spot: Spot | None = None
@@ -23,10 +23,10 @@ class Values:
 
 
 def values(checkouts: Sequence[Checkout], app: Object, paths: Sequence[str], where: str) -> Values:
-    """The values that hold one of these pointers and count most, else the last file that the application names.
+    """The last values that set one of these pointers, else the last file that the application names.
 
-    An application without values files has its values in itself. `where` is the fix's own word for the file, of use where
-    an application has several charts.
+    An application without values files has its values in itself. `where`: the fix's name for the file, needed if an application has several
+    charts.
     """
     charts = [(n, source) for n, source in enumerate(sources_of(app)) if _is_chart(checkouts, source)]
     named = [
@@ -50,7 +50,7 @@ def values(checkouts: Sequence[Checkout], app: Object, paths: Sequence[str], whe
     last: Values | None = None
     for known in reversed(files):
         if known is None:
-            raise Unplaced("a values file that counts more stands in no checkout", "add --write DIR for its repository")
+            raise Unplaced("no checkout has a values file of higher precedence", "add --write DIR for its repository")
         checkout, file = known
         if file not in checkout.files:
             continue
@@ -74,7 +74,7 @@ def _is_chart(checkouts: Sequence[Checkout], source: Object) -> bool:
 
 
 def _own_values(helm: Object, source: str) -> Values:
-    """The Application's own values. While it has `values`, no valuesObject may be added: it would replace them."""
+    """The Application's own values. If it has `values`, no valuesObject may be added: it would replace them."""
     text = helm.get("values")
     if isinstance(text, str) and text.strip() and not helm.get("valuesObject"):
         return Values(documents(text)[0].data, at=f"{source}/helm/values", text=text)
@@ -90,14 +90,14 @@ def _dotted(path: str) -> str:
 
 
 def reads_values(checkouts: Sequence[Checkout], app: Object, spot: Spot) -> bool:
-    """True when the application names this values file."""
+    """True if the application names this values file."""
     return any(
         known == (spot.checkout, spot.file) for s in sources_of(app) for known in _values_files(checkouts, app, s)
     )
 
 
 def _values_files(checkouts: Sequence[Checkout], app: Object, source: Object) -> Iterator[tuple[Checkout, str] | None]:
-    """The values files that a chart's source names, in order; None for one that is in no checkout."""
+    """The values files of a chart's source, in order; None for one that no checkout has."""
     for entry in items(source, "helm", "valueFiles"):
         text = str(entry)
         if text.startswith("$"):

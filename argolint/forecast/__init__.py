@@ -1,15 +1,15 @@
-"""What has not happened yet: an upgrade, a deletion, a prune, a move, said from what a check reads.
+"""Predicts an upgrade, a deletion, a prune or a move from the data of a check.
 
-releases    the products, their release lines, and what lies between two versions
+releases    the products, their release lines, and the steps between two versions
 table       the rows of upgrade tables: a condition, an effect, what to do first, a source
-today       what runs on the clusters
-world       everything that a forecast looks at: the fleet, the applications that were read, what could not be read
-conditions  the closed set of conditions that rows name
+today       the current versions on the clusters
+world       the input of a forecast: the fleet, the applications that were read, and failures
+conditions  the conditions that rows can name
 charts      charts that the fleet renders, as products
-upgrade     rows against a world
-deletion    what a deletion or a prune takes, in which order, what stays and what hangs
-fate, staying, volumes, consequences  what becomes of the objects of a deletion
-move, moves the ordered plan by which an application changes its name, its set, its cluster or its Argo CD
-removal     which applications and objects a deletion means; all reading for it
-report      a forecast as a report: findings, and what no API says
+upgrade     applies rows to a world
+deletion    which objects a deletion or a prune deletes, and in which order
+fate, staying, volumes, consequences  what happens to the objects of a deletion
+move, moves the plan to change an application's name, set, cluster or Argo CD
+removal     finds and reads the applications and objects of a deletion
+report      a forecast as a report
 """

@@ -1,6 +1,6 @@
-"""Charts that the fleet renders, as products of a forecast: their rows, and which releases lie on the way.
+"""Charts that the fleet renders, as products of a forecast: their rows, and the releases between two versions.
 
-An object says by its label `helm.sh/chart` which release rendered it, so a chart within a chart is found too.
+The label `helm.sh/chart` of an object names the release that rendered it, so subcharts are found, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def product(chart: str) -> str:
 
 
 def rows(table: Mapping[str, Any]) -> Iterator[Row]:
-    """Two rows a chart and release: what Kubernetes refuses to change, and what is no longer rendered."""
+    """Two rows per chart and release: fields that Kubernetes refuses to change, and objects that are no longer rendered."""
     for chart in table["charts"]:
         releases: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
         for change in chart["changes"]:
@@ -76,7 +76,7 @@ _KEEP = First(
 
 
 def steps(pinned: Pinned, wanted: Sequence[str], table: Mapping[str, Any]) -> Mapping[str, Step]:
-    """The ways of the charts named, each `NAME` or `NAME=RELEASE`, or of all; without a release, to the newest that is known."""
+    """The upgrades of the named charts, each `NAME` or `NAME=RELEASE`, or of all charts; without a release, to the newest known one."""
     newest = {chart["chart"]: parse_version(chart["newest"]) or () for chart in table["charts"]}
     found = {}
     for text in sorted(newest) if ALL in wanted else wanted:
@@ -96,7 +96,7 @@ def steps(pinned: Pinned, wanted: Sequence[str], table: Mapping[str, Any]) -> Ma
 
 
 def versions(ways: Mapping[str, Step], pinned: Pinned) -> Iterator[ForecastVersion]:
-    """What is asked for, in few words where that is every chart."""
+    """The requested upgrades, shortened if they are all charts."""
     if len(ways) > _NAMED:
         yield ForecastVersion(f"{len(ways)} charts", "as they are pinned", "their newest releases")
         return
@@ -118,7 +118,7 @@ def _release(name: str, text: str) -> Version:
 
 
 def pinned(fleet: Fleet) -> Pinned:
-    """The releases that Applications name, or that Argo CD took for a range."""
+    """The releases that Applications name, or that Argo CD chose for a range."""
     found: dict[str, list[Version]] = {}
     for app in fleet.apps:
         for index, source in enumerate(app.sources):

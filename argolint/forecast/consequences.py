@@ -1,4 +1,4 @@
-"""What goes along with what is deleted, who still needs it, and what hangs."""
+"""The consequences of a deletion: what is deleted with it, what still needs it, and what blocks it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from argolint.values.kubernetes import kubectl_name
 
 
 def consequences(fate: Fate) -> Iterator[Finding]:
-    """All that the fate of these objects alone decides, how much goes last."""
+    """All findings that follow from the deleted objects alone; the amount comes last."""
     yield from volumes(fate)
     yield from _contents(fate)
     yield from _controllers(fate)
@@ -29,7 +29,7 @@ def consequences(fate: Fate) -> Iterator[Finding]:
 
 
 def _contents(fate: Fate) -> Iterator[Finding]:
-    """A Namespace takes everything in it along, a CRD every object of its kind, by whatever Application."""
+    """A Namespace is deleted with everything in it, a CRD with every object of its kind, whichever Application has it."""
     for taken in fate.taken:
         app, r = taken.app, taken.resource
         if (r.group, r.kind) == ("", "Namespace"):
@@ -108,7 +108,7 @@ def _runs(workload: Resource, word: str) -> bool:
 
 
 def _children(fate: Fate) -> Iterator[Finding]:
-    """Applications that are objects of what is deleted: each goes, with its own objects where it has the finalizer."""
+    """Applications among the deleted objects: each is deleted, with its own objects if it has the finalizer."""
     for taken in fate.taken:
         r = taken.resource
         if (r.group, r.kind) == ("argoproj.io", "ApplicationSet"):
@@ -143,7 +143,7 @@ def _of_set(fate: Fate, taken: Taken) -> Iterator[Finding]:
 
 
 def _summed(fate: Fate) -> Iterator[Finding]:
-    """How much goes, one finding an application."""
+    """The amount of deleted objects, one finding per application."""
     by_app: dict[AppRef, list[Taken]] = {}
     for taken in fate.taken:
         by_app.setdefault(taken.app.ref, []).append(taken)
@@ -166,14 +166,14 @@ def _kinds(own: Iterable[Taken]) -> str:
 
 
 def _plural(kind: str) -> str:
-    """As Kubernetes names several of a kind."""
+    """The plural of a kind, as Kubernetes forms it."""
     if kind.endswith("y") and not kind.endswith("ay"):
         return f"{kind[:-1]}ies"
     return f"{kind}es" if kind.endswith("s") and not kind.endswith("points") else kind.removesuffix("s") + "s"
 
 
 def around(fate: Fate) -> tuple[App, ...]:
-    """Applications whose objects may name what goes: on the same cluster and in the same namespaces, in the fleet's order."""
+    """Applications whose objects may refer to deleted ones: on the same cluster and in the same namespaces, in the fleet's order."""
     places = {(t.resource.id.cluster, t.resource.namespace) for t in fate.taken if t.resource.namespace}
     wide = {t.resource.id.cluster for t in fate.taken if t.resource.kind in _FOR_ALL}
     near = (
@@ -188,13 +188,13 @@ def around(fate: Fate) -> tuple[App, ...]:
 _FOR_ALL = frozenset(
     "StorageClass IngressClass PriorityClass GatewayClass ClusterRole ClusterSecretStore ClusterIssuer".split()
 )
-"""Cluster-scoped kinds that manifests of any namespace name."""
+"""Cluster-scoped kinds that manifests of any namespace refer to."""
 _AROUND = 40
-"""Other applications that are read for one forecast."""
+"""Most other applications to read for one forecast."""
 
 
 def still_referenced(fate: Fate, others: Iterable[App]) -> Iterator[Finding]:
-    """Objects of applications that stay, and name what goes: an object itself, or one that it owns."""
+    """Objects of remaining applications that refer to a deleted object, or to one that it owns."""
     gone: dict[tuple[str, ...], tuple[Taken, ResourceId]] = {}
     for taken in fate.taken:
         for id_ in (*(node.id for node in collected(taken)), taken.resource.id):

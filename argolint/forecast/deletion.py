@@ -1,4 +1,4 @@
-"""What a deletion or a prune takes, and in which order.
+"""Which objects a deletion or a prune deletes, and in which order.
 
 Sources: controller/appcontroller.go (finalizeApplicationDeletion, shouldBeDeleted), controller/sort_delete.go,
 gitops-engine/pkg/sync/sync_context.go (getSyncTasks, pruneObject) of Argo CD.
@@ -24,7 +24,7 @@ from argolint.values.kubernetes import SYNC_OPTIONS, wave
 
 
 def of_apps(apps: Sequence[App], fleet: Fleet, *, cascade: str = "auto") -> Fate:
-    """The deletion of whole applications with the applications below them, each read; `cascade` is auto, foreground, background or none."""
+    """The deletion of whole applications and of the applications below them, all already read; `cascade` is auto, foreground, background or none."""
     known = {app.ref: app for app in apps}
     walk = _Walk(fleet, cascade, known)
     for app in apps:
@@ -34,7 +34,7 @@ def of_apps(apps: Sequence[App], fleet: Fleet, *, cascade: str = "auto") -> Fate
 
 @dataclass
 class _Walk:
-    """One deletion after the other: what an application deletes, wave by wave, with the applications among it."""
+    """Collects the objects that an application deletes, wave by wave, including those of applications among them."""
 
     fleet: Fleet
     cascade: str
@@ -65,7 +65,7 @@ class _Walk:
 
 
 def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resource]], list[Finding]]:
-    """The objects that go, by wave, and what is to be said of the others."""
+    """The objects that are deleted, by wave, and findings on the others."""
     said: list[Finding] = []
     if app.deleting:
         said.append(staying.already_deleting(app))
@@ -93,7 +93,7 @@ def _groups(app: App, fleet: Fleet, cascade: str) -> tuple[dict[int, list[Resour
 
 
 def of_prune(apps: Sequence[App], fleet: Fleet, only: frozenset[ResourceKey] | None = None) -> Fate:
-    """What the next sync with prune deletes; `only` are objects that shall leave the manifests, in place of those that have left."""
+    """What the next sync with prune deletes; `only`: objects that will leave the manifests, instead of those that already did."""
     found: list[Taken] = []
     said: list[Finding] = []
     turn = 0
@@ -134,12 +134,12 @@ def _prune_last(app: App, r: Resource) -> bool:
 
 
 def _live(r: Resource) -> bool:
-    """Whether there is something to delete: a live state, or where none is known a row that is not Missing."""
+    """Whether there is something to delete: a live state, or if that is unknown, a status other than Missing."""
     return r.live is not None if r.live_known else r.health.status != "Missing"
 
 
 def _wave(r: Resource) -> int:
-    """The live object's own: a deletion looks at nothing else, and of what is pruned nothing else is left."""
+    """The live object's sync wave: a deletion uses no other state, and an object to prune has no other one."""
     return wave(r.live) if r.live is not None else r.wave
 
 
@@ -149,7 +149,7 @@ def _fate(way: Way, fleet: Fleet, taken: list[Taken], said: list[Finding], refs:
 
 
 def below(apps: Sequence[App], fleet: Fleet) -> tuple[App, ...]:
-    """The applications with all that lie below them, parents first; one that lies below itself is there once."""
+    """The applications with all those below them, parents first, each once even in a cycle."""
     seen: dict[AppRef, App] = {}
     queue = list(apps)
     while queue:
@@ -164,7 +164,7 @@ def below(apps: Sequence[App], fleet: Fleet) -> tuple[App, ...]:
 
 
 def children_of(fleet: Fleet, group: str, kind: str, namespace: str, name: str) -> Sequence[App]:
-    """The Applications that go with an object: one itself, or those that an ApplicationSet owns."""
+    """The Applications that are deleted with an object: the object itself, or those that an ApplicationSet owns."""
     if group != "argoproj.io":
         return ()
     if kind == "Application":

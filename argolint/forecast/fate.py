@@ -1,4 +1,4 @@
-"""What becomes of the objects of some applications: the shape of the answer, and of the findings about it."""
+"""What happens to the objects of some applications in a deletion: the result type, and its findings."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ EFFECT: Mapping[str, Effect] = {
     "other-owner": "stays",
     "claims-of-sets": "stays",
 }
-"""What each cause of these findings comes to."""
+"""The effect of each cause of these findings."""
 _SEVERITY: Mapping[str, Severity] = {"deletes": "error", "breaks": "error", "hangs": "warning", "stays": "info"}
 _OWN: Mapping[str, Severity] = {"objects-deleted": "info", "hook-first": "info", "no-cluster": "warning"}
 
 
 @dataclass(frozen=True)
 class Taken:
-    """One object that goes, and when: `turn` counts the groups, which go one after the other."""
+    """One object that is deleted, and when: `turn` is the number of its group; groups are deleted one after the other."""
 
     app: App
     resource: Resource
@@ -53,7 +53,7 @@ class Taken:
 
 @dataclass(frozen=True, eq=False)
 class Fate:
-    """What becomes of the objects of some applications. `refs` are applications that go as a whole."""
+    """What happens to the objects of some applications. `refs`: applications that are deleted as a whole."""
 
     way: Way
     fleet: Fleet
@@ -69,7 +69,7 @@ class Fate:
 def found(
     way: Way, cause: str, app: App, r: ResourceId | None, message: str, pointer: str = "", **more: Any
 ) -> Finding:
-    """A finding of this deletion or prune; `more` are further fields of it."""
+    """A finding of this deletion or prune; `more`: further fields of it."""
     severity = _OWN.get(cause, _SEVERITY[EFFECT[cause]])
     at = Location(app.ref, r, pointer)
     return Finding(message, at, cause=cause, severity=severity, rule=f"forecast-{way}", family=FAMILY, **more)

@@ -1,7 +1,7 @@
-"""How an application changes its name, its place or its cluster without an object being deleted on the way: the plan, or why there is none.
+"""The plan to change an application's name, owner or cluster without deleting an object; or why there is none.
 
-The order is that of the hand-over of a shared object (argolint.edits.handover): the one that lets go may neither prune nor delete,
-the taker syncs in full, and what let go is taken away only once the live objects name their taker.
+The order is that of the hand-over of a shared object (argolint.edits.handover): first the old owner must neither prune nor delete, then the
+new owner syncs in full, and the old one is removed only after the live objects name the new one.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from argolint.values import enumerated, sh, text_at
 
 
 def plan(app: App, fleet: Fleet, where: Where, target: str, sets: Controller | None = None) -> Plan:
-    """The move of one application, which has been read, to a `target`: a name, an application, a set or a cluster.
+    """The move of one application, already read, to a `target`: a name, an application, a set or a cluster.
 
-    `sets` is what the ApplicationSet controller may do.
+    `sets`: the ApplicationSet controller's settings.
     """
     called, findings, steps = _WAYS[where]
     about = f"{app.ref} {called} {target}"
@@ -34,7 +34,7 @@ def plan(app: App, fleet: Fleet, where: Where, target: str, sets: Controller | N
 
 
 def _creates_only(owner: Object, sets: Controller) -> bool:
-    """The set neither deletes the Application nor gives it back its finalizer, which is sure where the controller's policy is seen."""
+    """True if the set certainly neither deletes the Application nor restores its finalizer; this needs the controller's policy."""
     return sets.policy is not None and sets.of(owner) == "create-only"
 
 
@@ -47,11 +47,11 @@ _WAYS: Mapping[Where, tuple[str, _Ask, _Plan]] = {
     "to-cluster": ("to the cluster", cluster.findings, cluster.steps),
     "to-argocd": ("to the Argo CD", argocd.findings, argocd.steps),
 }
-"""How each way is called, what it says, and its steps."""
+"""The name of each kind of move, its checks, and its steps."""
 
 
 def _common(app: App, fleet: Fleet, where: Where, target: str, sets: Controller) -> Iterator[Finding]:
-    """What refuses whatever the way: an owner that deletes, a deletion under way, objects that another application claims."""
+    """Findings that forbid every kind of move: an owner that deletes, a deletion in progress, objects that another application claims."""
     if app.deleting:
         yield found("application-deleting", app, f"{app.ref} is being deleted, so there is nothing left to move.")
     owner = maker_or_name(app, fleet)
@@ -85,8 +85,8 @@ def _common(app: App, fleet: Fleet, where: Where, target: str, sets: Controller)
         )
         related = (Related(parent.ref, None, "", "cause"),)
         yield found("parent-deletes-objects", app, message, related=related, fixes=(let_go,))
-    shared = fleet.contests.get(app.ref, ())
-    claimants = {ref for key in shared for ref in fleet.contested[key]} - {app.ref}
+    shared = fleet.contests(app.ref)
+    claimants = {ref for key in shared for ref in fleet.claimants(key)} - {app.ref}
     others = sorted(ref for ref in claimants if target not in (str(ref), ref.name))
     if others:
         objects = enumerated([f"{k.kind} {k.name}" for k in shared])

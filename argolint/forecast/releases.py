@@ -1,4 +1,4 @@
-"""Versions of the products that a forecast knows, and what lies between two of them."""
+"""The product versions that a forecast knows, and the steps between two of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from argolint.values import parse_version
 Version = tuple[int, ...]
 
 LATEST = 1 << 20
-"""The patch of a version that names none: the newest of its line."""
+"""The patch number of a version without one: the newest of its line."""
 _WRITTEN = re.compile(r"v?[0-9]{1,4}\.[0-9]{1,4}(\.[0-9]{1,4})?", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Product:
-    """`lines` are its releases as `major.minor`, oldest first; `id` is the name of the option."""
+    """`lines`: its releases as `major.minor`, oldest first; `id`: the name of the option."""
 
     id: str
     name: str
@@ -30,7 +30,7 @@ class Product:
 
 
 def written(text: str, product: Product) -> Version:
-    """A version as a user writes it: `3.6`, which means the newest patch, `3.6.1` or `v3.6.1`. UsageError where there is none such."""
+    """The version in a user's spelling: `3.6` (its newest patch), `3.6.1` or `v3.6.1`. UsageError for any other text."""
     found = parse_version(text) if _WRITTEN.fullmatch(text.strip()) else None
     if found is None:
         raise UsageError(
@@ -46,31 +46,31 @@ def written(text: str, product: Product) -> Version:
 
 
 def shown(version: Version) -> str:
-    """For a sentence: `3.6`, or `3.6.1` where the patch matters."""
+    """The version for a sentence: `3.6`, or `3.6.1` if the patch matters."""
     return ".".join(str(part) for part in version if part != LATEST)
 
 
 def has(version: Version, since: Sequence[Version]) -> bool:
-    """Whether a version has a change that came with `since`: its first release, after the backports to older lines."""
+    """Whether a version has a change; `since`: its first release, after the backports to older lines."""
     *backports, first = sorted(since)
     return version >= first or any(version[:2] == back[:2] and version >= back for back in backports)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One product from a version to a later one."""
+    """The upgrade of one product to a later version."""
 
     product: Product
     of: Version
     to: Version
 
     def crosses(self, since: Sequence[Version]) -> bool:
-        """The change is not in today's version, and is in the next one."""
+        """True if the current version lacks the change and the next one has it."""
         return has(self.to, since) and not has(self.of, since)
 
 
 def step(product: Product, today: str, wanted: str) -> Step:
-    """The way from what runs today. UsageError for a version that is unknown or not above today's."""
+    """The upgrade from the current version. UsageError for a version that is unknown or not newer."""
     to, of = written(wanted, product), parse_version(today)
     if of is None:
         raise UsageError(

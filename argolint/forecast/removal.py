@@ -1,4 +1,4 @@
-"""Which applications and objects a deletion or a prune means, and the forecast of it: all reading is here."""
+"""Finds the applications and objects of a deletion or prune, reads them, and makes the forecast."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_BYTES = 10_000_000
 
 @dataclass(frozen=True)
 class Meant:
-    """Whole applications, sets with theirs, and single objects of applications that stay."""
+    """Whole applications, sets with their applications, and single objects of applications that stay."""
 
     about: tuple[str, ...]
     apps: tuple[App, ...] = ()
@@ -48,7 +48,7 @@ def meant(
     takes: Callable[[App, Fleet], bool],
     way: Literal["delete", "prune"],
 ) -> Meant:
-    """What names and files of the command line mean. UsageError for a name that nothing bears."""
+    """The targets of names and files on the command line. UsageError for an unknown name."""
     if not named:
         apps = tuple(app for app in fleet.apps if takes(app, fleet))
         return Meant((f"{len(apps)} applications",), apps)
@@ -89,7 +89,7 @@ def _named(fleet: Fleet, name: str, way: str) -> Meant:
 
 
 def _file(fleet: Fleet, file: Path) -> Meant:
-    """The manifests of a file: Applications and sets as wholes, every other object as one that leaves its application."""
+    """The manifests of a file: Applications and sets as a whole; every other object leaves its application."""
     try:
         found = list(objects(documents(read_text(own_path(file), _MOST_BYTES))))
     except (OSError, FileError, ManifestError) as error:
@@ -117,7 +117,7 @@ def _file(fleet: Fleet, file: Path) -> Meant:
 
 
 def _held(fleet: Fleet, group: str, kind: str, namespace: str, name: str) -> frozenset[ResourceKey]:
-    """The objects of any cluster that a manifest may mean; without a namespace, those of the destination's."""
+    """The objects on any cluster that a manifest may refer to; without a namespace, in the destination's."""
     return frozenset(
         key
         for server in {app.cluster for app in fleet.apps}
@@ -129,7 +129,7 @@ def _held(fleet: Fleet, group: str, kind: str, namespace: str, name: str) -> fro
 def fate(
     t: Transport, fleet: Fleet, meant: Meant, plan: Plan, way: Literal["delete", "prune"], cascade: str
 ) -> tuple[Fate, tuple[Failure, ...], tuple[AppRef, ...]]:
-    """The forecast, with what could not be read and the applications that were looked at."""
+    """The forecast, its failures, and the applications that were looked at."""
     failures: list[Failure] = []
 
     def read(app: App) -> App:
@@ -161,13 +161,13 @@ def fate(
 
 
 def _with_hooks(t: Transport, app: App) -> App:
-    """With the plain render, which alone holds hooks that do not run yet."""
+    """The application with the plain render, which alone has hooks that have not run yet."""
     try:
         return app.with_evidence({Want("manifests"): argocd.manifests(t, app.ref)})
     except AuthError:
         raise
     except ArgolintError:
-        return app  # what the finalizers tell is said in its place
+        return app  # use the hooks that the finalizers show
 
 
 def _leaves(app: App) -> bool:
@@ -204,7 +204,7 @@ def causes(found: Fate) -> Iterator[ForecastCause]:
 
 
 def causes_of(effects: Mapping[str, Effect], findings: Sequence[Finding]) -> Iterator[ForecastCause]:
-    """Those of a table of causes that have findings."""
+    """The causes of a table that have findings."""
     for cause, effect in effects.items():
         own = [f for f in findings if f.cause == cause]
         if own:
@@ -212,7 +212,7 @@ def causes_of(effects: Mapping[str, Effect], findings: Sequence[Finding]) -> Ite
 
 
 def steps(found: Fate) -> Iterator[ForecastStep]:
-    """Every object that goes, in order."""
+    """All objects that are deleted, in order."""
     for taken in found.taken:
         what = "deleted" + (f" ({taken.note})" if taken.note else "")
         yield ForecastStep(what, taken.turn, assemble.app(taken.app.ref), assemble.resource(taken.resource.id))
@@ -225,6 +225,6 @@ def move_steps(app: App, plan: Moving) -> Iterator[ForecastStep]:
 
 
 def one(t: Transport, fleet: Fleet, name: str, plan: Plan) -> tuple[App, tuple[Failure, ...]]:
-    """The application of that name, read. UsageError where there is none, or more than one."""
+    """The application of that name, read. UsageError if there is none, or more than one."""
     found = _named(fleet, name, "move").apps[0]
     return load(t, replace(found, resources=tuple(found.resources)), fleet, replace(plan, rules=()), states=True)

@@ -1,4 +1,4 @@
-"""A forecast as a report: its findings in the shape of every other, and what else there is to tell."""
+"""Turns a forecast into a report: its findings in the usual form, plus its own facts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def report(
     stats: Stats,
     remarks: tuple[str, ...] = (),
 ) -> Report:
-    """The report of a forecast; it is incomplete where something was not known."""
+    """The report of a forecast; it is incomplete if something was not known."""
     apart = (replace(f, key=f.key or _mark(f)) for f in findings)
     outcome = Outcome(tuple(sorted(apart, key=finding_order)), tuple(failures), tuple(apps), resources)
     built = assemble.build(
@@ -56,7 +56,7 @@ def report(
 
 
 def _mark(f: Finding) -> str:
-    """What tells two findings of one place apart: a forecast may have several causes there."""
+    """The part of the fingerprint that distinguishes causes at the same place."""
     key = f.at.resource.key if f.at.resource else ()
     return "/".join(("forecast", f.cause or "", str(f.at.app), *key, f.at.pointer))
 
@@ -85,7 +85,7 @@ _SEVERITIES = ("error", "warning", "info")
 
 
 def _since(row: Row, steps: Mapping[str, Step]) -> str:
-    """The releases with the change that lie on the way."""
+    """The releases of the upgrade that have the change."""
     way = steps[row.product]
     crossed = [since for since in row.since if way.crosses([since])] or row.since[-1:]
     return " or ".join(map(shown, crossed))

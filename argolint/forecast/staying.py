@@ -1,4 +1,4 @@
-"""What a deletion leaves: objects that stay, each with the reason, and what holds the deletion up before it begins."""
+"""What a deletion leaves: objects that stay, each with the reason, and what delays the deletion at its start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from argolint.values.kubernetes import HOOK, SYNC_WAVE, pod_spec
 
 
 def stays(app: App, r: Resource, fleet: Fleet) -> Finding | None:
-    """Why an object outlives its application; None when it does not."""
+    """Why an object remains after its application; None if it is deleted."""
     if r.group == "argoproj.io" and r.kind == "Application" and (r.namespace, r.name) == (app.ref.namespace, app.name):
         return kept(app, r, "it is the application itself", way="delete")
     if (r.group, r.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
@@ -38,14 +38,14 @@ def kept(app: App, r: Resource, why: str, *, way: Way = "prune") -> Finding:
 
 
 def other_owner(app: App, r: Resource, fleet: Fleet, owner: str, *, way: Way = "prune") -> Finding:
-    whose = f"its tracking data names {owner}" if owner else "it bears no tracking data of this application"
+    whose = f"its tracking data names {owner}" if owner else "it has no tracking data of this application"
     other = fleet.app_of_instance(owner.replace("/", "_")) if owner else None
     related = (Related(other.ref, r.id, "", "owner"),) if other is not None else ()
     return found(way, "other-owner", app, r.id, f"{r.id}, which {app.ref} lists, stays: {whose}.", related=related)
 
 
 def made_namespace(app: App) -> Iterator[Finding]:
-    """The namespace that CreateNamespace=true sees to is no object of the application."""
+    """The namespace from CreateNamespace=true is no object of the application and remains."""
     name = app.destination_namespace
     own = any((r.group, r.kind, r.name) == ("", "Namespace", name) for r in app.resources)
     labelled = dig(app.spec, "syncPolicy", "managedNamespaceMetadata")
@@ -94,7 +94,7 @@ def confirmation(app: App, r: Resource, option: str) -> Finding:
 
 
 def hooks(app: App, going: Sequence[Resource]) -> Iterator[Finding]:
-    """Hooks of the deletion, which the finalizers tell: PreDelete run first, PostDelete once everything else is gone."""
+    """Hooks of the deletion, as the finalizers show: PreDelete hooks run first, PostDelete hooks after everything else is deleted."""
     if any(str(f).startswith("pre-delete-finalizer.") for f in items(app.raw, "metadata", "finalizers")):
         message = f"The PreDelete hooks of {app.ref} run first; one that fails holds the deletion up."
         yield found("delete", "hook-first", app, None, message, pointer="/metadata/finalizers")
@@ -121,7 +121,7 @@ def _runs_last(manifest: Object) -> bool:
 
 
 def _without(app: App, manifest: Object, going: Sequence[Resource]) -> Iterator[Finding]:
-    """What a hook of the render names, and what gives its ServiceAccount rights, is gone when it runs."""
+    """Objects that a hook refers to, and the permissions of its ServiceAccount, are gone when it runs."""
     place = text_at(manifest, "metadata", "namespace") or app.destination_namespace
     named = {(ref.kind, ref.namespace or place, ref.name) for ref in references(manifest)}
     account = text_at(pod_spec(manifest)[1], "serviceAccountName")

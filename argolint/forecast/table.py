@@ -1,17 +1,17 @@
-"""The rows of upgrade tables: what changes with which release, for whom, and what to do first.
+"""The rows of upgrade tables: what changes in which release, who is affected, and what to do first.
 
 A table is YAML: `product`, `name`, `lines` (its releases), `rows`. A row has
 
 id       its name, which is the cause of its findings
 in       the release with the change; several: the backports, and last the first release of the main line
-until    the first release that is without it again
+until    the first release without it
 effect   breaks, deletes or looks-different
-severity only where it is another one than the effect's
-if       the condition: its name, and what it is asked (argolint.forecast.conditions); absent where no API tells
-says     the sentence; names in braces are filled in by the condition
+severity only if it differs from the effect's
+if       the condition: its name and arguments (argolint.forecast.conditions); absent if no API shows it
+says     the sentence; the condition fills in names in braces
 first    what to do before the upgrade: title, target, where, and text, command or yaml
-source   where the change is written down
-look     of a row without condition: how to find out
+source   where the change is documented
+look     for a row without condition: how to find out
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KEYS = frozenset(("id", "in", "until", "effect", "severity", "if", "says", "fir
 
 @dataclass(frozen=True)
 class First:
-    """What to do before the upgrade; texts are templates as the row's sentence is."""
+    """What to do before the upgrade; the texts are templates like the row's sentence."""
 
     title: str
     target: FixTarget
@@ -51,7 +51,7 @@ class Row:
     says: str
     source: str
     condition: str = ""
-    asked: Mapping[str, Json] = field(default_factory=dict)
+    args: Mapping[str, Json] = field(default_factory=dict)
     first: tuple[First, ...] = ()
     look: str = ""
     likely: bool = False
@@ -59,11 +59,11 @@ class Row:
 
 
 class TableError(ValueError):
-    """A table that is no table: a mistake in the file."""
+    """An error in a table's file."""
 
 
 def rows(table: Mapping[str, Any]) -> Iterator[Row]:
-    """The rows of one table, checked."""
+    """The validated rows of one table."""
     product = str(table["product"])
     for raw in table.get("rows") or ():
         yield _row(product, raw)
@@ -78,7 +78,7 @@ def _row(product: str, raw: Mapping[str, Any]) -> Row:
     condition = raw.get("if") or {}
     if len(condition) > 1 or bool(condition) == bool(raw.get("look")):
         raise TableError(f"{where}: a row has one condition, or `look`")
-    name, asked = next(iter(condition.items()), ("", {}))
+    name, args = next(iter(condition.items()), ("", {}))
     return Row(
         product,
         str(raw["id"]),
@@ -88,7 +88,7 @@ def _row(product: str, raw: Mapping[str, Any]) -> Row:
         " ".join(str(raw["says"]).split()),
         " ".join(str(raw["source"]).split()),
         name,
-        asked if isinstance(asked, Mapping) else {"value": asked},
+        args if isinstance(args, Mapping) else {"value": args},
         tuple(_first(one) for one in _listed(raw.get("first"))),
         " ".join(str(raw.get("look") or "").split()),
         raw.get("confidence") == "likely",

@@ -1,4 +1,4 @@
-"""What runs today on the clusters: External Secrets, and Kubernetes."""
+"""The current versions of External Secrets and Kubernetes on the clusters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from argolint.values import parse_version
 
 
 def operator(fleet: Fleet, clusters: frozenset[str]) -> tuple[Version | None, bool]:
-    """The oldest External Secrets Operator that may run, and whether that is certain; None where nothing tells of any."""
+    """The oldest External Secrets Operator that may run, and whether that is certain; None if nothing shows one."""
     servers = clusters or {*fleet.clusters, *(app.cluster for app in fleet.apps)}
     found = [operator_version(fleet, server) for server in sorted(servers)]
     seen = [version for one in found if (version := one.exact or one.low) is not None]
@@ -17,7 +17,7 @@ def operator(fleet: Fleet, clusters: frozenset[str]) -> tuple[Version | None, bo
 
 
 def oldest_cluster(fleet: Fleet, clusters: frozenset[str]) -> str:
-    """The lowest Kubernetes version among the clusters; empty when none is known."""
+    """The lowest Kubernetes version among the clusters; empty if none is known."""
     known = {
         version: parsed
         for server in fleet.clusters

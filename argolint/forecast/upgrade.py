@@ -1,6 +1,6 @@
-"""Upgrades: every row that lies between two versions is asked of the fleet and of its applications.
+"""Upgrades: every row between two versions is checked against the fleet and its applications.
 
-Applications are read one by one, and dropped once the rows have looked at them.
+Applications are read one by one, and dropped after the rows have looked at them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OF_REMOVALS = {"Kubernetes": "kubernetes", "External Secrets": "external-secret
 
 @dataclass(frozen=True)
 class Upgrade:
-    """What an upgrade brings. `rows` are those that lie between the versions, `look` those among them that no API tells of."""
+    """The effect of an upgrade. `rows`: those between the versions; `look`: those of them whose condition no API shows."""
 
     findings: tuple[Finding, ...]
     failures: tuple[Failure, ...]
@@ -48,7 +48,7 @@ class Upgrade:
 
 
 def removals(tables: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
-    """The rows of API versions that a product stops serving."""
+    """Rows for API versions that a product stops serving."""
     for table in tables:
         product = _OF_REMOVALS.get(table["product"])
         for entry in table["versions"] if product else ():
@@ -87,7 +87,7 @@ def removals(tables: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
 
 
 def between(rows: Iterable[Row], steps: Mapping[str, Step]) -> tuple[Row, ...]:
-    """The rows that lie between today's versions and the next ones. TableError for a condition that there is not."""
+    """The rows between the current and the next versions. TableError for an unknown condition."""
     found = []
     for row in rows:
         if row.condition and row.condition not in CONDITIONS:
@@ -99,7 +99,7 @@ def between(rows: Iterable[Row], steps: Mapping[str, Step]) -> tuple[Row, ...]:
 
 
 _AGAIN = frozenset({"difference"})
-"""Conditions that are computed for both versions: any of a row's releases may bring the change, so it is asked at each."""
+"""Conditions that depend on the compared version: each release of a row may bring the change, so each is checked."""
 
 
 def _crosses(way: Step, row: Row) -> bool:
@@ -113,16 +113,16 @@ def _crosses(way: Step, row: Row) -> bool:
 def upgrade(
     t: Transport, fleet: Fleet, failures: Sequence[Failure], rows: Sequence[Row], world: World, plan: Plan
 ) -> Upgrade:
-    """The rows held against the fleet. AuthError escapes; what else cannot be read is a failure."""
+    """The rows applied to the fleet. AuthError escapes; any other failed read is a failure."""
     unreported = {row.id: missing for row in rows if (missing := _missing(row, world))}
-    asked = [row for row in rows if row.condition and row.id not in unreported]
+    conditional = [row for row in rows if row.condition and row.id not in unreported]
     apps = [app for app in fleet.apps if plan.wanted(app, fleet)]
     wanted = {app.ref for app in apps}
     found = [
         (row, hit)
-        for row in asked
+        for row in conditional
         if (of := CONDITIONS[row.condition].of_fleet) is not None
-        for hit in of(world, row.asked)
+        for hit in of(world, row.args)
         if hit.app in wanted or any(r.app in wanted for r in hit.related) or (hit.key and len(apps) == len(fleet.apps))
     ]
     unread: list[Failure] = [*failures]
@@ -131,18 +131,18 @@ def upgrade(
     def one(app: App) -> tuple[list[tuple[Row, Hit]], tuple[Failure, ...], int]:
         looking = [
             row
-            for row in asked
+            for row in conditional
             if CONDITIONS[row.condition].of_app is not None and world.reaches(app, row.product, row.since)
         ]
         app = replace(app, resources=tuple(app.resources))
         missing: tuple[Failure, ...] = ()
-        if any(CONDITIONS[row.condition].reads(app, world, row.asked) for row in looking):
+        if any(CONDITIONS[row.condition].reads(app, world, row.args) for row in looking):
             app, missing = load(t, app, fleet, replace(plan, rules=()), states=True)
         hits = [
             (row, hit)
             for row in looking
             if (of := CONDITIONS[row.condition].of_app) is not None
-            for hit in of(app, world, row.asked)
+            for hit in of(app, world, row.args)
         ]
         return hits, missing, len(app.resources)
 
@@ -163,7 +163,7 @@ def upgrade(
 
 
 def _each(one: Any, apps: Sequence[App], workers: int) -> Iterator[Any]:
-    """In order, with some applications in flight."""
+    """The results in order, with some applications in flight."""
     if workers <= 1:
         yield from map(one, apps)
         return
@@ -178,7 +178,7 @@ def _each(one: Any, apps: Sequence[App], workers: int) -> Iterator[Any]:
 
 
 def _missing(row: Row, world: World) -> tuple[str, ...]:
-    """The lists that the row's condition needs and the account may not see."""
+    """The lists that the row's condition needs and the account cannot see."""
     if not row.condition:
         return ()
     return tuple(need for need in CONDITIONS[row.condition].needs if need in world.unread)
@@ -220,12 +220,12 @@ def _fix(first: First, hit: Hit) -> Fix:
 
 
 def _filled(first: First, hit: Hit) -> str:
-    """A command or a text with the hit's fields; YAML to paste holds none."""
+    """A command or a text with the hit's fields filled in; YAML to paste has no fields."""
     return first.content if first.kind == "yaml" else first.content.format_map(hit.fields)
 
 
 def order(steps: Mapping[str, Step], findings: Sequence[Finding]) -> Iterator[str]:
-    """What comes before what."""
+    """Sentences on the order of upgrades."""
     causes = Counter(f.cause for f in findings)
     argocd, kubernetes, operator = (steps.get(p) for p in ("argocd", "kubernetes", "external-secrets"))
     if argocd and kubernetes:

@@ -1,4 +1,4 @@
-"""Claims that go with what is deleted, and their volumes as far as the class says."""
+"""Deleted volume claims, and their volumes if the StorageClass decides that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argolint.values import dig, enumerated, items, sh, text_at
 
 
 def volumes(fate: Fate) -> Iterator[Finding]:
-    """Claims that go, and with them their volumes as far as the class says; claims of StatefulSets stay unless the set says otherwise."""
+    """Findings on deleted claims, and on their volumes if the StorageClass decides that; claims of StatefulSets remain unless the StatefulSet says otherwise."""
     for taken in fate.taken:
         app, r = taken.app, taken.resource
         if (r.group, r.kind) == ("", "PersistentVolumeClaim"):
@@ -45,7 +45,7 @@ def _claim(fate: Fate, app: App, id_: ResourceId, live: Object | None, by: str) 
 
 
 def _reclaim(app: App, name: str) -> str:
-    """The reclaim policy of a StorageClass that the application itself brings; empty where it is not known."""
+    """The reclaim policy of a StorageClass of the application itself; empty if unknown."""
     for r in app.of_kind("StorageClass", "storage.k8s.io"):
         if r.name == name and r.any:
             return text_at(r.any, "reclaimPolicy") or "Delete"
@@ -76,7 +76,7 @@ def _of_set(claim: str, r: Resource, templates: Sequence[object]) -> bool:
 
 
 def collected(taken: Taken) -> Iterator[Node]:
-    """What Kubernetes deletes with an object: what it owns, and so on. The tree shows claims below their StatefulSet, which owns none."""
+    """What Kubernetes deletes with an object: what it owns, recursively. The tree shows claims below their StatefulSet, which does not own them."""
     for node in taken.app.descendants(taken.resource.uid) if taken.resource.uid else ():
         if not (node.id.kind == "PersistentVolumeClaim" and any(o.kind == "StatefulSet" for o in node.owners)):
             yield node

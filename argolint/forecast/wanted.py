@@ -1,4 +1,4 @@
-"""The upgrades that are asked for: where each starts, which rows lie on its way, and the forecast of all of them."""
+"""The requested upgrades: their current versions, their rows, and the forecast of all of them."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ def upgrades(
     cluster: str = "",
     charted: Sequence[str] = (),
 ) -> tuple[Forecast, upgrade.Upgrade]:
-    """The forecast of upgrades, each a product's id and a version. UsageError for a version that is none, or no upgrade.
+    """The forecast of upgrades, each a product's id and a version. UsageError for an invalid version, or one that is no upgrade.
 
-    `charted` are charts, with or without a release (argolint.forecast.charts). `cluster`, a name or URL, narrows what is said of products that run on clusters. `unread` are lists that could not be read.
+    `charted`: charts, with or without a release (argolint.forecast.charts). `cluster`, a name or URL, limits products that run on clusters.
+    `unread`: lists that could not be read.
     """
     known = products(upgrade_tables())
     for id_, version in wanted.items():
@@ -80,7 +81,7 @@ def _clusters(fleet: Fleet, cluster: str) -> frozenset[str]:
 
 
 def _today(t: Transport, fleet: Fleet, product: str, clusters: frozenset[str]) -> str:
-    """The version that runs; empty where it is not known."""
+    """The version that runs; empty if unknown."""
     if product == ARGOCD:
         return fleet.version
     if product == "kubernetes":
@@ -92,8 +93,7 @@ def _today(t: Transport, fleet: Fleet, product: str, clusters: frozenset[str]) -
 
 
 def _step(product: Product, today: str, wanted: str, unread: frozenset[str]) -> Step:
-    """The upgrade. What runs on clusters and is not seen begins at the oldest: each object says by itself whether it is concerned,
-    and what no object says is named as unknown."""
+    """The upgrade. If the current version on clusters is unknown, it starts at the oldest: each object shows whether a row applies, and the rest is listed as unknown."""
     hidden = product.id == OPERATOR or (product.id == "kubernetes" and "clusters" in unread)
     if today or not hidden:
         return step(product, today, wanted)
@@ -107,5 +107,5 @@ def _uncertain(fleet: Fleet, least: str, clusters: frozenset[str]) -> Iterator[F
     yield Failure(
         OPERATOR,
         f"no application that Argo CD shows runs its image, so which release runs is not known{served}",
-        "what concerns an API version is listed all the same; some of the rest may be past already",
+        "findings on API versions are complete; some others may be about earlier upgrades",
     )

@@ -1,4 +1,4 @@
-"""What a forecast looks at: today's fleet, and what is known of it after an upgrade."""
+"""The input of a forecast: the current fleet, and what is known about it after an upgrade."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ON_CLUSTERS = frozenset({"kubernetes", "external-secrets"})
 
 @dataclass(frozen=True)
 class Hit:
-    """One place that a condition holds at. `fields` fill in the row's sentence; an empty `severity` leaves the row's."""
+    """One place where a condition holds. `fields` complete the row's sentence; an empty `severity` keeps the row's."""
 
     app: AppRef
     resource: ResourceId | None = None
@@ -30,23 +30,23 @@ class Hit:
     related: tuple[Related, ...] = ()
     severity: Severity | None = None
     key: str = ""
-    """Of what is no application's own, such as a project: see Finding.key."""
+    """For a place outside of applications, such as a project: see Finding.key."""
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """`steps` are the upgrades asked for, by product; `unread` the lists that the account may not see."""
+    """`steps`: the requested upgrades, by product; `unread`: the lists that the account cannot see."""
 
     fleet: Fleet
     steps: Mapping[str, Step]
     unread: frozenset[str] = frozenset()
     sets: Controller = field(default_factory=Controller)
-    """What the ApplicationSet controller may do."""
+    """The ApplicationSet controller's settings."""
     clusters: frozenset[str] = frozenset()
     """The clusters that --cluster names; empty for all."""
 
     def reaches(self, app: App, product: str, since: Sequence[Version]) -> bool:
-        """Whether the upgrade of a product brings a change to the application's cluster, which may be past it, or not be meant."""
+        """Whether the upgrade brings a change to the application's cluster; the cluster may already have it, or be excluded."""
         if product not in _ON_CLUSTERS:
             return True
         if self.clusters and app.cluster not in self.clusters:
@@ -73,7 +73,7 @@ class World:
 
     @cached_property
     def tracked_later(self) -> Fleet:
-        """Today's fleet with the settings of the next version."""
+        """The current fleet with the settings of the next version."""
         return replace(self.fleet, settings=self.after.settings, version=self.after.version)
 
 
@@ -90,12 +90,12 @@ _CRD = "apiextensions.k8s.io/CustomResourceDefinition"
 _OF_2 = (
     "jqPathExpressions: null\njsonPointers:\n- /status\n- /spec/preserveUnknownFields\nmanagedFieldsManagers: null\n"
 )
-"""What a 2.x answers of CRDs where no one has set `resource.compareoptions` or a customization of them."""
+"""Effective settings of a 2.x for CRDs without `resource.compareoptions` or a customization."""
 _OF_3 = "jqPathExpressions: null\njsonPointers:\n- /status\nmanagedFieldsManagers: null\n"
 
 
 def _settings_of_3(settings: Object) -> Object:
-    """The settings of a 2.x as 3.0 reads the same argocd-cm: tracking by annotation, every status ignored, CRDs compared in whole.
+    """The settings of a 2.x as 3.0 interprets the same argocd-cm: tracking by annotation, every status ignored, CRDs compared in full.
 
     docs/operator-manual/upgrading/2.14-3.0.md; util/settings/settings.go (GetResourceOverrides, AddStatusOverrideToGK).
     """

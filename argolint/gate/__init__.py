@@ -1,5 +1,5 @@
-"""The pull-request gate: what a change does in Argo CD, judged before it is merged, and only by what it brings itself.
+"""The pull-request gate: judges what a change does in Argo CD before it is merged, by the findings that it adds.
 
-Findings that base has already are counted, an application that renders neither before nor after is reported, and values that no
-two renders share are taken as equal.
+Findings that base already has are counted; an application that renders neither before nor after is reported; values that differ between any
+two renders are treated as equal.
 """

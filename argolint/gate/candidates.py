@@ -1,4 +1,4 @@
-"""Which applications a change can touch: by repository and base revision, and with a checkout at hand by changed files."""
+"""The applications that a change can touch: by repository and base revision, and with a checkout by changed files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from argolint.values import annotations_of, bare_address, may_be_host
 
 GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
 DEFAULT_REVISIONS = ("", "HEAD")
-"""An Application that names no revision follows the repository's default branch."""
+"""An Application without a revision follows the repository's default branch."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An application of the repository: `positions` (1-based) are the sources that get the head revision."""
+    """An application of the repository; `positions`: numbers (from 1) of the sources that get the head revision."""
 
     app: App
     positions: tuple[int, ...]
@@ -32,9 +32,9 @@ class Candidate:
 
 
 def candidates(fleet: Fleet, repo: str, base: str) -> tuple[tuple[Candidate, ...], tuple[App, ...]]:
-    """Applications whose sources follow `base` in the repository, and those that follow something else there.
+    """Applications whose sources follow `base` in the repository, and those that follow another revision of it.
 
-    When no application names `base` (a commit, say), every one follows it that is not pinned to a commit.
+    If no application names `base` (a commit, for example), all applications without a pinned commit count as following it.
     """
     ours = [(app, _positions(app, repo)) for app in fleet.apps]
     ours = [(app, positions) for app, positions in ours if positions]
@@ -50,7 +50,7 @@ def candidates(fleet: Fleet, repo: str, base: str) -> tuple[tuple[Candidate, ...
 
 
 def usual_base(fleet: Fleet, repo: str) -> str:
-    """The revision that most sources of the repository follow; empty when none names one."""
+    """The revision that most sources of the repository follow; empty if none names one."""
     revisions = [revision_of(app.sources[p - 1]) for app in fleet.apps for p in _positions(app, repo)]
     counts = Counter(r for r in revisions if r not in DEFAULT_REVISIONS and not _commit(r))
     return min(counts, key=lambda r: (-counts[r], r)) if counts else ""
@@ -65,7 +65,7 @@ def _positions(app: App, repo: str) -> tuple[int, ...]:
 
 
 def may_be_repository(repo: str, other: str) -> bool:
-    """True for one repository, also where a host is named in full and in short (`git`, `git.example.com`, `ssh.git.example.com`)."""
+    """True if both are the same repository; a short and a full host name may match (`git`, `git.example.com`, `ssh.git.example.com`)."""
     if not repo or not other:
         return False
     (host, _, path), (second, _, same) = (bare_address(url).partition("/") for url in (repo, other))
@@ -73,7 +73,7 @@ def may_be_repository(repo: str, other: str) -> bool:
 
 
 def revision_of(source: Object) -> str:
-    """What a source follows; a branch by its short name."""
+    """The revision that a source follows; a branch by its short name."""
     return str(source.get("targetRevision") or "").removeprefix("refs/heads/")
 
 
@@ -90,8 +90,8 @@ def _commit(revision: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Read:
-    """Changed files that an application may read; of them those that it fetches by address, past the revision that is rendered."""
+class ReadFiles:
+    """The changed files that an application may read; and those of them that it fetches by URL, independent of the rendered revision."""
 
     files: tuple[str, ...] = ()
     fetched: tuple[str, ...] = ()
@@ -99,23 +99,23 @@ class Read:
 
 def by_files(
     candidate: Candidate, changed: Sequence[str], git: Git, revisions: Iterable[str], repo: str = "", base: str = ""
-) -> Read:
-    """Those of the changed files that are not proven unread at any of the revisions: as it is, and as it will be.
+) -> ReadFiles:
+    """The changed files that are not proven unread at any of the revisions, before and after the change.
 
-    The paths that Argo CD refreshes an application for (`manifest-generate-paths`) add to what its tool reads and take nothing away:
-    the next render past the cache reads what it reads.
+    The paths of `manifest-generate-paths` are added to what the tool reads and limit nothing: after a cache miss, the next render reads
+    everything again.
     """
     ordered = sorted(changed)
     reaches = [reach(candidate.app, candidate.sources, git, r, repo, base) for r in revisions]
     refreshing = set(_generate_roots(candidate, str(annotations_of(candidate.app.raw).get(GENERATE_PATHS) or "")))
     files = covered(refreshing, ordered).union(*(r.among(ordered) for r in reaches))
-    return Read(tuple(sorted(files)), tuple(sorted(set().union(*(r.fetches(ordered) for r in reaches)))))
+    return ReadFiles(tuple(sorted(files)), tuple(sorted(set().union(*(r.fetches(ordered) for r in reaches)))))
 
 
 def _generate_roots(candidate: Candidate, paths: str) -> Iterator[str]:
-    """manifest-generate-paths: `;` between them, `/` from the repository's root, else from each source's path.
+    """The paths of manifest-generate-paths: separated by `;`, relative to the repository's root after `/`, else to each source's path.
 
-    Of a pattern the folder that it stands in counts.
+    A pattern counts as the folder that it begins in.
     """
     for part in filter(None, (p.strip() for p in paths.split(";"))):
         for source in candidate.sources:

@@ -1,4 +1,4 @@
-"""The change that the gate judges, and what it says of Argo CD's own objects."""
+"""The change to judge, with its manifests of Argo CD's own objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from argolint.gate.patience import Patience
+from argolint.gate.branch_wait import BranchWait
 from argolint.model import AppRef, Failure, Object
 from argolint.sources.git import Git
 from argolint.sources.rendered import manifests_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pair:
-    """A manifest as the base has it and as it will be, in this file; None where there is none."""
+    """A manifest before and after the change, in this file; None if it does not exist on that side."""
 
     before: Object | None
     after: Object | None
@@ -26,7 +26,7 @@ class Pair:
 
     @property
     def manifest(self) -> Object:
-        """As it was, else as it will be."""
+        """The manifest after the change, or if it is deleted, before it."""
         found = self.before or self.after
         assert found is not None
         return found
@@ -34,9 +34,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Written:
-    """Manifests of Applications that have a name, of what makes or permits them (`others`), and what of it could not be read.
+    """Manifests of named Applications, of objects that generate or restrict them (`others`), and failures to read some.
 
-    by_files  files are named: what was not judged is a failure, and nothing else of the change is known
+    by_files  the user named the files: unjudged ones are failures, and the rest of the change is unknown
     """
 
     applications: tuple[Pair, ...] = ()
@@ -48,20 +48,20 @@ class Written:
 
 @dataclass(frozen=True)
 class Change:
-    """What is to be judged. `base` empty: the revision that most applications of the repository follow.
+    """The change to judge. `base` empty: the revision that most applications of the repository follow.
 
-    repo        empty: nothing is rendered, and only the manifests of `files` are judged; those that are as the base has them, or as
-                they are live, are not edited and left out
-    files       what the named files hold
-    projects    names of projects that the named files bring
-    git         a clone, to tell from the changed files what is touched
-    rendered    a folder of manifests per application, in place of the server's render of head
-    local       renders the Helm applications of the clone here, base and head, in place of the server
-    commit      the commit that `head` names, where a clone tells it
-    patience    how long a head that Argo CD does not know yet is waited for
-    everything  every application of the repository, whatever the changed files say
-    twice       render head once more, past the cache, to see what each render generates again; its commit is deployed nowhere yet,
-                so nothing adopts what that puts into the cache
+    repo        empty: nothing is rendered, and only the manifests of `files` are judged, without those that equal the base's or the
+                live ones
+    files       the content of the named files
+    projects    names of projects that the named files add
+    git         a clone, to find the touched applications by changed files
+    rendered    a folder of manifests per application, instead of the server's render of head
+    local       renders the clone's Helm applications here, base and head, instead of on the server
+    commit      the commit of `head`, if a clone has it
+    branch_wait how long to wait for a head that Argo CD does not know yet
+    everything  every application of the repository, whatever the changed files are
+    twice       render head once more, bypassing the cache, to find generated values; no application follows its commit yet, so none
+                uses the new cache entry
     """
 
     repo: str
@@ -72,14 +72,14 @@ class Change:
     everything: bool = False
     twice: bool = False
     commit: str = ""
-    patience: Patience = field(default_factory=Patience)
+    branch_wait: BranchWait = field(default_factory=BranchWait)
     files: Written | None = None
     projects: frozenset[str] = frozenset()
     local: LocalRenders | None = None
     _given: Once = field(default_factory=Once, compare=False, repr=False)
 
     def given(self, ref: AppRef) -> tuple[Object, ...] | None:
-        """The manifests in `rendered` of an application; None where there are none of it. Errors as `manifests_of` has them."""
+        """The manifests in `rendered` of an application; None if there are none. Errors: see `manifests_of`."""
         folder = self.rendered
         if folder is None:
             return None
@@ -87,5 +87,5 @@ class Change:
 
     @property
     def by_files(self) -> bool:
-        """True when files with Applications are judged, and no repository."""
+        """True if files with Applications are judged instead of a repository."""
         return self.files is not None

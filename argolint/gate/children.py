@@ -1,4 +1,4 @@
-"""Applications that the change itself edits, adds or removes: an app of apps, or their manifests in the checkout."""
+"""Applications that the change itself edits, adds or removes, through an app of apps or through manifests in the checkout."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def with_children(
     change: Change,
     read: Trees | None = None,
 ) -> tuple[tuple[Touched, ...], OfSets]:
-    """Also the applications whose manifests a parent renders otherwise at head, that a changed file holds, or that sets make of either.
+    """The judged applications, plus those whose manifests change because a parent renders them differently at head, a changed file contains
+    them, or ApplicationSets of either generate them.
 
-    `read` is what Git generators read.
+    `read`: the content that Git generators read.
     """
     edited = dict(edits.edited)
     new = list(edits.new)
@@ -74,7 +75,7 @@ def with_children(
 
 
 def _sets(judged: Sequence[Touched]) -> Iterator[Pair]:
-    """The ApplicationSets that parents render otherwise at head."""
+    """The ApplicationSets that parents render differently at head."""
     for parent in judged:
         change = parent.delta
         yield from (Pair(e.base, e.head) for e in change.changed.values() if is_set(e.head))
@@ -92,7 +93,7 @@ def _child(
     plan: Plan,
     coming: frozenset[str],
 ) -> Touched:
-    """The edit laid over the live Application, to which templates and people may have added."""
+    """The live Application with the edit applied, since templates and people may have added fields."""
     if found is None or found.regenerated_only or found.what == "removed" or found.after is None:
         app, _ = load(t, listed, fleet, plan, states=True)
         found = Touched("changed", app, app)
@@ -116,7 +117,7 @@ _RENDERED_FROM = ("source", "sources", "sourceHydrator", "destination")
 
 
 def _new_child(manifest: Object, fleet: Fleet, change: Change, coming: frozenset[str]) -> Touched:
-    """An Application that a parent brings. The server renders only what it has; a folder of renders may hold it."""
+    """An Application that a parent adds. The server renders only existing ones; a folder of renders may contain it."""
     raw = {
         **manifest,
         "spec": mapping(manifest, "spec"),
@@ -140,7 +141,7 @@ def _new_child(manifest: Object, fleet: Fleet, change: Change, coming: frozenset
 
 
 def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touched:
-    """An Application that its parent lets go: with the resources finalizer its objects are deleted with it."""
+    """An Application that its parent no longer renders: with the resources finalizer its objects are deleted, too."""
     app, _ = load(t, listed, fleet, plan, states=True)
     if not cascades(app):
         return Touched("removed", app, None, notes=("It has no resources finalizer, so its objects stay, unmanaged.",))

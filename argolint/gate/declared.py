@@ -1,4 +1,4 @@
-"""Argo CD's own objects in the texts of a change: Applications, and what makes or permits them, however they are written down."""
+"""Finds Argo CD's own objects in the texts of a change: Applications, ApplicationSets and AppProjects, in any YAML spelling."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from argolint.model import Object
 from argolint.values.manifests import ManifestError, NoYamlError, objects, stream
 
 OTHER_KINDS = ("ApplicationSet", "AppProject")
-"""What makes Applications, and what permits them."""
+"""The kinds that generate Applications or restrict them."""
 
 _NAMED = re.compile(r"Application|AppProject")
 _DISGUISED = re.compile(r"\\[xuU\r\n\x85\u2028\u2029]|(?:^|[\s\[{,])!\S|^%TAG", re.MULTILINE)
-"""`"\\x41pplication"` and `!!binary QXBwbGljYXRpb24=` are the same word."""
+"""`"\\x41pplication"` and `!!binary QXBwbGljYXRpb24=` are the same word in YAML."""
 
 
 @dataclass(frozen=True)
 class Declared:
-    """Argo CD's own objects in a text, each once, and why there may be more that another reader finds."""
+    """Argo CD's own objects in a text, each once; and why another reader may find more."""
 
     objects: tuple[Object, ...] = ()
     unread: str = ""
 
 
 def is_application(manifest: Object) -> bool:
-    """True for an Argo CD Application, whatever it lacks."""
+    """True for an Argo CD Application, even an incomplete one."""
     return _is_of_argo(manifest) and manifest.get("kind") == "Application"
 
 
@@ -46,15 +46,15 @@ def _is_of_argo(manifest: Object) -> bool:
 
 
 def may_declare(text: str) -> bool:
-    """False when a text surely holds none of these objects: a cheap look."""
+    """False if a text certainly has none of these objects: a cheap test."""
     return bool(_NAMED.search(text) or _DISGUISED.search(text))
 
 
 def declared(text: str) -> Declared:
     """Applications, ApplicationSets and AppProjects of a YAML text.
 
-    A template that is no YAML holds none, for Go's readers refuse it as well: what renders it will say what is in it. What is YAML and
-    is not read here (too deep, too large, characters that another reader takes) may hold any.
+    A template that is not valid YAML has none, since Go's readers refuse it, too: its render has them. YAML that is not read here (too
+    deep, too large, characters that another reader accepts) may have any.
     """
     if not may_declare(text):
         return Declared()
@@ -71,7 +71,7 @@ def _is_template(part: str, error: ManifestError) -> bool:
 
 
 def flat(manifests: Iterable[Any]) -> Iterator[Object]:
-    """The manifests without lists in lists, which `kubectl apply` opens, too (cli-runtime, FlattenListVisitor)."""
+    """The manifests, with nested lists resolved as `kubectl apply` does (cli-runtime, FlattenListVisitor)."""
     for manifest in manifests:
         if not isinstance(manifest, dict) or not manifest.get("kind"):
             continue

@@ -1,4 +1,4 @@
-"""What a change deletes, in sentences for the first lines of a verdict."""
+"""Sentences on what a change deletes, for the top of a verdict."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from argolint.redaction.findings import guarded
 from argolint.values import enumerated
 
 _SAID = ("volume-deleted", "namespace-with-content", "instances-deleted", "child-application", "objects-deleted")
-"""Causes in the order in which they are said: what takes data or other objects along comes first."""
+"""Causes in output order: deletions that also delete data or other objects come first."""
 _MOST = 8
 
 
 def deletes(touched: tuple[Touched, ...], fleets: tuple[Fleet, ...]) -> tuple[str, ...]:
-    """One sentence each, the worst first; what is more is counted."""
+    """One sentence each, the worst first; further ones are counted."""
     by_server = {fleet.server: fleet for fleet in fleets}
-    let_go = tuple(_let_go(touched))
+    by_sets = tuple(_by_sets(touched))
     found = [f for t in touched for f in _of(t, by_server.get(t.ref.server))]
     found.sort(key=lambda f: _SAID.index(f.cause or ""))
-    said = (*let_go, *dict.fromkeys(guarded(f).message for f in found))
+    said = (*by_sets, *dict.fromkeys(guarded(f).message for f in found))
     more = (f"{len(said) - _MOST} more deletions are in the list of changes.",) if said[_MOST:] else ()
     return (*said[:_MOST], *more)
 
 
-def _let_go(touched: tuple[Touched, ...]) -> Iterator[str]:
+def _by_sets(touched: tuple[Touched, ...]) -> Iterator[str]:
     """One sentence for each ApplicationSet that deletes Applications."""
     for by in dict.fromkeys(t.by for t in touched if t.by is not None):
         own = [t for t in touched if t.by == by]
@@ -37,7 +37,7 @@ def _let_go(touched: tuple[Touched, ...]) -> Iterator[str]:
         its, them = ("their", "them") if len(own) > 1 else ("its", "it")
         bare = all(t.before is not None and not cascades(t.before) for t in own)
         along = f"{'without' if bare else 'with'} {its} objects"
-        how = f"is removed and takes {refs} along" if by.removed else f"no longer gives {refs}, and deletes {them}"
+        how = f"is removed, and deletes {refs}" if by.removed else f"no longer gives {refs}, and deletes {them}"
         unless = "" if by.surely else ", unless the policy of its controller forbids that"
         yield f"{by.of} {how} {along}{unless}."
 
@@ -53,5 +53,5 @@ def _of(touched: Touched, fleet: Fleet | None) -> Iterator[Finding]:
         fate = of_prune([app], fleet, frozenset(touched.delta.removed))
     for found in fate.findings if fate else ():
         of_set = found.at.resource is not None and found.at.resource.kind == "ApplicationSet"
-        if found.cause in _SAID and not of_set:  # _let_go says it
+        if found.cause in _SAID and not of_set:  # _by_sets reports it
             yield found

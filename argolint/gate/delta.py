@@ -1,4 +1,4 @@
-"""What differs between two renders, and what of it each render generates again."""
+"""The differences between two renders, and which of them are values that every render generates again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from argolint.values import get, index_of, split_pointer
 
 @dataclass(frozen=True)
 class Edited:
-    """An object that both renders hold: `pointers` are the places, in base's coordinates, where they differ."""
+    """An object in both renders; `pointers`: where they differ, in base's coordinates."""
 
     base: Object
     head: Object
@@ -25,7 +25,7 @@ class Edited:
 
 @dataclass(frozen=True)
 class Delta:
-    """What a change does to the objects of one application; hooks are not among them."""
+    """The changes to the objects of one application, without hooks."""
 
     added: Mapping[ResourceKey, Object] = field(default_factory=dict)
     removed: Mapping[ResourceKey, Object] = field(default_factory=dict)
@@ -40,7 +40,7 @@ Masks = Mapping[ResourceKey, frozenset[str]]
 
 
 def delta(base: Rendered, head: Rendered) -> Delta:
-    """What differs between two renders, values of Secrets aside (both are masked)."""
+    """The differences between two renders, without values of Secrets (both are masked)."""
     changed = {}
     for key, after in head.objects.items():
         before = base.objects.get(key)
@@ -56,8 +56,7 @@ def delta(base: Rendered, head: Rendered) -> Delta:
 
 
 def settled(head: Rendered, base: Rendered, masks: Masks) -> Rendered:
-    """Head with base's values wherever the values are generated again in each render, for what a Secret holds, and where a snapshot
-    holds a mask in place of base's value: the two cannot be compared then."""
+    """Head with base's value wherever the two cannot be compared: values that each render generates again, values of Secrets, and values that a snapshot masks in base."""
     objects = {
         key: _settled(obj, base.objects.get(key), masks.get(key, frozenset())) for key, obj in head.objects.items()
     }
@@ -79,9 +78,9 @@ def _settled(head: Object, base: Object | None, pointers: frozenset[str]) -> Obj
 
 
 def unnamed(head: Rendered, base: Rendered) -> Rendered:
-    """Head with base's names for objects whose name alone is generated again: `migrate-x7k2p` and then `migrate-q9d4z`.
+    """Head with base's names for objects of which only the generated name differs: `migrate-x7k2p`, then `migrate-q9d4z`.
 
-    A hook keeps what else of it changes: it is made again by each sync, and nothing live is lost with the other name.
+    Other changes of a hook are kept: each sync creates it again, so the other name deletes nothing live.
     """
     coming = {key: obj for key, obj in head.objects.items() if key not in base.objects}
     objects = dict(head.objects)
@@ -119,9 +118,9 @@ def _text_without(obj: Object, name: str) -> str:
 
 
 def only_regenerated(change: Delta) -> bool:
-    """True when all that differs are annotations that look random: one word of equal length, with nothing that explains it.
+    """True if the only differences are annotations that look random: one word of the same length, without another change that explains them.
 
-    A checksum over a ConfigMap changes with the ConfigMap; one over a Secret changes with data that is masked.
+    A checksum over a ConfigMap changes with the ConfigMap; a checksum over a Secret changes with masked data.
     """
     return not (change.added or change.removed) and all(
         "/annotations/" in pointer and _random(get(edit.base, pointer), get(edit.head, pointer))
@@ -131,13 +130,17 @@ def only_regenerated(change: Delta) -> bool:
 
 
 def _random(one: Json, other: Json) -> bool:
-    return (
-        isinstance(one, str) and isinstance(other, str) and len(one) == len(other) and one.isalnum() and other.isalnum()
-    )
+    if not isinstance(one, str) or not isinstance(other, str) or len(one) != len(other):
+        return False
+    return one.isalnum() and other.isalnum() and not (_MEANT.fullmatch(one) or _MEANT.fullmatch(other))
+
+
+_MEANT = re.compile(r"[A-Z]?[a-z]*|[A-Z]+|v?\d{1,9}[A-Za-z]{0,2}")
+"""A word, a number or a quantity, which someone writes: `true`, `443`, `10m`. A time in seconds has ten digits."""
 
 
 def with_value(node: Json, tokens: Sequence[str], value: Json) -> Json:
-    """The node with another value at this place; MISSING removes it. A path that does not exist changes nothing."""
+    """The node with this value at the pointer; MISSING removes it. A path that does not exist changes nothing."""
     if not tokens:
         return value
     first, rest = tokens[0], tokens[1:]
@@ -157,7 +160,7 @@ def with_value(node: Json, tokens: Sequence[str], value: Json) -> Json:
 
 
 def overlap(one: str, other: str) -> bool:
-    """True when one pointer is the other's or lies above it; indexes of lists are not compared, since sides may be shifted."""
+    """True if the pointers are equal or one contains the other; list indexes are ignored, since the sides may be shifted."""
     return all(
         a == b or (index_of(a) is not None and index_of(b) is not None)
         for a, b in zip(split_pointer(one), split_pointer(other), strict=False)

@@ -1,4 +1,4 @@
-"""What the rules find in the applications that a change touches, and in their neighbours, before and after it."""
+"""Runs the rules on the applications that a change touches, and on related ones, before and after it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from argolint.values import mapping
 
 @dataclass(frozen=True)
 class Examined:
-    """Results of the same applications on both sides. `apps` are the read ones that share objects with another Argo CD's, as (before, after)."""
+    """Results of the same applications on both sides. `apps`: those that were read and share objects with another Argo CD, as (before, after)."""
 
     before: tuple[AppResult, ...]
     after: tuple[AppResult, ...]
@@ -37,7 +37,7 @@ class Examined:
 
 
 def examined(sides: Sides, plan: Plan, shared: Collection[AppRef] = ()) -> Examined:
-    """Both sides of one Argo CD. `shared` are applications here that share objects with one of another Argo CD that the change touches."""
+    """Both sides of one Argo CD. `shared`: its applications that share objects with an application of another Argo CD that the change touches."""
     t, fleet, ahead, judged = sides.transport, sides.fleet, sides.ahead, sides.judged
     gathered: list[Failure] = []
     after = {j.ref: gather(t, ahead.by_ref[j.ref], ahead, plan, gathered) for j in judged if j.after is not None}
@@ -89,7 +89,7 @@ class _Peer:
 
 
 def _peer(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> _Peer:
-    """An application that the change leaves alone, in the fleet as it is and as it will be."""
+    """An untouched application, in the fleet before and after the change."""
     states = needs_states(app, fleet, plan.rules) or needs_states(app, ahead, plan.rules)
     loaded, failures = load(t, app, fleet, plan, states=states)
     gathered = [*failures]
@@ -99,9 +99,9 @@ def _peer(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> _Pe
 
 
 def _peers(judged: Sequence[Touched], fleet: Fleet, shared: Collection[AppRef]) -> Iterator[App]:
-    """The other applications of the clusters on which objects come or go: what they share or look up may change with it.
+    """The other applications of the clusters on which objects are added or removed: what they share or look up may change.
 
-    And those that share objects with an application of another Argo CD.
+    Also those that share objects with an application of another Argo CD.
     """
     clusters = {app.cluster for j in judged if (j.delta.added or j.delta.removed) and (app := j.before or j.after)}
     refs = {j.ref for j in judged}
@@ -109,9 +109,9 @@ def _peers(judged: Sequence[Touched], fleet: Fleet, shared: Collection[AppRef]) 
 
 
 def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[Chosen]) -> AppResult:
-    """Head's findings without those that a sync ends, and without new names for what base shows as well.
+    """Head's findings without those that a sync ends; a finding that base has under another name keeps base's name.
 
-    When head does not render, base's findings still hold and only the failed render is added.
+    If head does not render, base's findings remain and only the failed render is added.
     """
     if judged.what == "failed":
         error = [
@@ -140,10 +140,10 @@ def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[
 def _other_causes(
     judged: Touched, after: App, before: AppResult, fleet: Fleet, ahead: Fleet, plan: Plan
 ) -> Iterator[Finding]:
-    """Why an edited object that fails today will fail for another reason as well.
+    """Findings on an edited object that already fails, if it will fail for another reason, too.
 
-    What a controller last wrote into its status speaks of the spec as it was, and hides what the edit breaks. So both sides are looked
-    at once more without the status, and what only head shows counts.
+    The current status is about the old spec and hides what the edit breaks. So both sides are examined again without the status, and only
+    findings of head alone count.
     """
     assert judged.before is not None
     failing = {f.at.resource.key for f in before.findings if f.at.resource is not None and f.cause}
@@ -158,7 +158,7 @@ def _other_causes(
     for finding in new:
         key = finding.at.resource.key if finding.at.resource is not None else None
         if key in keys and (finding.rule, key) in subjects and mark(finding) not in known:
-            yield replace(finding, explains=())  # the symptom of today has its explanation
+            yield replace(finding, explains=())  # the current symptom already has its explanation
 
 
 def _has_status(app: App, key: ResourceKey) -> bool:

@@ -1,4 +1,4 @@
-"""Files with Applications that a user or pre-commit names: what is in them, what was there before, and what cannot be judged."""
+"""The Application files that a user or pre-commit names: their manifests before and after the change, and what cannot be judged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from argolint.values.manifests import ManifestError, NoYamlError, documents, obj
 
 @dataclass(frozen=True)
 class Files:
-    """What they hold, now and as the base has it; names of `projects` that they bring; and the files themselves, to tell lines."""
+    """The manifests before and after the change; names of `projects` that the files add; and the files themselves, for line numbers."""
 
     written: Written = field(default_factory=lambda: Written(by_files=True))
     projects: frozenset[str] = frozenset()
@@ -31,7 +31,7 @@ class Files:
 
     @property
     def empty(self) -> bool:
-        """True where there is nothing to judge, and nothing that could not be judged."""
+        """True if there is nothing to judge and no failure."""
         kept = (pair.after for pair in (*self.written.applications, *self.written.others))
         return not (any(kept) or self.written.failures)
 
@@ -44,9 +44,9 @@ class _Clone:
 
 
 def read(files: Sequence[Path], revision: str | None) -> Files:
-    """The files' Applications. UsageError names file and line of what is no YAML.
+    """The files' Applications. UsageError with file and line for invalid YAML.
 
-    Before the change is HEAD where a file differs from it, as under pre-commit; else `revision`, since in CI HEAD is the change.
+    The state before is HEAD if a file differs from it, as under pre-commit; else `revision`, since in CI HEAD is the change.
     """
     clones: dict[Path, _Clone] = {}
     applications: list[Placed] = []
@@ -88,7 +88,7 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
 
 
 def _hides_its_kind(manifest: Object) -> bool:
-    """A manifest of Argo CD's group, or of none that can be known, whose kind is a template or another map."""
+    """True for a manifest of Argo CD's group, or of an unknown group, whose kind is a template or a map."""
     group = manifest.get("apiVersion")
     return not isinstance(manifest.get("kind"), str) and (
         not isinstance(group, str) or group.startswith("argoproj.io/")
@@ -96,7 +96,7 @@ def _hides_its_kind(manifest: Object) -> bool:
 
 
 def _gone(before: Sequence[Object], now: Sequence[Object]) -> Iterator[Failure]:
-    """A failure for each Application that the named files held and hold no longer."""
+    """A failure for each Application that the named files no longer contain."""
     held = {_named(m) for m in now}
     for namespace, name in dict.fromkeys(_named(m) for m in before if _named(m) not in held):
         who = plain(f"{namespace}/{name}" if namespace else name)
@@ -117,7 +117,7 @@ def _text(file: Path) -> str:
 
 
 def _objects(file: Path, text: str) -> tuple[tuple[Object, ...], str]:
-    """The manifests of a file, and why there may be more. UsageError names file and line of what is no YAML and no template."""
+    """The manifests of a file, and why there may be more. UsageError with file and line for text that is neither YAML nor a template."""
     found = stream(text)
     left = ""
     for part, error in found.unread:
@@ -132,7 +132,7 @@ def _objects(file: Path, text: str) -> tuple[tuple[Object, ...], str]:
 
 
 def _no_yaml(file: Path, text: str, error: ManifestError) -> UsageError:
-    """With the line of the file, which a part of it does not know."""
+    """The error with the line in the file; the parser knows only the line in a part of it."""
     try:
         documents(text)
     except ManifestError as whole:
@@ -143,7 +143,7 @@ def _no_yaml(file: Path, text: str, error: ManifestError) -> UsageError:
 
 
 def _place(file: Path) -> tuple[Path, str]:
-    """The top of the clone that a file lies in, and its name there; outside of any clone the name that it was given."""
+    """The root of the file's clone, and the file's path there; outside of a clone, the path as given."""
     tree = has_repository(file.absolute().parent)
     if tree is not None:
         place = own_path(file)
@@ -161,13 +161,13 @@ def _clone(root: Path) -> _Clone:
 
 
 def _before(git: Git | None, name: str, text: str, revision: str | None) -> Iterator[Object]:
-    """Argo CD's objects in the file as the base has it; none where there is no base, or it cannot be read."""
+    """Argo CD's objects in the file at the base; none if there is no base or it cannot be read."""
     if git is None:
         return
     for base in ("HEAD", revision):
         try:
             was = git.show(base, name) if base else None
-        except UsageError:  # no commit yet, or a base that was not fetched
+        except UsageError:  # no commit yet, or the base was not fetched
             continue
         if base == "HEAD" and was == text:
             continue

@@ -1,8 +1,8 @@
-"""Applications that come, change or go without a manifest of theirs: what a change makes of ApplicationSets.
+"""The effect of a change on Applications that ApplicationSets generate.
 
-Both sides of a set are evaluated, where what its generators read is at hand: its manifest, the files and folders of the checkout, and the
-clusters that Argo CD lists. What it gives before the change is held against the Applications that it owns: where these differ, nothing is
-said of it, since it is not understood.
+A set is evaluated before and after the change if its inputs are available: its manifest, the files and folders of the checkout, and the
+clusters that Argo CD lists. The result before the change is compared with the Applications that the set owns. If they differ, the
+evaluation is not reliable and nothing is reported.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from argolint.application.fleet import Fleet
 from argolint.gate.candidates import DEFAULT_REVISIONS, may_be_repository
 from argolint.gate.change import Pair
 from argolint.gate.reads import before_pattern, covered
-from argolint.gate.touched import LetGo
+from argolint.gate.touched import DeletingSet
 from argolint.gate.written import is_live_set, ref_of, with_edits
 from argolint.model import AppRef, Failure, Object
+from argolint.sources.appset_templates import NotEvaluatedError
 from argolint.sources.generators import Generated, LocalClusterError, generated
 from argolint.sources.git import Entry, Git
 from argolint.sources.links import folders
-from argolint.sources.set_texts import NotEvaluatedError
 from argolint.values import annotations_of, comma_list, enumerated, items, mapping, maps, plain, text_at
 from argolint.values.kubernetes import SYNC_OPTIONS
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A commit of the repository, or what a merge makes of it."""
+    """A commit of the repository, or the result of a merge."""
 
     git: Git
     repo: str
@@ -69,12 +69,12 @@ class Trees:
 
     @cached_property
     def moved(self) -> Sequence[str]:
-        """Folders that come or go."""
+        """Folders that are added or removed."""
         return sorted(self.before.folders ^ self.after.folders)
 
 
 def trees(git: Git, repo: str, base: str, head: str) -> Trees:
-    """The base as it is now, and with the change on top."""
+    """The current base, and the base with the change on top."""
     changes = git.changes(base, head)
     before = git.tree(git.bases(base)[-1])
     after = {**before, **{c.path: c.after for c in changes if c.after is not None}}
@@ -86,11 +86,11 @@ def trees(git: Git, repo: str, base: str, head: str) -> Trees:
 
 @dataclass
 class OfSets:
-    """What a change makes of the Applications of sets: manifests before and after, new ones, and those that a set lets go."""
+    """The effect of a change on generated Applications: manifests before and after, new ones, and those that a set deletes."""
 
     edited: dict[AppRef, tuple[Object, Object]] = field(default_factory=dict)
     new: list[Object] = field(default_factory=list)
-    gone: dict[AppRef, LetGo] = field(default_factory=dict)
+    gone: dict[AppRef, DeletingSet] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
@@ -102,9 +102,9 @@ def of_sets(
     read: Trees | None,
     controller: Callable[[], Controller],
 ) -> OfSets:
-    """What becomes of the Applications of every set that the change edits, or whose Git generators read what it changes.
+    """The effect on the Applications of every set that the change edits, or whose Git generators read changed files.
 
-    `written` are sets of files, `rendered` those that applications render otherwise. `controller` is asked where a set lets Applications go.
+    `written`: sets in files, `rendered`: sets that applications render differently. `controller` is read if a set deletes Applications.
     """
     found = OfSets()
     edited = {ref_of(p.manifest, fleet): p for p in (*written, *rendered)}
@@ -141,8 +141,8 @@ def _judge(
         return
     leaving = sorted(name for name in was if name not in will and name in own)
     if deletes:
-        let_go = LetGo(_named(raw), surely=controller().policy is not None)
-        found.gone.update({own[name].ref: let_go for name in leaving})
+        deleting_set = DeletingSet(_named(raw), surely=controller().policy is not None)
+        found.gone.update({own[name].ref: deleting_set for name in leaving})
     elif leaving:
         refs = enumerated([str(own[name].ref) for name in leaving], limit=5)
         found.notes.append(
@@ -188,7 +188,7 @@ _Both = tuple[Mapping[str, Generated], Mapping[str, Generated], bool]
 
 
 def _as_live(fleet: Fleet, raw: Object, after: Object, read: Trees | None, own: set[str]) -> _Both:
-    """What a set gives before and after; what no API tells is taken so that it gives just what runs."""
+    """The result of a set before and after, with unknown inputs chosen so that the result before matches the live Applications."""
     try:
         return _both(fleet, raw, after, read, None)
     except LocalClusterError:
@@ -200,7 +200,7 @@ def _as_live(fleet: Fleet, raw: Object, after: Object, read: Trees | None, own: 
 
 
 def _both(fleet: Fleet, raw: Object, after: Object, read: Trees | None, local_secret: bool | None) -> _Both:
-    """What a set gives before and after; where one of its generators is not evaluated and stays as it is, without that one."""
+    """The result of a set before and after; a generator that cannot be evaluated and does not change is left out."""
     namespace = set_namespace(fleet, raw)
     two = mapping(raw, "spec"), mapping(after, "spec")
 
@@ -237,7 +237,7 @@ def _rest(raw: Object) -> Object:
 
 
 def _understood(given: set[str], own: set[str], *, whole: bool) -> bool:
-    """Whether what the generators are taken to give is what runs; a set may keep Applications that it no longer gives."""
+    """Whether the evaluated result matches the live Applications; a set may keep Applications that it no longer generates."""
     return (whole and own <= given) or (given <= own and bool(given or not own or not whole))
 
 
@@ -249,7 +249,7 @@ def _other_names(given: set[str], own: set[str], *, whole: bool) -> str:
 
 
 def _deleted(found: OfSets, fleet: Fleet, raw: Object, controller: Callable[[], Controller]) -> None:
-    """Kubernetes deletes what a set owns with it, whatever its policy; a set with a finalizer may take its references off first.
+    """Record the Applications deleted with their set. Kubernetes does so whatever the set's policy; a set with a finalizer may remove its owner references first.
 
     docs/operator-manual/applicationset/Controlling-Resource-Modification.md.
     """
@@ -259,14 +259,14 @@ def _deleted(found: OfSets, fleet: Fleet, raw: Object, controller: Callable[[], 
     holds = _FINALIZER in items(raw, "metadata", "finalizers")
     surely = not holds or (controller().policy is not None and controller().deletes(raw))
     for app in made(fleet, raw):
-        found.gone[app.ref] = LetGo(_named(raw), removed=True, surely=surely)
+        found.gone[app.ref] = DeletingSet(_named(raw), removed=True, surely=surely)
 
 
 _FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
 def _brought(found: OfSets, fleet: Fleet, raw: Object, read: Trees | None) -> None:
-    """A set that is not there yet."""
+    """Record the Applications of a new set."""
     try:
         for one in generated(
             mapping(raw, "spec"), set_namespace(fleet, raw), fleet, read.after if read is not None else None
@@ -311,7 +311,7 @@ def _may_fit(path: str, folder: str) -> bool:
 
 
 def unseen(fleet: Fleet, apps: Iterable[App]) -> Iterator[str]:
-    """What to know of applications whose ApplicationSets the account does not see."""
+    """Notes on applications whose ApplicationSets the account cannot see."""
     known = {
         (text_at(m, "metadata", "namespace") or fleet.control_plane, text_at(m, "metadata", "name"))
         for m in fleet.application_sets
@@ -331,7 +331,7 @@ def _named(made: Object) -> str:
 
 
 def _is_of(repo: str, git: Object) -> bool:
-    """True where a generator reads the repository, or may: an address from another generator is not known here."""
+    """True if a generator reads the repository, or may: a URL from another generator is not known here."""
     url = text_at(git, "repoURL")
     return may_be_repository(repo, url) or bool(repo and "{{" in url)
 

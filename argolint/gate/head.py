@@ -1,8 +1,8 @@
-"""The application as a change will leave it: a base App and two renders in, a hypothetical App out.
+"""Predicts an application after a change: from a base App and two renders to a hypothetical App.
 
-The moment that rules then look at lies after the merge and around the sync: `desired` is the change's, `live` is still
-today's (a sync must get from one to the other: immutable fields, objects to be pruned), while `changes` are only those that
-a sync will not cure. So what merely waits for its sync is no symptom, and what will stay OutOfSync without end is one.
+Rules see the moment after the merge, around the sync: `desired` is the change's, `live` is the current state (a sync must get from one to
+the other: immutable fields, objects to prune), while `changes` are only those that a sync will not end. So an object that merely waits for
+its sync has no symptom; one that stays OutOfSync has.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from argolint.values.kubernetes import api_of, is_secret, wave
 
 
 def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:
-    """The application after the merge, of a base whose desired state is known."""
+    """The application after the merge, from a base whose desired state is known."""
     resources = []
     for resource in app.resources:
         if resource.hook:
@@ -45,7 +45,7 @@ def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:
 
 
 def rendered_app(app: App, head: Rendered, fleet: Fleet) -> App:
-    """The application after the merge, of a base that Argo CD could not render: nothing is known to compare with."""
+    """The application after the merge, from a base that Argo CD could not render: there is nothing to compare with."""
     by_key = {r.key: r for r in app.resources}
     resources = [r for r in app.resources if r.key not in head.objects]
     for key, obj in head.objects.items():
@@ -56,7 +56,7 @@ def rendered_app(app: App, head: Rendered, fleet: Fleet) -> App:
 
 
 def failed_app(app: App, error: str) -> App:
-    """The application when the change does not render: Argo CD will show a ComparisonError and forget what it compared."""
+    """The application if the change does not render: Argo CD will show a ComparisonError and drop its comparison."""
     condition = {
         "type": "ComparisonError",
         "message": f"Failed to load target state: failed to generate manifest for source 1 of {max(1, len(app.sources))}: "
@@ -75,10 +75,10 @@ def failed_app(app: App, error: str) -> App:
 
 
 def respecified(app: App, spec: Object, metadata: Object, fleet: Fleet) -> App:
-    """The application with another spec (an Application manifest that the change edits), its objects compared again.
+    """The application with another spec (the change edits its manifest), compared again.
 
-    Differences that the new rules no longer see are gone; those that only argolint's emulation sees, under the old rules
-    as under the new ones, do not count.
+    Differences that the new spec ignores are gone. Differences that only argolint's comparison sees, under the old and the new spec, do not
+    count.
     """
     own = {**mapping(app.raw, "metadata")}
     for part in ("annotations", "labels"):
@@ -111,14 +111,14 @@ def _recompared(resource: Resource, before: App, after: App, fleet: Fleet) -> Re
 
 
 def added(key: ResourceKey, desired: Object) -> Resource:
-    """An object that the change brings: what of it is live, if anything, is not known."""
+    """An object that the change adds; whether it is live is not known."""
     version = api_of(desired)[1]
     id_ = ResourceId(key.group, key.kind, key.namespace, key.name, version, key.cluster)
     return Resource(id_, status="OutOfSync", sync_wave=wave(desired), desired_state=desired, desired_known=True)
 
 
 def _readded(resource: Resource, desired: Object, app: App, fleet: Fleet) -> Resource:
-    """An object that base did not want, or of which base could not say so, and that is live or was."""
+    """An object that base did not want, or may not have wanted, and that is or was live."""
     known = structs.replace(
         resource, status="OutOfSync", requires_pruning=False, desired_state=desired, desired_known=True, modified=False
     )
@@ -129,9 +129,9 @@ def _readded(resource: Resource, desired: Object, app: App, fleet: Fleet) -> Res
 
 
 def _owned(live: Object | None, app: App, fleet: Fleet) -> bool:
-    """False when tracking data gives the live object to another application: this one then just forgets it.
+    """False if tracking data assigns the live object to another application: this application then no longer lists it.
 
-    Argo CD looks for live objects to prune by their tracking data alone (gitops-engine pkg/cache, GetManagedLiveObjs).
+    Argo CD finds live objects to prune by their tracking data alone (gitops-engine pkg/cache, GetManagedLiveObjs).
     """
     if live is None:
         return False
@@ -181,14 +181,14 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
 
 
 def _before(live: Object, desired: Object, app: App, fleet: Fleet) -> tuple[Change, ...]:
-    """What Argo CD shows between the merge and the sync."""
+    """The differences that Argo CD shows between the merge and the sync."""
     rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
     made = compare.compare(live, desired, rules, compare.strategy_of(app.raw, desired, fleet.version))
     return diff.changes(made.predicted or {}, made.normalized or {}, live) if made.modified else ()
 
 
 def _after(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Comparison:
-    """What Argo CD shows once a sync has applied desired."""
+    """The comparison that Argo CD shows after a sync has applied desired."""
     rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
     applied = compare.apply(
         live,
@@ -201,11 +201,11 @@ def _after(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Com
 
 
 def _showing(resource: Resource, predicted: Object | None, shown: Iterable[Change]) -> Resource:
-    """The resource with exactly these differences: its normalised state is the predicted one with their live values."""
+    """The resource with exactly these differences: its normalized state is the predicted one with their live values."""
     normalized: Json = predicted
     placed = sorted(shown, key=lambda c: [(len(token), token) for token in split_pointer(c.pointer)])
     held = [c for c in placed if c.live is not MISSING]
-    lost = [c for c in reversed(placed) if c.live is MISSING]  # from the end, so that no index moves
+    lost = [c for c in reversed(placed) if c.live is MISSING]  # from the end, so that no index shifts
     for change in (*held, *lost):
         normalized = with_value(normalized, split_pointer(change.pointer), change.live)
     modified = normalized != predicted
@@ -228,13 +228,13 @@ def _with_secrets(desired: Object, before: Object | None) -> Object:
 
 
 def _cured(resource: Resource, app: App) -> bool:
-    """True when the next sync ends what makes the object OutOfSync."""
+    """True if the next sync ends the reason why the object is OutOfSync."""
     coming = resource.desired_known and not resource.live_known
     return coming or (resource.requires_pruning and app.prune) or bool(resource.pending and not resource.modified)
 
 
 def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App:
-    """Status, conditions and evidence that go with the new resources."""
+    """The application with the status, conditions and evidence that match the new resources."""
     raw = without_conditions(app.raw, lambda c: c.get("type") == "RepeatedResourceWarning")
     status = dict(mapping(raw, "status"))
     stamp = app.observed_at.strftime("%Y-%m-%dT%H:%M:%SZ")

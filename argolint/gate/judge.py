@@ -1,4 +1,4 @@
-"""The verdict on a change: the same rules over the applications as they are and as the change will leave them.
+"""The verdict on a change: the same rules run on the applications before and after it.
 
 sides → examine both → join both → what is new, fixed, unchanged
 """
@@ -12,8 +12,8 @@ from argolint.application.fleet import Fleet
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Plan
-from argolint.gate.between import Between
 from argolint.gate.change import Change
+from argolint.gate.crossings import CrossingFindings
 from argolint.gate.examine import Examined, examined
 from argolint.gate.sides import Sides, sides_of
 from argolint.gate.verdict import Verdict, mark
@@ -23,22 +23,22 @@ from argolint.server.transport import Transport
 
 
 def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
-    """The verdict on a change. Raises UsageError when the repository has no application here, or the revisions are not there."""
+    """The verdict on a change. Raises UsageError if the repository has no application here, or if the revisions do not exist."""
     fleet, failures = load_fleet(t)
     sides = sides_of(t, fleet, change, plan)
     sides = replace(sides, failures=(*failures, *sides.failures))
-    return verdict_of((fleet,), (sides,), (examined(sides, plan),), plan, Between())
+    return verdict_of((fleet,), (sides,), (examined(sides, plan),), plan, CrossingFindings())
 
 
 def verdict_of(
-    fleets: Sequence[Fleet], sides: Sequence[Sides], found: Sequence[Examined], plan: Plan, between: Between
+    fleets: Sequence[Fleet], sides: Sequence[Sides], found: Sequence[Examined], plan: Plan, shared: CrossingFindings
 ) -> Verdict:
-    """What was found on each Argo CD that has a part in the change, together. `fleets` are all that were read."""
+    """The verdict from the findings of all Argo CDs that the change concerns. `fleets`: all that were read."""
     base = _joined((r for one in found for r in one.before), plan)
     head = _joined((r for one in found for r in one.after), plan)
     known = {mark(f) for f in base.findings}
-    base = replace(base, findings=_sorted((*base.findings, *(f for f in between.old if mark(f) not in known))))
-    grown = {mark(f): f for f in between.new}
+    base = replace(base, findings=_sorted((*base.findings, *(f for f in shared.old if mark(f) not in known))))
+    grown = {mark(f): f for f in shared.new}
     head = replace(head, findings=_sorted(grown.get(mark(f), f) for f in head.findings))
     families = {c.rule.id: c.rule.family for c in plan.rules}
     more = [(*one.failures, *examined.failures) for one, examined in zip(sides, found, strict=True)]
@@ -56,7 +56,7 @@ def verdict_of(
 
 
 def _joined(results: Iterable[AppResult], plan: Plan) -> Outcome:
-    """The outcome without what standing rules tell: they have spoken for their symptoms, and are no news of a change."""
+    """The outcome without findings of the rules that describe standing conditions: they have explained their symptoms, but are no news of a change."""
     outcome = join(results, plan.rules)
     standing = frozenset(c.rule.id for c in plan.rules if c.rule.standing)
     return replace(outcome, findings=tuple(f for f in outcome.findings if f.rule not in standing))

@@ -1,4 +1,4 @@
-"""Settings of Argo CD's own that a change edits through an application: they count for every Application, and nothing here plays them."""
+"""Changes to Argo CD's own settings through an application: they affect every Application, and are not simulated here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNTS = {
     ),
     "argocd-cmd-params-cm": re.compile(r"application\.namespaces|controller\.diff|controller\.resource|reposerver\."),
 }
-"""Keys that decide what is rendered, compared or watched (argo-cd util/settings; cmd/*/commands)."""
+"""Keys that affect rendering, comparison or watching (argo-cd util/settings; cmd/*/commands)."""
 _TYPE_LABEL = "argocd.argoproj.io/secret-type"
 _REACHED = {
     "cluster": "the cluster of that Secret",
@@ -28,7 +28,7 @@ _HINT = "--allow-incomplete passes it here"
 
 
 def own_settings(judged: Iterable[Touched], fleet: Fleet) -> Iterator[Failure]:
-    """A failure for each of Argo CD's own ConfigMaps and Secrets that the change edits or takes away."""
+    """A failure for each of Argo CD's own ConfigMaps and Secrets that the change edits or removes."""
     for key, before, after in _objects(judged):
         if key.namespace != fleet.control_plane or key.cluster != IN_CLUSTER or key.group:
             continue
@@ -50,7 +50,7 @@ def own_settings(judged: Iterable[Touched], fleet: Fleet) -> Iterator[Failure]:
 
 
 def _objects(judged: Iterable[Touched]) -> Iterator[tuple[ResourceKey, Object, Object]]:
-    """Objects of all applications before and after; an empty map where there is none."""
+    """The objects of all applications before and after; an empty map if one side has none."""
     for j in judged:
         yield from ((key, {}, obj) for key, obj in j.delta.added.items())
         yield from ((key, obj, {}) for key, obj in j.delta.removed.items())

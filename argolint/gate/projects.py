@@ -1,4 +1,4 @@
-"""Applications that a change reaches through their AppProject: what it permits no longer, and what no one here can judge of it."""
+"""Applications that a change affects through their AppProject: what it no longer permits, and which of its edits are not judged."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MORE_IS_WIDER = ("clusterResourceWhitelist", "namespaceResourceWhitelist", "sou
 _LESS_IS_WIDER = ("clusterResourceBlacklist", "namespaceResourceBlacklist")
 _JUDGED = ("sourceRepos", "destinations")
 _OF_NO_SYNC = ("description", "roles", "orphanedResources")
-"""They decide who may do what by hand, and what is shown."""
+"""Fields about manual access and display, which no sync depends on."""
 
 
 def with_projects(
     judged: Sequence[Touched], pairs: Iterable[Pair], fleet: Fleet, t: Transport, plan: Plan
 ) -> tuple[tuple[Touched, ...], tuple[Failure, ...]]:
-    """Also the applications that Argo CD will refuse by what the change makes of their AppProject, and what is not judged of it."""
+    """The judged applications, plus those that Argo CD will refuse because of the changed AppProject; and failures for edits that are not judged."""
     found = {j.ref: j for j in judged}
     failures: list[Failure] = []
     for name, (before, after) in _edited(judged, pairs, fleet).items():
@@ -41,7 +41,7 @@ def with_projects(
         if after is not None:
             fields = _unjudged(mapping(before, "spec"), mapping(after, "spec"))
             if any(refused.values()) and is_widened(name, before, fleet):
-                fields, refused = [*_JUDGED, *fields], {}  # a global project may permit what it does not
+                fields, refused = [*_JUDGED, *fields], {}  # a global project may permit it instead
             if fields:
                 failures.append(_not_judged(name, fields, len(apps)))
         for app in apps:
@@ -53,7 +53,7 @@ def with_projects(
 def _edited(
     judged: Sequence[Touched], pairs: Iterable[Pair], fleet: Fleet
 ) -> Mapping[str, tuple[Object, Object | None]]:
-    """The AppProjects that are there and will be others: as a parent renders them, else as the files of the change hold them."""
+    """The existing AppProjects that change: as a parent renders them, else as the changed files have them."""
     made = {_name(p.before): (p.before, p.after) for p in pairs if p.before is not None and _is_ours(p.before, fleet)}
     for j in judged:
         removed = (obj for obj in j.delta.removed.values() if _is_ours(obj, fleet))
@@ -91,7 +91,7 @@ def _with(found: Touched | None, app: App, messages: Sequence[str], fleet: Fleet
 
 
 def _unjudged(before: Object, after: Object) -> list[str]:
-    """What of a project's spec no longer permits what it did, and is not held against its Applications."""
+    """The fields of a project's spec that are narrower now and are not checked against its Applications."""
     names = sorted({*before, *after} - {*_JUDGED, *_OF_NO_SYNC})
     return [name for name in names if not _is_wider(name, before.get(name), after.get(name))]
 
@@ -100,7 +100,7 @@ def _is_wider(name: str, before: Json, after: Json) -> bool:
     if before == after:
         return True
     if name == "namespaceResourceWhitelist" and (before is None or after is None):
-        return after is None  # without the list all kinds are permitted, with an empty one none
+        return after is None  # a missing list permits all kinds, an empty one none
     if not before and not after:
         return True
     one, two = (before, after) if name in _MORE_IS_WIDER else (after, before)

@@ -1,25 +1,25 @@
-"""What Argo CD's tools read of a repository: the one place that says so, and that proves a file unread.
+"""The files that Argo CD's tools may read in a repository; only this module decides that a file is certainly unread.
 
-A file counts as read unless it is proven unread. What a tool may open is found by an over-estimate that needs no tool's schema:
+A file counts as read unless it is proven unread. The files that a tool may open are over-estimated, without any tool's schema:
 
-* a folder that is reached counts whole, whatever of it a tool opens, and so does what the links in it lead to;
-* of a file that names others (a kustomization, a chart's dependencies, `.argocd-source.yaml`) every scalar of every document counts
-  that names something in the tree, whatever key it stands under;
-* where that is no proof, the application reads the whole repository: see `OPEN`.
+* a reached folder counts as a whole, and so do the targets of links in it;
+* in a file that names others (a kustomization, a chart's dependencies, `.argocd-source.yaml`) every scalar of every document counts
+  if it names something in the tree, under any key;
+* if that proves nothing, the application reads the whole repository: see `OPEN`.
 
 | tool | what it reads | source |
 |---|---|---|
-| any | below the path; `.argocd-source.yaml` there changes the source | argo-cd reposerver/repository, mergeSourceParameters |
-| any | through links, wherever they lead in the repository | util/app/path, CheckOutOfBoundsSymlinks |
-| Directory | files below the path, and what links of them lead to; Jsonnet imports from anywhere | findManifests, makeJsonnetVM |
+| any | files below the path; `.argocd-source.yaml` there changes the source | argo-cd reposerver/repository, mergeSourceParameters |
+| any | targets of links, anywhere in the repository | util/app/path, CheckOutOfBoundsSymlinks |
+| Directory | files below the path, and targets of links there; Jsonnet imports from anywhere | findManifests, makeJsonnetVM |
 | Helm | the chart, charts that Chart.yaml, requirements.yaml or their locks name as `file://` | helm downloader, resolver.GetLocalPath |
 | Helm | valueFiles and fileParameters; `/` is the repository's root, `$ref/` another source's | util/io/path, getResolvedValueFiles |
-| Helm | what a values.schema.json refers to as `file:` | gojsonschema, from the working directory |
+| Helm | `file:` references of a values.schema.json | gojsonschema, from the working directory |
 | Kustomize | kustomization.yaml, .yml, Kustomization, and what they name; keys in any case | kustomize api/types, Kustomization.Unmarshal |
 | Kustomize | a chart below `helmGlobals.chartHome`, or above it by a name with `..` | HelmChartInflationGenerator |
 | Kustomize | components and patches of the Application | util/kustomize, Build |
-| plugin | what it likes; found by files where no tool is named | util/app/discovery, DetectConfigManagementPlugin |
-| git | .gitattributes of the folders above; .gitmodules and submodules, which fail the checkout of all | util/git/client, Checkout |
+| plugin | anything; chosen by files if no tool is named | util/app/discovery, DetectConfigManagementPlugin |
+| git | .gitattributes of the folders above; .gitmodules and submodules, which can break the whole checkout | util/git/client, Checkout |
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ OPEN = {
     "large": "it reaches more folders than are followed",
     "top": "it reads from the top of the repository",
 }
-"""Why nothing of the repository is proven unread."""
+"""Reasons why no file of the repository is proven unread."""
 
 KUSTOMIZATIONS = frozenset(("kustomization.yaml", "kustomization.yml", "Kustomization"))
 _CHARTS = frozenset(("Chart.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"))
@@ -63,28 +63,27 @@ _INFLATING = frozenset(("helmcharts", "helmchartinflationgenerator"))
 _REVISION = "ARGOCD_APP_REVISION"
 LFS_POINTER = "version https://git-lfs.github.com/spec/"
 MAX_NAMING = 1_000_000
-"""Characters of a kustomization or chart file. A larger one is not followed, and may read anything."""
+"""Most characters of a kustomization or chart file. A larger one is not parsed and may read anything."""
 _MAX_NAMING_TOTAL = 50_000_000
 _MAX_STEPS = 20_000
-"""Paths that one application is followed to."""
+"""Most paths to follow for one application."""
 
 
 @dataclass(frozen=True)
 class Says:
-    """What a file that names others says: its scalars, or why it may read anything."""
+    """The references in a file that names others: its scalars, or why it may read anything."""
 
     words: tuple[str, ...] = ()
     why: str = ""
     charts: bool = False
-    """True for a kustomization that inflates charts: their names count from the folder of charts, which it names, too."""
+    """True for a kustomization that inflates charts: names of charts are relative to a chart folder, which it also names."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Folders and files that an application reads. `why`, a key of OPEN, is set where it may read the whole repository.
+    """Folders and files that an application reads. `why`, a key of OPEN, is set if it may read the whole repository.
 
-    `fetched` are those that it reads from the repository by its address, past the revision that is rendered: no render shows what a
-    change makes of them.
+    `fetched`: those that it reads from the repository by URL, independent of the rendered revision: no render shows the effect of a change.
     """
 
     roots: frozenset[str]
@@ -92,16 +91,16 @@ class Reach:
     fetched: frozenset[str] = frozenset()
 
     def among(self, changed: Sequence[str]) -> set[str]:
-        """Those of the changed files (sorted) that are not proven unread."""
+        """The changed files (sorted) that are not proven unread."""
         return set(changed) if self.why else covered(self.roots, changed)
 
     def fetches(self, changed: Sequence[str]) -> set[str]:
-        """Those of the changed files (sorted) that are read past the revision that is rendered."""
+        """The changed files (sorted) that are fetched by URL, independent of the rendered revision."""
         return covered(self.fetched, changed)
 
 
 def reach(app: App, sources: Sequence[Object], git: Git, revision: str, repo: str, base: str) -> Reach:
-    """What these sources of an application read of a revision of their repository. `base`: the branch that the change goes into."""
+    """The files that these sources of an application read of a revision of their repository. `base`: the branch that the change goes into."""
     tree = git.derived("reads", (revision,), lambda: Tree(git, revision))
     reading = _Reading(tree, bare_address(repo), base)
     for source in sources:
@@ -114,7 +113,7 @@ def reach(app: App, sources: Sequence[Object], git: Git, revision: str, repo: st
 
 
 def of_all(changes: Iterable[Changed], git: Git, revisions: Iterable[str]) -> Iterator[str]:
-    """The changed files that decide whether Argo CD can check the repository out at all."""
+    """The changed files on which a checkout of the whole repository depends."""
     known = [links_of(git, revision) for revision in revisions]
     for change in changes:
         modes = {entry.mode for entry in (change.before, change.after) if entry is not None}
@@ -128,13 +127,12 @@ def of_all(changes: Iterable[Changed], git: Git, revisions: Iterable[str]) -> It
 
 
 def links_of(git: Git, revision: str) -> Links:
-    """The links of a revision, to be followed."""
+    """The symbolic links of a revision, for `follow`."""
     return git.derived("links in", (revision,), lambda: Links(git.links(revision)))
 
 
 def manifest_files(git: Git, revision: str) -> frozenset[str]:
-    """The files that a kustomization of a revision may name, or that a link leads to which has the name of a manifest: what these
-    files are called themselves says nothing of what they hold."""
+    """The files that a kustomization of a revision may name, and targets of links that have the name of a manifest: their own names do not show that they hold manifests."""
 
     def found() -> frozenset[str]:
         tree = git.derived("reads", (revision,), lambda: Tree(git, revision))
@@ -152,12 +150,12 @@ def manifest_files(git: Git, revision: str) -> frozenset[str]:
 
 
 def is_manifest(path: str) -> bool:
-    """What Argo CD and kubectl read of a folder."""
+    """True for the files that Argo CD and kubectl read in a folder."""
     return path.lower().endswith((".yaml", ".yml", ".json"))
 
 
 class Tree:
-    """What of a commit is asked again and again."""
+    """A commit's files and links, with cached lookups."""
 
     def __init__(self, git: Git, revision: str) -> None:
         self._git = git
@@ -170,18 +168,18 @@ class Tree:
 
     @cached_property
     def schemas(self) -> Sequence[str]:
-        """The values.schema.json that refer to files, or may."""
+        """The values.schema.json files that refer to other files, or may."""
         found = [path for path in sorted(self.entries) if path.rpartition("/")[2] == _SCHEMA]
         texts = self._texts(found)
         return [p for p in found if (text := texts[p]) is None or "file:" in text.lower() or "\\u" in text]
 
     def there(self, path: str) -> bool:
-        """True for a file or folder, through links or not, and for a link that leads nowhere."""
+        """True if the path is a file or folder, possibly through links, or a dangling link."""
         real = self.links.real(path)
         return bool(real.links) or real.path in self.entries or real.path in self.folders
 
     def overrides(self, folder: str) -> Iterator[str]:
-        """The files in a folder that change the source of the applications of this path."""
+        """The files in a folder that change the source of the applications with this path."""
         return (path for path in below(self._overrides, folder) if posixpath.dirname(path) == folder)
 
     @cached_property
@@ -189,7 +187,7 @@ class Tree:
         return sorted(path for path in self.entries if _OVERRIDES.fullmatch(path.rpartition("/")[2]))
 
     def _texts(self, paths: Sequence[str]) -> Mapping[str, str | None]:
-        """The texts behind these paths; None for what is no file of the commit, or too large."""
+        """The texts at these paths; None for a path without a file in the commit, and for a file that is too large."""
         ends = {path: self.links.real(path).path for path in paths}
         found = {end: entry for end in ends.values() if end is not None and (entry := self.entries.get(end))}
         sizes = self._git.sizes(entry.id for entry in found.values() if entry.mode.startswith("100"))
@@ -212,7 +210,7 @@ class Tree:
                 near = (joined(posixpath.dirname(path), word) for word in found[path].words)
                 named[path] = {p for p in near if p is not None and self.links.real(p).path in self.entries}
         held = self._texts(sorted({p for paths in named.values() for p in paths}))
-        for path, files in named.items():  # a line without `=` takes the value from the environment
+        for path, files in named.items():  # without `=`, the value comes from the environment
             if any(_REVISION in (held[p] or "") for p in files):
                 found[path] = replace(found[path], why="revision")
         return found
@@ -242,7 +240,7 @@ def _said(path: str, text: str | None) -> Says:
 
 @dataclass
 class _Reading:
-    """What is found while an application is followed through the repository."""
+    """The state of the search while it follows an application through the repository."""
 
     tree: Tree
     repo: str
@@ -258,14 +256,14 @@ class _Reading:
         self.why = self.why or why
 
     def take(self, path: str) -> None:
-        """A file or folder that is read, with what its links lead to."""
+        """Add a file or folder that is read, and the targets of links in it."""
         if path in self._taken:
             return
         self._taken.add(path)
         real = self.tree.links.real(path)
         self.roots |= {path, *real.links}
         if real.path is None:
-            return  # it fails, and what may cure it is among the links
+            return  # the render fails, and the fix may be among the links
         self.roots.add(real.path)
         if not real.path:
             self.open("top")
@@ -273,7 +271,7 @@ class _Reading:
             self._waiting.append((path, real.path))
 
     def word(self, folder: str, word: str) -> None:
-        """A scalar that may name a file or folder, also behind a `key=`, or an address."""
+        """Add the target of a scalar that may name a file or folder, also after `key=`, or a URL."""
         if self._is_address(word):
             return
         for name in {word, word.partition("=")[2], word.rpartition("=")[2]}:
@@ -282,7 +280,7 @@ class _Reading:
                 self.take(path)
 
     def value(self, folder: str, name: str, variables: Mapping[str, str]) -> None:
-        """The name of a values file, relative to a folder, or to the top where it begins with a slash."""
+        """Add a values file: relative to the folder, or to the root after a slash."""
         known = _expanded(name, variables) if len(name) <= MAX_PATH else None
         if known is None:
             self.open("values")
@@ -293,14 +291,14 @@ class _Reading:
             self._taken_glob(path)
 
     def _taken_glob(self, path: str) -> None:
-        self.take(path)  # a name like any other to versions that know no patterns
+        self.take(path)  # versions without glob support take it as a plain name
         if set(path) & set("{\\"):
             self.open("values")
         elif (folder := before_pattern(path)) != path:
             self.take(folder)
 
     def _is_address(self, word: str) -> bool:
-        """True for an address, of this repository or another."""
+        """True for a URL, of this repository or another."""
         if word.lower().startswith("file:") or "file://" in word.lower():
             self.open("values")
             return True
@@ -310,7 +308,7 @@ class _Reading:
         return found is not None or "://" in word
 
     def ended(self) -> Reach:
-        """Everything that is reached from what was taken."""
+        """All files and folders that can be reached from the added ones."""
         while self._waiting and not self.why:
             if len(self._taken) > _MAX_STEPS:
                 self.open("large")
@@ -331,13 +329,13 @@ class _Reading:
                 self.open(says.why)
             for word in says.words:
                 self.word(real, word)
-                if path != real:  # charts are joined to the path as it is written, bases to where it leads
+                if path != real:  # charts are relative to the path as written, bases to the link's target
                     self.word(path, word)
             if says.charts:
                 self._charts(real, says.words)
 
     def _charts(self, folder: str, words: Sequence[str]) -> None:
-        """Charts whose names climb out of the folder of charts: any word may be that folder, and any word the name."""
+        """Add charts whose names contain `..`: any word may be the chart folder, and any word the name."""
         climbing = [word for word in words if ".." in word.split("/")]
         homes = [home for word in ("charts", *words) if (home := joined(folder, word)) is not None]
         self._joined += len(climbing) * len(homes)
@@ -349,7 +347,7 @@ class _Reading:
 
 
 def _read(reading: _Reading, app: App, source: Object) -> None:
-    """One source with a path of its own."""
+    """Follow one source with its own path."""
     tree = reading.tree
     root = joined("", str(source.get("path") or "").lstrip("/"))
     if not root:
@@ -382,7 +380,7 @@ def _read(reading: _Reading, app: App, source: Object) -> None:
 
 
 def _may_be_plugin(app: App, source: Object) -> bool:
-    """True unless the source names another tool, or Argo CD says which one rendered it (ExplicitType, status.sourceType)."""
+    """True unless the source names another tool, or Argo CD reports the tool (ExplicitType, status.sourceType)."""
     if source.get("plugin") is not None:
         return True
     if mapping(app.spec, "sourceHydrator"):
@@ -403,7 +401,7 @@ def _values_files(source: Object) -> Iterator[str]:
 
 
 def _referenced(app: App, ref: str) -> Iterator[tuple[str, Object]]:
-    """The files that other sources read as `$ref/...`, and the source that does: its variables count."""
+    """The files that other sources read as `$ref/...`, each with its source, whose variables apply."""
     for other in app.sources:
         for name in _values_files(other):
             first, _, rest = name.partition("/")
@@ -412,7 +410,7 @@ def _referenced(app: App, ref: str) -> Iterator[tuple[str, Object]]:
 
 
 def _variables(app: App, source: Object) -> Mapping[str, str]:
-    """What Argo CD puts in for `$NAME` (reposerver/repository, newEnv), as far as it is the same for every revision."""
+    """The values that Argo CD substitutes for `$NAME` (reposerver/repository, newEnv), if they are the same for every revision."""
     return {
         "ARGOCD_APP_NAME": app.instance,
         "ARGOCD_APP_NAMESPACE": str(dig(app.spec, "destination", "namespace") or ""),
@@ -426,7 +424,7 @@ _VARIABLE = re.compile(r"\$(?:\{([^{}$]*)\}|([A-Za-z_][A-Za-z0-9_]*))?")
 
 
 def _expanded(name: str, variables: Mapping[str, str]) -> str | None:
-    """The name with its variables (Go's os.Expand); None where one is not known."""
+    """The name with its variables substituted (Go's os.Expand); None if one is unknown."""
     if any((m[1] or m[2]) not in variables for m in _VARIABLE.finditer(name)):
         return None
     found = _VARIABLE.sub(lambda m: variables[m[1] or m[2]], name)
@@ -438,9 +436,9 @@ _COMMIT = re.compile(r"[0-9a-fA-F]{40}")
 
 
 def _own_path(word: str, repo: str, base: str) -> str | None:
-    """The folder or file of this repository that an address names at a revision which the change moves; None for any other text.
+    """The path in this repository that a URL refers to, at a revision that the change moves; None for any other text.
 
-    The empty path, the top, where an address of the repository does not say what it names.
+    The empty path, the root, if a URL of the repository does not show the path.
     """
     if not repo or len(word) > MAX_PATH or not ({":", "/"} & set(word)):
         return None
@@ -454,7 +452,7 @@ def _own_path(word: str, repo: str, base: str) -> str | None:
     if rest.startswith(f"{own}/"):
         rest = rest.removeprefix(f"{own}/").strip("/")
     elif "://" in word and _in_order(own.split("/"), path.replace(".git/", "/").split("/")):
-        rest = "archive/"  # of the forge's own interface
+        rest = "archive/"  # part of the forge's own URL scheme
     else:
         return None
     try:
@@ -479,7 +477,7 @@ _MIRRORS = dict.fromkeys(
     ("cdn.jsdelivr.net", "fastly.jsdelivr.net", "raw.githack.com", "rawcdn.githack.com", "cdn.statically.io"),
     "github.com",
 )
-"""What serves the files of GitHub's repositories (their documentation)."""
+"""Services that mirror files of GitHub repositories (source: their documentation)."""
 
 
 def _in_order(words: Sequence[str], among: Iterable[str]) -> bool:
@@ -488,7 +486,7 @@ def _in_order(words: Sequence[str], among: Iterable[str]) -> bool:
 
 
 def _moves(ref: str, base: str) -> bool:
-    """True unless git surely takes a revision for something else than the branch that the change goes into."""
+    """True unless the revision certainly differs from the branch that the change goes into."""
     name = ref.lstrip("+").partition(":")[0].lower()
     if _COMMIT.fullmatch(name):
         return False
@@ -502,7 +500,7 @@ _PLAIN_REF = re.compile(r"[\w./-]+")
 
 
 def _after_revision(rest: str, base: str) -> str | None:
-    """What follows the name of the branch in an address of a forge, empty where that is not known; None for another revision."""
+    """The part of a forge's URL after the branch name; empty if not known; None for another revision."""
     if not base or _COMMIT.fullmatch(base):
         return ""
     names = (base.lower(), base.lower().rpartition("/")[2], "head")
@@ -511,14 +509,14 @@ def _after_revision(rest: str, base: str) -> str | None:
 
 
 def before_pattern(path: str) -> str:
-    """The folder in which a pattern begins; the path itself where it is none."""
+    """The folder before the first wildcard; the path itself if it has none."""
     parts = path.split("/")
     at = next((n for n, part in enumerate(parts) if set(part) & set("*?[")), len(parts))
     return "/".join(parts[:at])
 
 
 def joined(folder: str, name: str) -> str | None:
-    """A clean path from the top, which is the empty one; None where it leaves the repository."""
+    """A normalized path from the root, which is the empty path; None if it leaves the repository."""
     if len(name) > MAX_PATH:
         return None
     found = posixpath.normpath(posixpath.join(folder, name.lstrip("/") if not folder else name) or ".")
@@ -540,8 +538,7 @@ def _strings(node: Any) -> Iterator[str]:
 
 
 def covered(roots: Iterable[str], changed: Sequence[str]) -> set[str]:
-    """The changed files that roots cover: what lies below one; what one lies in and is no folder to Git, such as a link; and what
-    says how git writes it to disk."""
+    """The changed files that the roots cover: files below a root; a changed link (a path that is no folder in Git) above one; and files that define how git checks out a root."""
     found: set[str] = set()
     for root in roots:
         if not root:

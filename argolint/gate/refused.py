@@ -1,4 +1,4 @@
-"""Whether Argo CD will accept an Application that a change edits."""
+"""Checks whether Argo CD will accept an Application that a change edits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from argolint.redaction import excerpt, without_secrets
 from argolint.values import items, mapping, same_repository, text_at
 
 REFUSED_RULE = "invalid-spec"
-"""The rule that speaks of Applications which Argo CD refuses."""
+"""The rule about Applications that Argo CD refuses."""
 
 
 def unknown_repositories(app: App, fleet: Fleet) -> Iterator[Finding]:
-    """Sources that the server has no repository for and that no live application uses; nothing where it shows no repository.
+    """Sources whose repository the server does not have and no live application uses; nothing if the server shows no repositories.
 
-    A public repository needs no entry, so this is no proof: a typo looks the same.
+    A public repository needs no entry, so this proves nothing: a typo looks the same.
     """
     refused = tuple(refusals(app.spec, fleet))
     for url in _unknown(app.spec, fleet):
@@ -64,7 +64,7 @@ def _unknown(spec: Object, fleet: Fleet) -> tuple[str, ...]:
 
 
 def refused_app(app: App, before: Object | None, fleet: Fleet, coming: frozenset[str] = frozenset()) -> App:
-    """The application with the InvalidSpecErrors that its spec will bring, and without those of `before`, its spec today, that it ends."""
+    """The application with the InvalidSpecErrors of its new spec, and without those of `before`, its current spec, that end."""
     new = tuple(refusals(app.spec, fleet, coming))
     old = tuple(refusals(before, fleet, coming)) if before is not None else ()
     raw = app.raw

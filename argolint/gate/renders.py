@@ -1,4 +1,4 @@
-"""The renders of base and head, from the server or from a folder, or why there are none."""
+"""The renders of base and head, from the server or from a folder, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from argolint.values import dig
 
 @dataclass(frozen=True)
 class Renders:
-    """What the two renders of one application gave: manifests, or why there are none."""
+    """The two renders of one application: manifests, or the reason why there are none."""
 
     candidate: Candidate
     base: Rendered | None = None
@@ -35,7 +35,7 @@ class Renders:
 
     @property
     def unread(self) -> bool:
-        """True when nothing was rendered and nothing failed: a folder of renders holds nothing of the application."""
+        """True if nothing was rendered and nothing failed: the folder of renders has nothing of the application."""
         return not (self.base or self.head or self.base_error or self.head_error or self.failures)
 
     @property
@@ -46,7 +46,7 @@ class Renders:
 
 
 def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet: Fleet) -> Renders:
-    """Both renders of one application; AuthError escapes. Where head's is given, base's may lack: its states stand in."""
+    """Both renders of one application; AuthError escapes. If head is given, base's render may be missing: its recorded states replace it."""
     app = candidate.app
     if change.local is not None and change.local.covers(app) and (made_here := _here(change, candidate, base, fleet)):
         return made_here
@@ -57,7 +57,7 @@ def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet:
         return Renders(candidate, failures=(Failure("rendered", error.message, error.hint, app.ref),))
     if change.rendered is not None and given is None:
         return found
-    if given is None and (why := change.patience.given_up(_address(candidate))) is not None:
+    if given is None and (why := change.branch_wait.given_up(_address(candidate))) is not None:
         return replace(found, failures=(_unknown(candidate, change, why),))
     plain = all((revision := revision_of(s)) == base or revision in DEFAULT_REVISIONS for s in candidate.sources)
     made = _attempt(t, candidate, "" if plain else base)
@@ -79,7 +79,7 @@ def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet:
 
 
 def _here(change: Change, candidate: Candidate, base: str, fleet: Fleet) -> Renders | None:
-    """Both renders made from the clone, head's twice since that costs the server nothing; None when it is no Helm chart."""
+    """Both renders from the clone, head twice since that costs the server nothing; None if it is no Helm chart."""
     app, local = candidate.app, change.local
     assert local is not None
 
@@ -117,17 +117,17 @@ _UNKNOWN_REVISION = re.compile(
     r"|unknown revision|did not match any file\(s\) known|not our ref|reference is not a tree|no such remote ref",
     re.IGNORECASE,
 )
-"""How git and Argo CD say that a name or commit is not there (util/git/client.go, LsRemote and Checkout)."""
+"""Errors of git and Argo CD for a name or commit that does not exist (util/git/client.go, LsRemote and Checkout)."""
 _POLL_S = (2, 5, 10, 15)
 
 
 def _head(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Object, ...] | str | Failure, str]:
-    """Head's manifests, and the revision that was asked for: the commit where one is known, else the name.
+    """Head's manifests, and the revision of the request: the commit if known, else the name.
 
-    Argo CD remembers a repository's branches for three minutes (reposerver cache, timeout.reconciliation): a name that was pushed since
-    is not there yet, or means an older commit. A commit is asked for as it is.
+    Argo CD caches a repository's branches for three minutes (reposerver cache, timeout.reconciliation): a name pushed since is unknown, or
+    means an older commit. A commit is fetched directly.
     """
-    if (why := change.patience.given_up(_address(candidate))) is not None:
+    if (why := change.branch_wait.given_up(_address(candidate))) is not None:
         return _unknown(candidate, change, why), change.head
     names = tuple(dict.fromkeys(filter(None, (None if t.offline else change.commit, change.head))))
     polls = itertools.chain(_POLL_S, itertools.repeat(_POLL_S[-1]))
@@ -135,15 +135,15 @@ def _head(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Obj
         for revision in names:
             made = _attempt(t, candidate, revision)
             if isinstance(made, Failure) and revision != names[-1]:
-                continue  # a server that knows names alone, such as one that replays a recording
+                continue  # the server knows only names, for example because it replays a recording
             if not (isinstance(made, str) and _is_unknown(made, revision)):
                 return made, revision
         pause = next(polls)
-        if t.offline or not change.patience.wait(pause, change.head):
+        if t.offline or not change.branch_wait.wait(pause, change.head):
             break
     assert isinstance(made, str)
     if not t.offline:
-        change.patience.give_up(_address(candidate), made)
+        change.branch_wait.give_up(_address(candidate), made)
     return _unknown(candidate, change, made), names[-1]
 
 
@@ -157,17 +157,17 @@ def _unknown(candidate: Candidate, change: Change, why: str) -> Failure:
 
 
 def _is_unknown(error: str, revision: str) -> bool:
-    """True when the render failed for want of this revision, and not of another source's."""
+    """True if the render failed because this revision is unknown, and not the revision of another source."""
     return bool(_UNKNOWN_REVISION.search(error)) and (revision in error or not _QUOTED.search(error))
 
 
 _QUOTED = re.compile(r"unable to resolve '|remote ref \S")
 _BROKEN = (400, 404, 500)
-"""How /manifests answers when the sources do not render: argument, path or revision not found, tool failed."""
+"""Status codes of /manifests if the sources do not render: argument, path or revision not found, tool failed."""
 
 
 def _attempt(t: Transport, candidate: Candidate, revision: str, fresh: int = 0) -> tuple[Object, ...] | str | Failure:
-    """Manifests, why they do not render, or why that cannot be determined. `revision` empty: what the application follows."""
+    """Manifests, why they do not render, or a Failure if that is unknown. `revision` empty: the one that the application follows."""
     app = candidate.app
     several = bool(dig(app.spec, "sources")) and not dig(app.spec, "sourceHydrator")
     try:

@@ -1,8 +1,8 @@
-"""One verdict on a change over several Argo CDs: each that has applications of the repository judges it, all at the same time.
+"""Judges a change on several Argo CDs at the same time, each with applications of the repository, and gives one verdict.
 
 list all → the change's sides on each → what they share before and after → examine on each → one verdict
 
-An Argo CD without applications of the repository has its part in the third step: what it lists is on common clusters all the same.
+An Argo CD without applications of the repository takes part in the third step: its objects may be on common clusters.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import TypeVar
 
 from argolint.engine.plan import Plan
-from argolint.engine.servers import Read, Source, each, load, named
+from argolint.engine.servers import Listing, Source, each, load, named
 from argolint.errors import ArgolintError, UsageError
-from argolint.gate.between import between, crossing, parties
+from argolint.gate.assignment import assigned
 from argolint.gate.candidates import candidates
 from argolint.gate.change import Change, Written
+from argolint.gate.crossings import crossing_findings, parties, with_crossings
 from argolint.gate.examine import Examined, examined
-from argolint.gate.homes import homes
 from argolint.gate.judge import verdict_of
 from argolint.gate.sides import Sides, base_of, sides_of, untouched
 from argolint.gate.verdict import Verdict
@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 
 def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict of all, and remarks. One that cannot be read, or not to the end, is a failure with its name.
+    """The verdict of all, and remarks. An Argo CD that cannot be read, or not fully, is a failure with its name.
 
-    Raises UsageError when none has applications of the repository, or when these follow different revisions and `change` names no
-    base; ArgolintError when none can be read.
+    Raises UsageError if none has applications of the repository, or if these follow different revisions and `change` names no base;
+    ArgolintError if none can be read.
     """
     read, unread, remarks = load(sources)
     local = plan.local.shared() if plan.local is not None else None
@@ -41,7 +41,7 @@ def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Ve
     if not judging:
         raise _none(read, unread, change)
     base = _one_base(judging, change)
-    parts = homes(written(change, base), [one.fleet for one in judging], change.projects)
+    parts = assigned(written(change, base), [one.fleet for one in judging], change.projects)
     own = {one.source.name: part for one, part in zip(judging, parts.own, strict=True)}
     sides, broken = _all_sides(read, change, plan, own)
     found, more = _all_examined(read, sides, plan)
@@ -49,7 +49,7 @@ def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Ve
     if not whole:
         raise ArgolintError(f"none of the Argo CDs can be read: {_in_words((*unread, *broken, *more))}", more[0].hint)
     last = [s for s, _ in whole], [e for _, e in whole if e is not None]
-    verdict = verdict_of([one.fleet for one in read], *last, plan, between(*last, plan))
+    verdict = verdict_of([one.fleet for one in read], *last, plan, crossing_findings(*last, plan))
     of_lists = (f for one in read for f in one.failures)
     every = dict.fromkeys((*unread, *of_lists, *parts.failures, *broken, *more, *verdict.failures))
     notes = (*sorted(parts.notes), *verdict.unlisted)
@@ -57,33 +57,33 @@ def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Ve
 
 
 def _all_sides(
-    read: Sequence[Read], change: Change, plan: Plan, own: Mapping[str, Written]
+    read: Sequence[Listing], change: Change, plan: Plan, own: Mapping[str, Written]
 ) -> tuple[list[Sides], list[Failure]]:
-    """The sides on each Argo CD, with what they share; one that judges nothing, or fails, stays as it is."""
+    """The sides on each Argo CD, with what they share; an Argo CD that judges nothing, or fails, stays unchanged."""
 
-    def made(one: Read) -> Sides:
+    def made(one: Listing) -> Sides:
         part = own.get(one.source.name)
         if part is None or (change.by_files and not (part.applications or part.others)):
             return untouched(one.transport, one.fleet)
-        patience = change.patience.of(one.source.name)
-        return sides_of(one.transport, one.fleet, replace(change, patience=patience), one.bounded(plan), part)
+        branch_wait = change.branch_wait.of(one.source.name)
+        return sides_of(one.transport, one.fleet, replace(change, branch_wait=branch_wait), one.bounded(plan), part)
 
     found = _attempted(read, made)
     sides = [
         untouched(one.transport, one.fleet) if isinstance(s, Failure) else s for one, s in zip(read, found, strict=True)
     ]
-    crossed = crossing([(one.member, s) for one, s in zip(read, sides, strict=True)])
+    crossed = with_crossings([(one.member, s) for one, s in zip(read, sides, strict=True)])
     return crossed, [f for f in found if isinstance(f, Failure)]
 
 
 def _all_examined(
-    read: Sequence[Read], sides: Sequence[Sides], plan: Plan
+    read: Sequence[Listing], sides: Sequence[Sides], plan: Plan
 ) -> tuple[list[Examined | None], list[Failure]]:
-    """What was found on each Argo CD; None where it failed."""
+    """The results of each Argo CD; None if it failed."""
     shared = parties(sides)
     of = {one.source.name: s for one, s in zip(read, sides, strict=True)}
 
-    def made(one: Read) -> Examined:
+    def made(one: Listing) -> Examined:
         own = frozenset(ref for ref in shared if ref.server == one.fleet.server)
         return examined(of[one.source.name], one.bounded(plan), own)
 
@@ -91,10 +91,10 @@ def _all_examined(
     return [None if isinstance(e, Failure) else e for e in found], [f for f in found if isinstance(f, Failure)]
 
 
-def _attempted(read: Sequence[Read], call: Callable[[Read], T]) -> list[T | Failure]:
-    """What the call gives for each Argo CD; one that cannot be read to the end is a failure. UsageError is the change's own."""
+def _attempted(read: Sequence[Listing], call: Callable[[Listing], T]) -> list[T | Failure]:
+    """The result of the call for each Argo CD; one that cannot be read fully is a failure. UsageError is about the change and is raised."""
 
-    def attempt(one: Read) -> T | Failure:
+    def attempt(one: Listing) -> T | Failure:
         try:
             return call(one)
         except UsageError:
@@ -105,11 +105,11 @@ def _attempted(read: Sequence[Read], call: Callable[[Read], T]) -> list[T | Fail
     return each(read, attempt, alone=all(one.transport.offline for one in read))
 
 
-def _has_sources(one: Read, change: Change) -> bool:
+def _has_sources(one: Listing, change: Change) -> bool:
     return any(candidates(one.fleet, change.repo, base_of(one.fleet, change)))
 
 
-def _one_base(judging: Sequence[Read], change: Change) -> str:
+def _one_base(judging: Sequence[Listing], change: Change) -> str:
     bases = {one.source.name: base_of(one.fleet, change) for one in judging}
     if len(set(bases.values())) > 1:
         labelled = ", ".join(f"{name} {base or 'HEAD'}" for name, base in bases.items())
@@ -120,13 +120,13 @@ def _one_base(judging: Sequence[Read], change: Change) -> str:
     return next(iter(bases.values()))
 
 
-def _with_names(one: Read, sides: Sides) -> Sides:
-    """With the Argo CD's name on what is said of no application."""
+def _with_names(one: Listing, sides: Sides) -> Sides:
+    """The sides with the Argo CD's name in texts that name no application."""
     lines = tuple(f"{one.source.name}: {line}" for line in sides.unlisted)
     return replace(sides, failures=named(one.source, sides.failures), unlisted=lines)
 
 
-def _none(read: Sequence[Read], failures: Sequence[Failure], change: Change) -> UsageError:
+def _none(read: Sequence[Listing], failures: Sequence[Failure], change: Change) -> UsageError:
     names = ", ".join(one.source.name for one in read)
     unread = f", and not all Argo CDs can be read: {labelled}" if (labelled := _in_words(failures)) else ""
     return UsageError(

@@ -1,11 +1,11 @@
-"""What a change makes of the applications of one Argo CD: as they are, and as it will leave them. No rule has looked at them yet.
+"""The applications of one Argo CD before and after a change. No rule has looked at them yet.
 
 candidates → renders of base and head → App and head App → the fleet ahead
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from argolint.application.app import App
@@ -14,7 +14,7 @@ from argolint.application.shared_warnings import SharedWarning, without_warnings
 from argolint.engine.guard import guarded_failures
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
-from argolint.gate import candidates as touched
+from argolint.gate.candidates import Candidate, ReadFiles, by_files, candidates, usual_base
 from argolint.gate.change import Change, Written
 from argolint.gate.children import with_children
 from argolint.gate.generated import trees, unseen
@@ -28,13 +28,14 @@ from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
 from argolint.sources.git import Git
-from argolint.values import enumerated, plain
+from argolint.values import enumerated, plain, schema
+from argolint.values.kubernetes import group_of
 
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
 _NOT_GIVEN = "changed files may touch it, and --rendered holds nothing of that name"
 _GIVE_IT = "render it, too; --allow-incomplete leaves it out"
 _RENDERS_IN_FLIGHT = 4
-"""A render costs the repo-server a Helm or Kustomize run; several gates may run at once."""
+"""Most renders at a time: each is a Helm or Kustomize run on the repo-server, and several gates may run at once."""
 
 
 class NoneHereError(UsageError):
@@ -45,7 +46,7 @@ class NoneHereError(UsageError):
 class Sides:
     """One Argo CD before and after a change: all of its applications in two fleets, and those that the change touches.
 
-    `unlisted` says what was left out, and why. `files` are the changed files that each application reads, as far as a checkout tells.
+    `unlisted`: what was left out, and why. `files`: the changed files that each application reads, if a checkout shows that.
     """
 
     transport: Transport
@@ -64,17 +65,17 @@ def untouched(t: Transport, fleet: Fleet) -> Sides:
 
 
 def base_of(fleet: Fleet, change: Change) -> str:
-    """What the change will be merged into: as it says itself, else as most applications of the repository have it."""
-    return change.base or touched.usual_base(fleet, change.repo)
+    """The branch that the change will be merged into: the named one, else the one that most applications of the repository follow."""
+    return change.base or usual_base(fleet, change.repo)
 
 
 def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Written | None = None) -> Sides:
-    """The sides of a change. Raises NoneHereError when the repository has no application here, UsageError when revisions are not there.
+    """The sides of a change. Raises NoneHereError if the repository has no application here, UsageError if revisions do not exist.
 
-    `own` are the manifests of this Argo CD's Applications among those of the change, where several Argo CDs judge it.
+    `own`: the manifests of this Argo CD's Applications in the change, if several Argo CDs judge it.
     """
     base_name = base_of(fleet, change)
-    found, others = touched.candidates(fleet, change.repo, base_name)
+    found, others = candidates(fleet, change.repo, base_name)
     has_sources = bool(found or others)
     found = tuple(c for c in found if plan.wanted(c.app, fleet))
     if own is None:
@@ -109,7 +110,7 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
         failures = (*failures, *(Failure("rendered", _NOT_GIVEN, _GIVE_IT, ref) for ref in lacking))
     elif lacking:
         unlisted.append(
-            f"{_listed(lacking)}: --rendered holds nothing of that name, and no clone tells what the change touches"
+            f"{_listed(lacking)}: --rendered has nothing of that name, and no clone shows what the change touches"
         )
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
@@ -125,23 +126,35 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
             f"{_listed(unchanged)}: differs only in values that no two renders share, or that follow a Secret's masked data"
         )
     judged = tuple(j for j in judged if not j.regenerated_only)
+    unlisted += _unchecked(judged)
     ahead = _head_fleet(fleet, judged)
     return Sides(t, fleet, ahead, judged, base_name, failures, (*unlisted, *edits.notes, *sets.notes), files)
 
 
-def _reads(found: Sequence[touched.Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, touched.Read]:
-    """The changed files that each application may read, as its branch has them and as the change will leave them."""
+def _unchecked(judged: Sequence[Touched]) -> Iterator[str]:
+    """What no render shows of the objects that change: which of their fields the API server would drop."""
+    keys = ((j.after, key) for j in judged if j.after for key in (*j.delta.added, *j.delta.changed))
+    brought = (resource.desired for app, key in keys if (resource := app.resource(key)) is not None)
+    custom = [(group, obj) for obj in brought if obj and "." in (group := group_of(obj)) and not schema.known(obj)]
+    kinds = sorted({f"{obj.get('kind')} ({group})" for group, obj in custom if not group.endswith(".k8s.io")})
+    if kinds:
+        names = enumerated([plain(kind) for kind in kinds])
+        yield f"{names}: whether the API server keeps each of their fields is not known, for the schema is in a CRD that is not read"
+
+
+def _reads(found: Sequence[Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, ReadFiles]:
+    """The changed files that each application may read, before and after the change."""
     changes = git.changes(base, change.head)
     revisions = (*git.bases(base), change.head)
     changed = [c.path for c in changes]
     everywhere = tuple(of_all(changes, git, revisions))
-    reads = {c.app.ref: touched.by_files(c, changed, git, revisions, change.repo, base) for c in found}
+    reads = {c.app.ref: by_files(c, changed, git, revisions, change.repo, base) for c in found}
     return {
         ref: replace(r, files=tuple(sorted({*r.files, *everywhere}))) if everywhere else r for ref, r in reads.items()
     }
 
 
-def _fetching(app: App, read: touched.Read) -> Failure:
+def _fetching(app: App, read: ReadFiles) -> Failure:
     one, *more = map(plain, read.fetched)
     files = f"{one} and {len(more)} more" if more else one
     why = f"it fetches {files} from the repository's address, so no render shows what the change makes of it"
@@ -153,21 +166,21 @@ def _listed(refs: Iterable[AppRef]) -> str:
 
 
 def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
-    """The fleet with the applications as head leaves them, and without warnings about objects that are shared no more."""
+    """The fleet with the applications after the change, and without warnings about objects that are no longer shared."""
     after = {j.ref: j.after for j in judged}
     new = [j.after for j in judged if j.before is None and j.after is not None]
     apps = (*(app for a in fleet.apps if (app := after.get(a.ref, a)) is not None), *new)
-    let_go = {(key.kind, key.name): j.ref for j in judged for key in j.delta.removed}
-    if let_go:
-        apps = tuple(without_ended_warnings(app, fleet, let_go) for app in apps)
+    removed_objects = {(key.kind, key.name): j.ref for j in judged for key in j.delta.removed}
+    if removed_objects:
+        apps = tuple(without_ended_warnings(app, fleet, removed_objects) for app in apps)
     return fleet.with_apps(apps)
 
 
-def without_ended_warnings(app: App, fleet: Fleet, let_go: Mapping[tuple[str, str], AppRef]) -> App:
-    """The application without the warnings that end when one of the two parties lets the object go."""
+def without_ended_warnings(app: App, fleet: Fleet, removed_objects: Mapping[tuple[str, str], AppRef]) -> App:
+    """The application without the warnings that end when one of the two applications drops the object."""
 
     def is_over(warning: SharedWarning) -> bool:
-        leaver, owner = let_go.get((warning.kind, warning.name)), fleet.app_of_instance(warning.owner)
+        leaver, owner = removed_objects.get((warning.kind, warning.name)), fleet.app_of_instance(warning.owner)
         return leaver is not None and leaver in (app.ref, owner.ref if owner else None)
 
     return without_warnings(app, is_over)

@@ -1,4 +1,4 @@
-"""One application before and after a change: what is compared, and what is left out of it."""
+"""One application before and after a change: which objects are compared, and which differences are left out."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from argolint.sources.rendered import rendered
 
 
 @dataclass(frozen=True)
-class LetGo:
-    """The ApplicationSet that deletes an Application: its generators no longer give it, or it is `removed` itself.
+class DeletingSet:
+    """The ApplicationSet that deletes an Application: its generators no longer produce it, or the set itself is `removed`.
 
     `surely`: the policy of its controller is known.
     """
@@ -34,10 +34,10 @@ class LetGo:
 
 @dataclass(frozen=True)
 class Touched:
-    """One application that the change touches, before and after, and what differs: `regenerated_only`, only generated values.
+    """One application that the change touches, before and after, with the differences; `regenerated_only`: only generated values differ.
 
-    `respecified`: its own spec changes. `unjudged` says what of it is not known before the merge, one sentence. `by` is
-    the ApplicationSet that lets it go.
+    `respecified`: its own spec changes. `unjudged`: what is not known before the merge, one sentence. `by`: the ApplicationSet that deletes
+    it.
     """
 
     what: Literal["added", "removed", "changed", "failed"]
@@ -48,7 +48,7 @@ class Touched:
     regenerated_only: bool = False
     unjudged: str = ""
     respecified: bool = False
-    by: LetGo | None = None
+    by: DeletingSet | None = None
 
     @property
     def ref(self) -> AppRef:
@@ -75,7 +75,7 @@ def _loaded(t: Transport, found: Renders, fleet: Fleet, plan: Plan) -> tuple[App
 
 
 def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | None:
-    """None where nothing differs after all."""
+    """The touched application; None if nothing differs after all."""
     ahead, base = found.head, found.base
     if ahead is None:
         return Touched("failed", app, failed_app(app, found.head_error), notes=("It renders at base and not at head.",))
@@ -105,13 +105,13 @@ def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | No
     if found.again is not None:
         evidence[Want("render")] = (ahead.manifests, found.again)
     elif pinned:
-        evidence[Want("render")] = None  # two renders of base tell nothing about what head has pinned
+        evidence[Want("render")] = None  # two renders of base show nothing about what head has pinned
     after = replace(after, evidence=evidence)
     return Touched("changed", app, after, change, notes)
 
 
 def _starts_to_draw(found: Renders, app: App, fleet: Fleet) -> bool:
-    """True when two renders of head differ where two of what runs do not; False where either pair is not at hand."""
+    """True if two renders of head differ and two of the current revision do not; False if either pair is missing."""
     before = app.evidence.get(Want("render"))
     if not before or not found.again or found.head is None:
         return False
@@ -127,9 +127,9 @@ def _places(change: Delta) -> int:
 
 
 def _regenerated(findings: Iterable[Finding], app: App, fleet: Fleet, renders: Renders) -> tuple[Masks, bool]:
-    """Where findings on base and fresh renders, if there are, say that a value is generated again each time.
+    """The pointers with generated values: from findings on base, and from fresh renders if there are some.
 
-    A finding whose object the change removes says nothing about head: there the value may well be pinned (the second result).
+    If the change removes the finding's object, the finding shows nothing about head, where the value may be pinned (the second result).
     """
     head = renders.head
     assert head is not None
@@ -151,7 +151,7 @@ def _regenerated(findings: Iterable[Finding], app: App, fleet: Fleet, renders: R
 
 
 def _pointers(finding: Finding, app: App) -> Iterator[tuple[ResourceKey, str]]:
-    """Every place in this application that a finding is about."""
+    """All places in this application that a finding is about."""
     if finding.at.resource is not None and finding.at.pointer:
         yield finding.at.resource.key, finding.at.pointer
     for related in finding.related:

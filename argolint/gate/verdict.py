@@ -1,4 +1,4 @@
-"""What a change brings: findings of both sides, kept apart by fingerprint, and what the report says of them."""
+"""Compares the findings of both sides by fingerprint, and describes the result for the report."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Mark = tuple[str, str, str | None]
 
 @dataclass(frozen=True)
 class Verdict:
-    """`base` and `head` are whole outcomes of the same applications; `unlisted` says what was left out, and why.
+    """`base` and `head`: whole outcomes of the same applications; `unlisted`: what was left out, and why.
 
-    `fleets` are those of all Argo CDs that were read. `files` are the changed files that each application reads, as far as a checkout
-    tells. `grown` are findings of head that base has too, about fewer objects: head's are about what has come to them.
+    `fleets`: those of all Argo CDs that were read. `files`: the changed files that each application reads, if a checkout shows that.
+    `grown`: findings of head that base has with fewer objects; they are about the added objects.
     """
 
     fleets: tuple[Fleet, ...]
@@ -47,7 +47,7 @@ class Verdict:
 
     @property
     def new(self) -> tuple[Finding, ...]:
-        """Findings that base has not, in the order of every report; one that draws in another application or grows worse is new."""
+        """Findings that base does not have, in the order of every report; a finding that affects another application or becomes more severe is new."""
         known = {mark(f): f for f in self.base.findings}
         return tuple(f for f in self.head.findings if mark(f) in self.grown or _adds(f, known.get(mark(f))))
 
@@ -57,9 +57,9 @@ class Verdict:
         return tuple(f for f in self.base.findings if mark(f) not in left)
 
     def outcome(self, suppressions: Suppressions, once_merged: Suppressions) -> Outcome:
-        """What is new as an outcome of its own, suppressed where base's own annotations, configuration and baseline say so.
+        """The new findings as an outcome, suppressed as base's own annotations, configuration and baseline say.
 
-        Head's do not count, since a change cannot excuse itself. A finding that they would suppress once they are merged says so.
+        Head's suppressions do not count, since a change cannot excuse itself. A finding that they would suppress after the merge says so.
         """
         new = replace(
             self.head,
@@ -79,19 +79,19 @@ class Verdict:
 
     @property
     def unchanged(self) -> int:
-        """Findings on both sides that name an application which the change touches."""
+        """The number of findings on both sides that name a touched application."""
         refs = {t.ref for t in self.apps}
         known = {mark(f) for f in self.head.findings} - {mark(f) for f in self.new}
         return len({own for f in self.base.findings if _parties(f) & refs and (own := mark(f)) in known})
 
 
 def mark(finding: Finding) -> Mark:
-    """What tells news: an object that fails for another reason than before is news, though it is the same object."""
+    """The key for news: the same object with another cause is news."""
     return *identity(finding), finding.cause
 
 
 def _excused(finding: Finding, by: Mapping[str, str] | None) -> Finding:
-    """The finding, with what the change itself says against it. In the message, for that is what every format shows."""
+    """The finding with a note on the change's own suppression of it; in the message, since every format shows that."""
     if finding.suppressed is not None or by is None:
         return finding
     note = f"The change itself adds a suppression of this ({by['by']} {by['where']}: {by['reason']}), which counts once it is merged"
@@ -105,7 +105,7 @@ def _adds(finding: Finding, before: Finding | None) -> bool:
 
 
 def _parties(finding: Finding) -> frozenset[AppRef]:
-    """The applications that a finding is about: all that a fleet finding names."""
+    """All applications that a finding names."""
     return frozenset((finding.at.app, *(r.app for r in finding.related if finding.key)))
 
 

@@ -1,4 +1,4 @@
-"""What a change says of Argo CD's own objects: the manifests in the files that it edits, or in those that are named."""
+"""The manifests of Argo CD's own objects in the files that a change edits, or in the named files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from argolint.values import dig, mapping, plain
 
 @dataclass(frozen=True)
 class Edits:
-    """Application manifests that a change edits or adds. `before` is None where only the live Application is known."""
+    """Application manifests that a change edits or adds. `before` is None if only the live Application is known."""
 
     edited: Mapping[AppRef, tuple[Object | None, Object]] = field(default_factory=dict)
     new: tuple[Object, ...] = ()
@@ -26,11 +26,11 @@ class Edits:
     failures: tuple[Failure, ...] = ()
     projects: tuple[Pair, ...] = ()
     sets: tuple[Pair, ...] = ()
-    """ApplicationSets of files that are named, and those that are live."""
+    """ApplicationSets of named files, and live ones."""
 
 
 def written(change: Change, base: str) -> Written:
-    """What the checkout's changed files say, or the named ones; read once."""
+    """The manifests in the checkout's changed files, or in the named files; read once."""
     git = change.git
     if change.files is not None:
         return change.files
@@ -40,11 +40,11 @@ def written(change: Change, base: str) -> Written:
 
 
 Placed = tuple[str, Object]
-"""A manifest and the file that holds it."""
+"""A manifest and its file."""
 
 
 def paired(earlier: Iterable[Placed], later: Iterable[Placed]) -> tuple[Pair, ...]:
-    """Each manifest with what it was: of its own file, else of one that holds it no longer."""
+    """Each manifest with its earlier version: from the same file, else from a file that no longer has it."""
     before: dict[tuple[str, ...], list[Placed]] = defaultdict(list)
     for file, manifest in earlier:
         before[_identity(manifest)].append((file, manifest))
@@ -75,7 +75,7 @@ def _identity(manifest: Object) -> tuple[str, ...]:
 
 
 def edits_of(found: Written, fleet: Fleet) -> Edits:
-    """What the manifests of one Argo CD's Applications change there."""
+    """The edits of the manifests to one Argo CD's Applications."""
     known = {(app.ref.namespace, app.ref.name): app.ref for app in fleet.apps}
     before = {ref_of(p.before, fleet): p.before for p in found.applications if p.before is not None}
     after, twice = _one_each((p.after for p in found.applications if p.after is not None), before, fleet)
@@ -149,7 +149,7 @@ def _read(git: Git, base: str, head: str) -> Written:
 
 
 def _ends(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[tuple[str, str | None, Entry | None]]:
-    """Each file, and where its links lead; None where that is nothing of the commit."""
+    """Each file with the target of its links; None if the target is not in the commit."""
     links, tree = links_of(git, revision), git.tree(revision)
     for path, entry in files.items():
         end = links.real(path).path if entry.mode == LINK else path
@@ -166,14 +166,14 @@ def _into_submodules(git: Git, revision: str, files: Mapping[str, Entry]) -> Ite
 
 
 def _texts(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[str | None]:
-    """The files' texts in their order; of a link, that of the file of the same commit that it leads to."""
+    """The files' texts in order; for a link, the text of its target in the same commit."""
     entries = [entry for _, _, entry in _ends(git, revision, files)]
     texts = iter(git.texts([entry for entry in entries if entry is not None]))
     return (next(texts) if entry is not None else None for entry in entries)
 
 
 def of_other(pair: Pair, fleet: Fleet) -> str:
-    """What to know of an ApplicationSet or AppProject that a change edits: it is not judged itself."""
+    """A note on an ApplicationSet or AppProject that a change edits: it is not judged itself."""
     namespace, name = ref_of(pair.manifest, fleet)
     how = "a new" if pair.before is None else "an edited" if pair.after is not None else "a deleted"
     kind = str(pair.manifest["kind"])
@@ -187,7 +187,7 @@ _UNJUDGED = {
 
 
 def unrendered(sets: Iterable[Pair], fleet: Fleet) -> Iterator[Failure]:
-    """A failure for each ApplicationSet that is not as it is live."""
+    """A failure for each ApplicationSet that differs from the live one."""
     live = {ref_of(m, fleet): m.get("spec") for m in fleet.application_sets}
     for pair in sets:
         key = ref_of(pair.manifest, fleet)
@@ -198,20 +198,20 @@ def unrendered(sets: Iterable[Pair], fleet: Fleet) -> Iterator[Failure]:
 
 
 def is_live_set(pair: Pair, live: Object) -> bool:
-    """True when the live set is what the manifest says already."""
+    """True if the live set already equals the manifest."""
     assert pair.after is not None
     return bool(without_blanks(pair.after.get("spec")) == without_blanks(live.get("spec")))
 
 
 def with_edits(live: Object, pair: Pair) -> Object:
-    """The live object with what a change makes of its spec."""
+    """The live object with the change's edits to its spec."""
     assert pair.after is not None
     before = pair.before.get("spec") if pair.before is not None else None
     return {**live, "spec": merged(live.get("spec"), before, pair.after.get("spec"))}
 
 
 def merged(live: Json, before: Json, after: Json) -> Json:
-    """Live with what `after` changes of `before`; lists are taken whole."""
+    """Live with the edits from `before` to `after`; a list is replaced as a whole."""
     if before == after:
         return live
     if not (isinstance(live, Mapping) and isinstance(before, Mapping) and isinstance(after, Mapping)):
@@ -222,7 +222,7 @@ def merged(live: Json, before: Json, after: Json) -> Json:
 
 
 def is_live(manifest: Object, app: App) -> bool:
-    """True when the live Application is what the manifest says; what a server adds to metadata is no edit of it."""
+    """True if the live Application equals the manifest; metadata that a server adds does not count."""
     live = app.raw
     one, other = mapping(manifest, "spec"), mapping(live, "spec")
     if without_blanks({"project": "default", **one}) != without_blanks({"project": "default", **other}):
@@ -244,7 +244,7 @@ def without_blanks(node: Json) -> Json:
 
 
 _MAX_CHARACTERS = 32_000_000
-"""Of a change's texts that may declare Applications: ten thousand Applications have a third of it."""
+"""Most characters of a change's texts that may declare Applications: ten thousand Applications need a third of it."""
 
 
 def _nameless(found: Iterable[Placed]) -> int:
@@ -253,14 +253,14 @@ def _nameless(found: Iterable[Placed]) -> int:
 
 @dataclass
 class _Room:
-    """What may still be read, and the files that were left."""
+    """The characters that may still be read, and the files that were skipped."""
 
     characters: int
     left: list[str] = field(default_factory=list)
 
 
 def _declared(texts: Iterable[tuple[str, str | None]], room: _Room) -> tuple[list[Placed], dict[str, str]]:
-    """Argo CD's objects in these files, and the files of which not all can be read, with the reason."""
+    """Argo CD's objects in these files, and the files that were not read fully, with the reason."""
     found: list[Placed] = []
     unread = {}
     for path, text in texts:
@@ -286,9 +286,9 @@ def _is_named(manifest: Object) -> bool:
 def _one_each(
     manifests: Iterable[Object], before: Mapping[tuple[str, str], Object], fleet: Fleet
 ) -> tuple[dict[tuple[str, str], Object], tuple[Failure, ...]]:
-    """One manifest of each Application, and a failure where there are several that differ: which one will run is not known.
+    """One manifest per Application, and a failure if several differ: the one that will apply is unknown.
 
-    A copy of what was there hides no edit.
+    A copy of the old manifest does not hide an edit.
     """
     found: dict[tuple[str, str], Object] = {}
     several = set()

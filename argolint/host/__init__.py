@@ -1,1 +1,1 @@
-"""This machine: its files and programs, within limits."""
+"""Access to this machine: files and programs, within limits."""

@@ -6,7 +6,7 @@ import ipaddress
 
 
 def is_loopback(host: str) -> bool:
-    """True for an address or name that reaches this machine alone. A name that only begins like one (`127.example.com`) does not."""
+    """True for an address or name that can only be this machine. A name that only begins like one (`127.example.com`) is not."""
     if host == "localhost":
         return True
     try:

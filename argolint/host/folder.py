@@ -1,7 +1,7 @@
-"""A directory held open, for folders that someone else may have written: no step into it and no file of it is a link.
+"""A directory kept open, for folders that someone else may have written: no symbolic link in it is followed.
 
-So neither a link that lies there nor one that is put there meanwhile takes a read or a write elsewhere. Where the system
-knows no files relative to an open directory (Windows), each name is looked at before it is used.
+A link, even one that is created meanwhile, cannot redirect a read or a write. On systems without relative file access (Windows), each name
+is checked before use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from argolint.host.plain_text import plain
 
 _AT = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _BASE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BASE  # non-blocking: a pipe must not hold us
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BASE  # non-blocking: a pipe must not block us
 _LIST = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _BASE
 _ENTER = _LIST | getattr(os, "O_PATH", 0)  # a folder that may be searched need not be readable
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BASE
@@ -29,19 +29,19 @@ _MAX_DEPTH = 64
 
 
 class FileError(ArgolintError):
-    """A file that is not read or not written: a link, no plain file, too large, or the system refuses."""
+    """A file was not read or not written: it is a link, not regular, too large, or the system refused."""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(plain(message), plain(hint))  # names of files are a stranger's
+        super().__init__(plain(message), plain(hint))  # file names may be hostile
 
 
 def is_name(text: str) -> bool:
-    """True for what can be the name of one file in a folder: a path of more parts leads elsewhere."""
+    """True for a valid name of one file in a folder: a path with several parts leads elsewhere."""
     return text not in ("", ".", "..") and not set("/\0" if os.sep == "/" else "/\\:\0") & set(text)
 
 
 def bounded_read(file: IO[bytes], place: Path, limit_bytes: int) -> bytes:
-    """All that is in the file. FileError when that is more than the limit, however long it goes on."""
+    """The whole content of the file. FileError if it is larger than the limit, even if it never ends."""
     found = bytearray()
     while chunk := file.read(_CHUNK_BYTES):
         found += chunk
@@ -51,13 +51,13 @@ def bounded_read(file: IO[bytes], place: Path, limit_bytes: int) -> bytes:
 
 
 def named_bytes(file: Path, limit_bytes: int) -> bytes:
-    """What a file that the user names holds; it may come through a pipe. FileError when it is too large, OSError as usual."""
+    """The content of a file that the user names; a pipe is allowed. FileError if it is too large, OSError as usual."""
     with file.open("rb") as opened:
         return bounded_read(opened, file, limit_bytes)
 
 
 class Folder:
-    """An open directory and a context manager that closes it. `path` is for messages."""
+    """An open directory, as a context manager that closes it. `path` is for messages."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
@@ -65,7 +65,7 @@ class Folder:
 
     @classmethod
     def open(cls, root: Path, parts: Iterable[str] = (), *, make: bool = False) -> Folder:
-        """The folder `parts` below `root`, itself taken as it is. `make` makes what is not there. Raises FileError."""
+        """The folder `parts` below `root`; `root` itself may be a link. `make` creates missing folders. Raises FileError."""
         try:
             here = cls(root, os.open(root, _ENTER & ~getattr(os, "O_NOFOLLOW", 0)) if _AT else -1)
         except OSError as error:
@@ -77,7 +77,7 @@ class Folder:
         return here
 
     def enter(self, name: str, *, make: bool = False) -> Folder:
-        """A folder in this one. FileError when it is a link, no folder, or not there."""
+        """A folder in this one. FileError if it is a link, no folder, or missing."""
         place = self._place(name)
         try:
             if make:
@@ -90,7 +90,7 @@ class Folder:
             raise _refused(place, error) from None
 
     def names(self) -> tuple[str, ...]:
-        """What lies in the folder, sorted."""
+        """The names in the folder, sorted."""
         try:
             if not _AT:
                 return tuple(sorted(os.listdir(self.path)))
@@ -103,14 +103,14 @@ class Folder:
             raise _refused(self.path, error) from None
 
     def kind(self, name: str) -> int:
-        """The type of an entry as `stat.S_IFMT` has it, a link's own; 0 for what is not there."""
+        """The type of an entry as in `stat.S_IFMT`, without following links; 0 if it is missing."""
         try:
             return stat.S_IFMT(self._state(name).st_mode)
         except (OSError, ValueError):
             return 0
 
     def read(self, name: str, limit_bytes: int) -> bytes:
-        """A plain file of this folder. FileError when it is a link, a pipe or a device, or larger than the limit."""
+        """The content of a regular file in this folder. FileError if it is a link, a pipe or a device, or larger than the limit."""
         place = self._place(name)
         if stat.S_ISLNK(self.kind(name)):
             raise FileError(f"{place} is a link", "links are not followed there")
@@ -123,7 +123,7 @@ class Folder:
             raise _refused(place, error) from None
 
     def files(self, depth: int = 0) -> Iterator[tuple[Folder, str]]:
-        """Every entry in the folder and below it that is no folder, in the order of their paths: links and devices too."""
+        """Every entry in the folder and below it that is no folder, in path order, including links and devices."""
         if depth > _MAX_DEPTH:
             raise FileError(f"{self.path} lies more than {_MAX_DEPTH} folders deep")
         for name in self.names():
@@ -134,7 +134,7 @@ class Folder:
                 yield self, name
 
     def make_file(self, name: str, content: Iterable[bytes]) -> None:
-        """A new file; FileError when there is anything of that name."""
+        """Create a file; FileError if the name exists."""
         place = self._place(name)
         try:
             with os.fdopen(os.open(self._name(name), _MAKE, 0o666, **self._at()), "wb") as file:
@@ -143,7 +143,7 @@ class Folder:
             raise _refused(place, error) from None
 
     def make_link(self, name: str, target: str) -> None:
-        """A new symbolic link; FileError when there is anything of that name."""
+        """Create a symbolic link; FileError if the name exists."""
         place = self._place(name)
         try:
             os.symlink(target, self._name(name), **self._at())
@@ -151,9 +151,9 @@ class Folder:
             raise _refused(place, error) from None
 
     def stage(self, name: str, content: bytes) -> Staged:
-        """A file's new content in a file next to it, with the owner and mode of what is there; a new file's are as usual.
+        """Write a file's new content to a file next to it, with the existing file's owner and mode; a new file gets the defaults.
 
-        FileError when it cannot be written; nothing is left then.
+        FileError if it cannot be written; then nothing is left.
         """
         place = self._place(name)
         old = self.kind(name)
@@ -176,17 +176,17 @@ class Folder:
         return Staged(self, name, part)
 
     def rename(self, name: str, to: str) -> None:
-        """Replaces `to`. Raises OSError."""
+        """Rename, replacing `to`. Raises OSError."""
         ends = {"src_dir_fd": self._handle, "dst_dir_fd": self._handle} if _AT else {}
         os.replace(self._name(name), self._name(to), **ends)
 
     def keep(self, name: str, under: str) -> None:
-        """The file under a second name too. Raises OSError where the file system has no hard links."""
+        """Add a second name for the file. Raises OSError if the file system has no hard links."""
         ends = {"src_dir_fd": self._handle, "dst_dir_fd": self._handle} if _AT else {}
         os.link(self._name(name), self._name(under), follow_symlinks=False, **ends)
 
     def remove(self, name: str) -> None:
-        """Removes a file; one that is not there, or cannot be removed, stays so."""
+        """Remove a file; ignore a missing one, and a failure."""
         with contextlib.suppress(OSError):
             os.unlink(self._name(name), **self._at())
 
@@ -217,7 +217,7 @@ class Folder:
 
 
 class Staged:
-    """A file's new content, not yet in its place. `close` removes what is left next to it."""
+    """A file's new content before it is moved into place. `close` removes temporary files."""
 
     def __init__(self, folder: Folder, name: str, part: str) -> None:
         self.folder, self.name = folder, name
@@ -225,7 +225,7 @@ class Staged:
         self._old = ""
 
     def place(self, *, undoable: bool = False) -> None:
-        """Put it in place of what is there. Raises OSError or FileError; the file is then as it was."""
+        """Replace the existing file. Raises OSError or FileError; the file is then unchanged."""
         if undoable and self.folder.kind(self.name):
             old = self._part.replace(".part", ".old")
             try:
@@ -236,9 +236,9 @@ class Staged:
         self.folder.rename(self._part, self.name)
 
     def undo(self) -> None:
-        """What was there before is there again. Raises OSError. Needs no space, so a full disk does not hinder it."""
+        """Restore the previous file. Raises OSError. It needs no space, so it works on a full disk."""
         if self.folder.kind(self._part):
-            return  # it was not placed
+            return  # it was not moved into place
         if self._old:
             self.folder.rename(self._old, self.name)
         else:
@@ -250,7 +250,7 @@ class Staged:
 
 
 def _like(handle: int, old: os.stat_result) -> None:
-    """Owner and mode of the file that is to be replaced; the owner as far as the system allows."""
+    """Set owner and mode of the file that will be replaced; the owner if the system allows it."""
     if not hasattr(os, "fchmod"):
         return
     with contextlib.suppress(OSError):

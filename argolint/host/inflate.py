@@ -1,4 +1,4 @@
-"""Bytes inflated, never beyond a limit: of one file or answer, and of all that several threads hold at once."""
+"""Decompresses bytes within limits: of one file or answer, and of all data that several threads hold at the same time."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ _gzip: Any = zlib
 try:
     from isal import isal_zlib
 
-    _gzip = isal_zlib  # a quarter of zlib's time, and inflating was a third of a check's
+    _gzip = isal_zlib  # a quarter of zlib's time; decompression took a third of a check
 except ImportError:
     pass  # no wheel for this machine
 
-_MAX_PARTS = 100  # of one gzip file; each costs a copy of all that follows it
+_MAX_PARTS = 100  # of one gzip file; each costs a copy of all data after it
 SMALL_BYTES = 32 << 20
-"""What one thread may hold while others read; what takes more waits for its turn."""
+"""Bytes that one thread may hold while others read; for more, it waits for its turn."""
 
 
 Aside = Callable[[], AbstractContextManager[None]]
-"""What a thread is in while it waits for others: it gives back what they may need."""
+"""A context in which a thread waits for others: it gives up what they may need."""
 
 
 class TooLargeError(EOFError):
-    """A file or an answer is larger than it may be."""
+    """A file or an answer is over its size limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"it is larger than {limit >> 20} MB")
 
 
 def inflate(data: bytes, limit: int) -> bytes:
-    """The bytes of a gzip file. Raises EOFError if it is cut or damaged, TooLargeError over `limit` bytes."""
+    """The bytes of a gzip file. Raises EOFError if it is truncated or damaged, TooLargeError over `limit` bytes."""
     parts: list[bytes] = []
     left = limit
-    while data or not parts:  # a gzip file may be several, one after the other
+    while data or not parts:  # a gzip file may have several members
         if len(parts) == _MAX_PARTS:
             raise EOFError(f"it is made of more than {_MAX_PARTS} gzip files")
         unpacker = _gzip.decompressobj(31)
@@ -56,11 +56,11 @@ def inflate(data: bytes, limit: int) -> bytes:
 
 
 class _Held:
-    """What one thread has read and not let go of yet."""
+    """The data that one thread has read and not released."""
 
     def __init__(self) -> None:
         self.bytes = 0
-        self.turn: threading.Lock | None = None  # the one to give back
+        self.turn: threading.Lock | None = None  # the one to release
 
 
 _HELD: ContextVar[_Held | None] = ContextVar("held", default=None)
@@ -68,7 +68,7 @@ _HELD: ContextVar[_Held | None] = ContextVar("held", default=None)
 
 @contextmanager
 def held_together() -> Iterator[None]:
-    """What is read in this block counts as held until it ends: an application's answers, while it is looked at."""
+    """Data read in this block counts as held until its end: an application's answers during its check."""
     held = _Held()
     token = _HELD.set(held)
     try:
@@ -80,7 +80,7 @@ def held_together() -> Iterator[None]:
 
 
 class Room:
-    """Bounds what all threads hold at once: `limit` bytes in one of them, SMALL_BYTES in each of the others."""
+    """Limits the data that all threads hold together: `limit` bytes in one of them, SMALL_BYTES in each of the others."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -88,10 +88,10 @@ class Room:
         self._turn = threading.Lock()
 
     def read(self, chunks: Iterable[bytes], *, gzipped: bool, until: float, aside: Aside = nullcontext) -> bytes:
-        """The chunks as one, inflated if they are gzipped.
+        """The chunks joined, and decompressed if they are gzipped.
 
-        Raises EOFError for what is cut or damaged, TooLargeError over the limit, TimeoutError when others took the turn
-        for longer than `until` (of time.monotonic).
+        Raises EOFError for truncated or damaged data, TooLargeError over the limit, TimeoutError if others hold the turn for longer than
+        `until` (of time.monotonic).
         """
         held = _HELD.get()
         if held is None:
@@ -120,7 +120,7 @@ class Room:
             raise TooLargeError(self.limit) from None
 
     def _admit(self, held: _Held, more: int, until: float, aside: Aside) -> None:
-        """Returns when the thread may hold that many bytes more."""
+        """Return when the thread may hold that many more bytes."""
         if held.bytes + more > self.limit:
             raise TooLargeError(self.limit)
         if held.bytes + more > self._small and held.turn is None:

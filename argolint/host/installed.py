@@ -1,4 +1,4 @@
-"""Where the argolint that runs came from, so that what it writes and advises names that place and no other."""
+"""The origin of the running argolint, so that generated files and advice name exactly that origin."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GIT_LIMITS = programs.Limits(seconds=10, output_bytes=4096)
 
 @dataclass(frozen=True)
 class Origin:
-    """The version, and what is known of its source: the commit, and the address of the repository without credentials."""
+    """The version, and what is known of its source: the commit, and the repository's URL without credentials."""
 
     version: str
     commit: str = ""
@@ -29,31 +29,31 @@ class Origin:
 
     @property
     def action(self) -> str:
-        """What `uses:` of a workflow names."""
+        """The value for `uses:` in a workflow."""
         return f"{self._repository or ACTION}@{self.commit or f'v{self.version}'}"
 
     @property
     def can_be_fetched(self) -> bool:
-        """Whether `action` names something that a runner finds: a repository that this argolint was installed from, or a release."""
+        """Whether a runner can fetch `action`: argolint was installed from a repository, or is a release."""
         return bool(self._repository and self.commit) or PUBLISHED
 
     @property
     def requirement(self) -> str:
-        """What pip takes to install the same argolint; empty where there is no such place."""
+        """The pip requirement for the same argolint; empty if there is none."""
         if self.commit and self.url:
             return f"{PACKAGE} @ git+{self.url}@{self.commit}"
         return f"{PACKAGE}=={self.version}" if PUBLISHED else ""
 
     @property
     def _repository(self) -> str:
-        """OWNER/REPOSITORY of an address at GitHub."""
+        """OWNER/REPOSITORY of a GitHub URL."""
         parts = urlsplit(self.url)
         path = parts.path.removesuffix(".git").strip("/")
         return path if parts.hostname == "github.com" and re.fullmatch(r"[\w.-]+/[\w.-]+", path) else ""
 
 
 def origin(version: str) -> Origin:
-    """Of the argolint that runs: what its installer wrote down, else the commit of the checkout that it runs from."""
+    """The origin of the running argolint: from its installer's record, else the commit of its checkout."""
     direct = _direct(_distribution())
     vcs = direct.get("vcs_info")
     commit = vcs.get("commit_id") if isinstance(vcs, Mapping) else None
@@ -63,7 +63,7 @@ def origin(version: str) -> Origin:
 
 
 def for_extra(name: str) -> str:
-    """How to install what one of the extras needs: the packages themselves, wherever argolint came from."""
+    """The command that installs what an extra needs: the packages themselves, wherever argolint came from."""
     installed = _distribution()
     marker = re.compile(rf"""\bextra\s*==\s*['"]{re.escape(name)}['"]""")
     wanted = [r.partition(";")[0].strip() for r in ((installed and installed.requires) or ()) if marker.search(r)]
@@ -78,7 +78,7 @@ def _distribution() -> Distribution | None:
 
 
 def _direct(installed: Distribution | None) -> Mapping[str, Any]:
-    """PEP 610's direct_url.json: what the installer was given in place of a name."""
+    """PEP 610's direct_url.json: the URL that the installer was given instead of a name."""
     try:
         found = json.loads((installed and installed.read_text("direct_url.json")) or "{}")
     except (OSError, ValueError):
@@ -87,7 +87,7 @@ def _direct(installed: Distribution | None) -> Mapping[str, Any]:
 
 
 def _checkout_commit(root: Path) -> str:
-    """The commit of the checkout that argolint runs from. A folder of packages is none: a clone around it is someone else's."""
+    """The commit of argolint's own checkout. A folder of packages has none: a clone around it is someone else's."""
     git = programs.find("git") if (root / ".git").exists() and (root / "argolint").is_dir() else None
     if git is None:
         return ""
@@ -95,7 +95,7 @@ def _checkout_commit(root: Path) -> str:
         ended = programs.run(
             [git, "rev-parse", "HEAD"], name="git", env=programs.inherited(), limits=_GIT_LIMITS, cwd=root
         )
-    except (ArgolintError, OSError, ValueError):  # no git that works here: the commit is not known
+    except (ArgolintError, OSError, ValueError):  # git does not work here: the commit is unknown
         return ""
     found = ended.out.decode("ascii", "replace").strip()
     return found if ended.code == 0 and _COMMIT.fullmatch(found) else ""

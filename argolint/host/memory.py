@@ -1,4 +1,4 @@
-"""A process that reads many answers, each of some megabytes and soon dropped."""
+"""Memory settings for a process that reads many answers of several megabytes and soon frees them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import gc
 import sys
 
 _M_MMAP_THRESHOLD = -3
-"""glibc's name for it in malloc.h."""
+"""glibc's constant in malloc.h."""
 _LARGE_BYTES = 1 << 20
 
 
 def expect_answers() -> None:
-    """Decoded JSON holds no cycles, so looking for some is a third of the time of a check; and what is large is given back to the system when it is dropped.
+    """Collect garbage rarely, and return large blocks to the system. Decoded JSON has no cycles, and the search for some takes a third of a check.
 
-    glibc stops giving large blocks back once it has seen one freed: it then carves them out of its arenas, one for each thread, where
-    a small thing that is kept behind one holds the whole of it. Other C libraries have no such habit, and no mallopt.
+    After glibc has seen a large block freed, it stops returning such blocks: it then takes them from its arenas, one per thread, where one
+    small kept object holds a whole block. Other C libraries do not do this, and have no mallopt.
     """
-    if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
+    if not gc.get_freeze_count():  # once: a service must still find garbage from between its checks
         gc.freeze()
     gc.set_threshold(200_000, 20, 20)
     if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):

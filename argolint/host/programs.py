@@ -1,14 +1,13 @@
-"""The one module that starts processes: programs of this machine, this Python, and copies of this process.
+"""Starts processes, as the only module that does: programs of this machine, this Python, and copies of this process.
 
-No program, module or library comes from the checkout (`strangers`). git and helm read what a stranger wrote, so either may take long,
-print much or want all memory there is: a program runs within limits, and sees no more of the environment than it is given.
+No program, module or library comes from the checkout (`checkout_code`). git and helm read foreign data, so they may run long, print much or use
+all memory: a program runs within limits, and gets only the environment that it is given.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -17,18 +16,20 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from argolint.errors import ArgolintError
 from argolint.host import temporary
-from argolint.host.strangers import is_strangers, others, python_path
+from argolint.host.checkout_code import is_in_checkout, outside_checkout, python_path
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
 
 _CHUNK_BYTES = 1 << 20
 _SEARCHED = ("PATH", "LD_LIBRARY_PATH")
 _INHERITED = ("SYSTEMROOT", "WINDIR", "TMPDIR", "TEMP", "TMP", "DEVELOPER_DIR")
-"""What a program needs to start and to find its own files, next to _SEARCHED. No token, proxy, home or setting is among it."""
+"""Variables that a program needs to start and to find its own files, in addition to _SEARCHED. They contain no token, proxy, home or setting."""
 _ARGOLINT = """\
 import json, site, sys
 folders, users = json.loads(sys.argv[1])
@@ -39,7 +40,7 @@ sys.argv[:2] = ["argolint"]
 from argolint.cli import main
 main()
 """
-"""Begins with the Python path of the process that starts it: `-I` reads neither PYTHONPATH nor the user's packages."""
+"""Starts with the Python path of the parent process: `-I` ignores PYTHONPATH and the user's packages."""
 
 
 class LimitError(ArgolintError):
@@ -48,7 +49,7 @@ class LimitError(ArgolintError):
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds of the clock, bytes of either output stream, and bytes of memory (Linux alone; 0 is no limit)."""
+    """Seconds of clock time, bytes of each output stream, and bytes of memory (only on Linux; 0 is no limit)."""
 
     seconds: float
     output_bytes: int
@@ -57,7 +58,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended; `out` is empty when it went to a file. A negative code is a signal's number."""
+    """How a program ended; `out` is empty if it was written to a file. A negative code is a signal's number."""
 
     code: int
     out: bytes
@@ -65,28 +66,28 @@ class Ended:
 
 
 def find(program: str, *checkouts: Path) -> str | None:
-    """The program on PATH. A folder of PATH that is relative, or lies in the checkout that one stands in or in one of these, does not
-    count: a change may have put a program there.
+    """The program on PATH; None if there is none. Folders of PATH that are relative, or in the working directory's checkout or one of
+    these, are ignored: a change may have put a program there.
     """
     for folder in _searched("PATH", os.defpath, checkouts):
         found = shutil.which(program, path=folder)
-        if found is not None and Path(found).parent == Path(folder) and not is_strangers(found, *checkouts):
+        if found is not None and Path(found).parent == Path(folder) and not is_in_checkout(found, *checkouts):
             return found
     return None
 
 
 def inherited() -> dict[str, str]:
-    """The few variables of this process that any program may see. What they search holds no folder of the checkout."""
+    """The few variables of this process that any program may have. Search paths have no folder of the checkout."""
     searched = {name: os.pathsep.join(_searched(name)) for name in _SEARCHED if name in os.environ}
     return {**searched, **{name: os.environ[name] for name in _INHERITED if name in os.environ}}
 
 
 def _searched(variable: str, default: str = "", checkouts: Sequence[Path] = ()) -> list[str]:
-    return others(os.environ.get(variable, default).split(os.pathsep), *checkouts)
+    return outside_checkout(os.environ.get(variable, default).split(os.pathsep), *checkouts)
 
 
 def run_argolint(words: Sequence[str], limits: Limits) -> Ended:
-    """Run a command of argolint in a process of its own, which imports from where this one does. Raises as `run` does."""
+    """Run a command of argolint in a separate process with the same import path. Raises as `run` does."""
     import site
 
     folders = python_path()
@@ -97,11 +98,13 @@ def run_argolint(words: Sequence[str], limits: Limits) -> Ended:
 
 
 def start_script(script: Path, *words: str) -> subprocess.Popen[bytes]:
-    """Start this Python on a file of argolint, without packages, environment or folder, with pipes for input and output.
+    """Start this Python on a script of argolint, without packages, environment or folder, with pipes for input and output.
 
-    Raises OSError when it cannot be started.
+    Raises OSError if it cannot be started.
     """
-    kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}  # Windows starts nothing without
+    kept = {
+        name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ
+    }  # Windows starts no process without these
     return _start(
         (sys.executable, "-I", "-S", str(script), *words),
         bufsize=0,
@@ -114,7 +117,9 @@ def start_script(script: Path, *words: str) -> subprocess.Popen[bytes]:
 
 
 def fork(target: Callable[..., Any], *arguments: Any, name: str) -> BaseProcess:
-    """Start a copy of this process that calls the target and ends. It ends with this one, too. Raises OSError when it cannot be started."""
+    """Fork this process and call the target in the child. The child ends with this process, too. Raises OSError if it cannot be started."""
+    import multiprocessing  # most commands fork nothing
+
     process = multiprocessing.get_context("fork").Process(target=target, args=arguments, name=name, daemon=True)
     process.start()
     return process
@@ -136,12 +141,12 @@ def run(
     stdin: bytes = b"",
     out: IO[bytes] | None = None,
 ) -> Ended:
-    """Run to the end, in a process group of its own that does not outlive this call. `out` takes the standard output.
+    """Run to the end, in a separate process group that ends with this call. `out` receives the standard output.
 
-    Raises LimitError, which calls the program `name`, and OSError or ValueError when it cannot be started: PermissionError
-    for one that lies in the checkout where it would run.
+    Raises LimitError, with the program's `name`, and OSError or ValueError if it cannot be started: PermissionError for a program in the
+    checkout where it would run.
     """
-    if cwd is not None and command[0] != sys.executable and is_strangers(command[0], cwd):
+    if cwd is not None and command[0] != sys.executable and is_in_checkout(command[0], cwd):
         raise PermissionError(1, "lies in the checkout, where a change may put programs", command[0])
     with tempfile.TemporaryFile() as given:
         given.write(stdin)
@@ -195,13 +200,13 @@ class _Running:
             try:
                 found = self._read(process.stdout, out)
                 reader.join()
-            except BaseException:  # a stream that is being read cannot be closed before
+            except BaseException:  # a stream must not be closed while it is being read
                 self._kill()
                 raise
             return Ended(process.wait(), found, output[0])
 
     def stop(self) -> None:
-        """End what is left, the program's own children too."""
+        """Kill the program and its children."""
         self._clock.cancel()
         self._kill()
         self._process.wait()

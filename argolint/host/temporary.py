@@ -1,4 +1,4 @@
-"""What must not outlive the process, however it ends: programs that run for it, and folders that its threads write into."""
+"""Cleans up at the end of the process, however it ends: programs that run for it, and folders that its threads write into."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _folders: set[Path] = set()
 
 
 _starting = threading.RLock()
-"""Held while a program is started and not yet among those to be ended."""
+"""Held while a program is started and not yet registered."""
 
 
 @contextmanager
 def running(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess.Popen[bytes]]:
-    """The program that `start` starts with `start_new_session`: ended when the block is left by an error, or with the process."""
+    """The program that `start` starts with `start_new_session`; it is ended when an error leaves the block, or with the process."""
     process: subprocess.Popen[bytes] | None = None
     try:
         with _starting, _undisturbed():
@@ -41,7 +41,7 @@ def running(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """A signal that arrives in this block is answered after it: what has begun and has no name yet could not be ended or removed."""
+    """Delay signals until the end of this block: otherwise a just created program or folder could not be cleaned up."""
     came: list[int] = []
     known = {}
     if threading.current_thread() is threading.main_thread():
@@ -59,7 +59,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a program and what it started: a wrapper's children would keep its output open."""
+    """End a program and its children: a wrapper's children would keep its output open."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
@@ -69,8 +69,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def temporary_folder(prefix: str = "argolint-", within: Path | None = None) -> Iterator[Path]:
-    """A folder for this block, in the system's place for such or in `within`. It is removed however the process ends, and even
-    when threads still write into it. Raises OSError when it cannot be made.
+    """A folder for this block, in the system's temporary folder or in `within`. It is removed however the process ends, even if threads
+    still write into it. Raises OSError if it cannot be created.
     """
     folder: Path | None = None
     try:
@@ -86,11 +86,11 @@ def temporary_folder(prefix: str = "argolint-", within: Path | None = None) -> I
 
 
 _START_S = 5.0
-"""No program takes so long to start, unless the machine does not answer at all."""
+"""Seconds within which every program starts, unless the machine does not respond at all."""
 
 
 def clean_up() -> None:
-    """Ends every program and removes every folder, for a process that is about to end with threads at work."""
+    """End all programs and remove all folders, for a process that is about to end with running threads."""
     held = _starting.acquire(timeout=_START_S)
     try:
         for process in list(_programs):
@@ -103,7 +103,7 @@ def clean_up() -> None:
 
 
 def _forget() -> None:
-    """In a forked process: what the parent started and made is the parent's."""
+    """In a forked process: forget the parent's programs and folders."""
     global _starting  # noqa: PLW0603  # another thread of the parent may hold it
     _starting = threading.RLock()
     _programs.clear()

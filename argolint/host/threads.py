@@ -1,4 +1,4 @@
-"""Threads that wait for servers: some at a time, and no one who is interrupted waits for them."""
+"""Runs several waits for servers in threads; an interrupt does not wait for them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 THINKING = threading.Lock()
-"""Held by the one thread of this process that looks at an application, as long as it waits for nothing. Python runs one at a time
-anyway: several that take turns each hold all that they have decoded, and the memory of a process grows with its threads."""
+"""Lock of the one thread that examines an application without waiting. Python runs one thread at a time anyway: several in turns would each
+keep their decoded data, and memory would grow with the number of threads.
+"""
 LOOK_S = 0.5
-"""How long the main thread waits at a time. Python answers a signal there alone, and one that the system gives to another thread does
-not end the main thread's wait: it is answered when the wait is over."""
+"""Seconds of one wait of the main thread. Python handles signals only there, and a signal that the system gives to another thread does not end the wait: it is handled after it."""
 
 
 def each(items: Iterable[S], call: Callable[[S], T], at_once: int, name: str = "argolint") -> list[T]:
-    """What the call gives for each, in the order of the items; the first error in that order is raised.
+    """The results of `call` in the order of the items; the first error in that order is raised.
 
-    With one thread, or one item, the caller's own does it.
+    With one thread, or one item, the call runs in the caller's thread.
     """
     waiting = list(items)
     if at_once < 2 or len(waiting) < 2:
@@ -37,11 +37,11 @@ def each(items: Iterable[S], call: Callable[[S], T], at_once: int, name: str = "
         ended = True
         return found
     finally:
-        pool.shutdown(wait=ended, cancel_futures=True)  # who is interrupted does not wait for a server
+        pool.shutdown(wait=ended, cancel_futures=True)  # after Ctrl-C, do not wait for a server
 
 
 def first(futures: Collection[Future[T]]) -> tuple[set[Future[T]], set[Future[T]]]:
-    """Those that are done, at least one, and the others."""
+    """The finished futures, at least one, and the others."""
     while True:
         done, others = wait(futures, LOOK_S, FIRST_COMPLETED)
         if done:
@@ -49,6 +49,6 @@ def first(futures: Collection[Future[T]]) -> tuple[set[Future[T]], set[Future[T]
 
 
 def until(event: threading.Event) -> None:
-    """Waits for an event, or forever."""
+    """Wait for an event, without a limit."""
     while not event.wait(LOOK_S):
         pass

@@ -1,6 +1,6 @@
-"""What a run spends, by stage and rule, when someone asks: `--timings`.
+"""`--timings`: measures the time of a run by stage and rule.
 
-A stage is charged what its own thread spends in it, less what stages within it spend. Where no one asks, nothing is measured.
+A stage's time is that of its own thread, without inner stages. Without the option, nothing is measured.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from types import TracebackType
 from argolint.model.stats import Cost
 
 _WHOLE = "verify"
-"""What rules are asked to prove a fix is part of what the fix costs."""
+"""Rules that run to verify a fix count for the verification."""
 
 
 class Ledger:
-    """What one thread spends on one thing, such as an application; `clock` tells its seconds of the processor, and those in all."""
+    """The time that one thread spends on one thing, such as an application; `clock` returns processor seconds and elapsed seconds."""
 
     def __init__(
         self, clock: Callable[[], tuple[float, float]] = lambda: (time.thread_time(), time.perf_counter())
@@ -61,7 +61,7 @@ _FREE: AbstractContextManager[None] = nullcontext()
 
 @contextmanager
 def measured(wanted: bool) -> Iterator[Ledger]:
-    """A ledger to which this thread's stages are charged, if it is wanted."""
+    """A ledger that records this thread's stages, if wanted."""
     ledger, before = Ledger(), _HERE.ledger
     _HERE.ledger = ledger if wanted else before
     try:
@@ -71,12 +71,12 @@ def measured(wanted: bool) -> Iterator[Ledger]:
 
 
 def measuring() -> bool:
-    """Whether someone measures this thread."""
+    """Whether this thread is being measured."""
     return _HERE.ledger is not None
 
 
 def charged(stage: str, rule: str = "") -> AbstractContextManager[None]:
-    """What is done within is charged to this stage, where someone measures."""
+    """Count the block for this stage, if the thread is being measured."""
     return _FREE if _HERE.ledger is None else _Charge(_HERE.ledger, stage, rule)
 
 
@@ -94,7 +94,7 @@ class _Charge(AbstractContextManager[None]):
 
 
 def summed(*costs: Iterable[Cost]) -> tuple[Cost, ...]:
-    """One cost a stage and rule."""
+    """One cost per stage and rule."""
     found: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for cost in (cost for group in costs for cost in group):
         spent = found[cost.stage, cost.rule]

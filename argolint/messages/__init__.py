@@ -1,12 +1,12 @@
-"""What a sentence of Argo CD, Kubernetes, Helm or an operator means: taken out of what is wrapped around it, and looked up.
+"""Interprets a message of Argo CD, Kubernetes, Helm or an operator: removes its wrappers and looks up its meaning.
 
 wrapping     `unwrap`: the stage, the program's own words and the innermost sentence of a text
-telling      `quoting`, `in_passing`: a sentence of at most 25 words that quotes what decides
-fields       `field_errors`: the fields that a validation refuses, wherever the sentence stands
-catalogue    `Catalogue.of(package).match(text, stage)`: the entry that the sentence means, with the facts that it names
+telling      `quoting`, `in_passing`: a sentence of at most 25 words that quotes the important part
+fields       `field_errors`: the fields that a validation refuses
+catalogue    `Catalogue.of(package).match(text, stage)`: the entry that matches the sentence, with the facts in it
 entry        the form of an entry
 
-docs/messages.md says how an entry is written.
+docs/messages.md describes how to write an entry.
 """
 
 from argolint.messages.catalogue import Catalogue, Match

@@ -1,8 +1,8 @@
-"""What messages mean: the entries of one or several packages, found by their words.
+"""Finds the meaning of a message among the entries of one or several packages.
 
-A text is looked up by groups of three characters: of each entry one literal is known without which it cannot match, so that a few regular
-expressions are tried of a thousand. `words.json` of a package keeps those literals, so that no pattern is parsed at a start; a pattern that it does not
-know is parsed. Which entry speaks where several match is declared (`before`, `knows`), and never the order of lines.
+An index of three-character groups finds candidates: each entry has a literal that every match contains, so only a few of a thousand regular
+expressions are tried. `words.json` of a package stores those literals, so that no pattern is parsed at a start; a pattern without an entry
+there is parsed. If several entries match, declared relations (`before`, `knows`) decide, never the order of lines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Rank = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The entry that a text means, what its groups read (empty where they took nothing) and where in the text they stand."""
+    """The entry that matches a text, the values of its groups (empty if a group matched nothing), and their positions in the text."""
 
     entry: Entry
     facts: Mapping[str, str]
@@ -42,7 +42,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A regular expression of an entry and the words of which it needs one; it is compiled when one is found."""
+    """A regular expression of an entry, and words of which every match contains one; it is compiled when one is found."""
 
     file: str
     entry: Entry
@@ -60,7 +60,7 @@ def _compiled(text: str) -> re.Pattern[str]:
 
 
 class Catalogue:
-    """Entries by their words. Made once (`Catalogue.of`), asked for each text."""
+    """Entries with an index of their words. Create it once (`Catalogue.of`)."""
 
     def __init__(
         self, entries: Collection[tuple[str, Entry]], known: Mapping[str, frozenset[str]] = _NONE_KNOWN
@@ -99,10 +99,10 @@ class Catalogue:
         provider: str = "",
         facts: Mapping[str, object] = _NO_FACTS,
     ) -> Match | None:
-        """The entry that this text means, None where none does.
+        """The entry that matches this text, None if there is none.
 
-        `stages` are those that the text may come from (none: any), `kind` and `group` the object that says it. `facts` are asked for by
-        name where an entry `needs` some, so they may be a mapping that looks them up.
+        `stages`: those that the text may come from (none: any); `kind` and `group`: of the object that says it. `facts` are read by name if
+        an entry `needs` some, so they may be a lazy mapping.
         """
         return next(self.matches(text, *stages, kind=kind, group=group, provider=provider, facts=facts), None)
 
@@ -115,22 +115,22 @@ class Catalogue:
         provider: str = "",
         facts: Mapping[str, object] = _NO_FACTS,
     ) -> Iterator[Match]:
-        """Every entry that matches, the one that tells most first."""
+        """Every entry that matches, the most specific first."""
         found = self._find(text[:READ], frozenset(stages), kind, group, provider)
         return (match for match in found if match.entry.holds(facts))
 
     def names(self, rule: str) -> frozenset[str]:
-        """The facts that the entries of a rule may read out of a text."""
+        """The facts that the entries of a rule may extract from a text."""
         own = (pattern.text for pattern in self._patterns if pattern.entry.rule == rule)
         return frozenset(name for text in own for name in _NAMED.findall(text))
 
     def patterns(self) -> Iterator[tuple[str, str, re.Pattern[str]]]:
-        """(file, id, regular expression) of all entries, as they are searched."""
+        """(file, id, regular expression) of all entries."""
         for pattern in self._patterns:
             yield pattern.file, pattern.entry.id, pattern.compiled
 
     def ties(self) -> Iterator[str]:
-        """What an author has left open: two entries that match one `seen`, of which none is declared to be first; a `seen` that its entry does not win."""
+        """Ambiguities for an author: two entries that match one `seen` without a declared order; a `seen` that its entry does not win."""
         above = self._above
         for entry in self.entries:
             for seen in entry.seen:
@@ -148,16 +148,16 @@ class Catalogue:
 
     @cached_property
     def _above(self) -> Mapping[str, frozenset[str]]:
-        """By id: all that stand below it by what was declared."""
+        """By id: all entries that declared relations place below it."""
         found: dict[str, frozenset[str]] = {}
         for entry in reversed(self.entries):
             found[entry.id] = frozenset(entry.before).union(*(found.get(id_, frozenset()) for id_ in entry.before))
         return found
 
     def _indexed(self) -> Mapping[str, list[tuple[str, int]]]:
-        """By three characters: the words that are looked for where these stand in a text, each with the number of its pattern.
+        """By three characters: the words to search for in texts that contain these, each with its pattern's number.
 
-        Of each word the three at its begin, middle or end that fewest others are found by, so that a text picks few.
+        Each word uses its rarest group among begin, middle and end, so that a text has few candidates.
         """
         found: dict[str, list[tuple[str, int]]] = defaultdict(list)
         for number, pattern in enumerate(self._patterns):
@@ -212,7 +212,7 @@ def _grams(text: str) -> Iterator[str]:
 
 
 def _in_order(entries: Mapping[str, tuple[Entry, _Rank]], places: Mapping[str, str]) -> tuple[Entry, ...]:
-    """What tells most first, as declared; entries without a declared order by how long the shortest word is that they need."""
+    """The most specific first, as declared; without a declaration, by the length of the shortest required word."""
     waits = dict.fromkeys(entries, 0)
     for entry, _ in entries.values():
         for other in entry.before:

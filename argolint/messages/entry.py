@@ -1,4 +1,4 @@
-"""One entry of a catalogue: what a sentence of Argo CD, Kubernetes or an operator means, and how it is recognised."""
+"""One entry of a catalogue: the meaning of a sentence of Argo CD, Kubernetes or an operator, and how to recognize it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argolint.values import knowledge
 from argolint.values.decoding import converted
 
 Knows = Literal["cause", "sort", "stage"]
-"""How much an entry tells: the cause, the sort of trouble by words that many programs share, or no more than where it arose."""
+"""How much an entry explains: the cause, the kind of fault in words that many programs share, or only where it occurred."""
 
 STAGES = frozenset(
     {
@@ -29,11 +29,13 @@ STAGES = frozenset(
             "health",
             "pod",
             "scheduling",
-        ),  # what an object says of itself, what the kubelet says, what the scheduler says
+            "image",
+            "volume",
+        ),  # what an object says of itself, what the kubelet says, what the scheduler says; why no image, why no volume comes
         *("provider", "update"),  # External Secrets: asking the provider, writing the Secret
     }
 )
-"""Where a sentence can come from."""
+"""The possible origins of a sentence."""
 
 
 class CatalogueError(ArgolintError):
@@ -41,7 +43,7 @@ class CatalogueError(ArgolintError):
 
 
 class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where an entry counts. Nothing said means everywhere; `kinds` and `groups` are those of the object that speaks."""
+    """Where an entry applies; by default everywhere. `kinds` and `groups`: of the object that reports the message."""
 
     stage: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
@@ -58,14 +60,14 @@ class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A pattern from which no literal can be read, and one that stands in all that it matches."""
+    """A pattern without a readable literal, and a literal that every match contains."""
 
     match: str
     has: str
 
 
 class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A message as it was seen, names changed; `kind` is that of the object that said it, `source` where the file's head names too many."""
+    """A message as seen, with names changed; `kind`: of the object that reported it; `source`: its source, if the file's head names too many."""
 
     text: str
     source: str = ""
@@ -74,20 +76,20 @@ class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is known of a message.
+    """The knowledge on a message.
 
     id          `<topic>/<name>`, once in a catalogue
     rule        the rule that answers it; `cause` is one of that rule's
-    match       regular expressions, searched without regard to case; named groups are the facts that it gives
-    says        a clause that tells what is wrong, with `$fact`s
-    topic       the topic of advice that ends it; empty: `name`, the end of the id
+    match       case-insensitive regular expressions; named groups extract facts
+    says        a clause that says what is wrong, with `$fact`s
+    topic       the topic of its advice; by default `name`, the end of the id
     fixes       advice of its own, in the form of an advice table
-    needs       facts of the objects at hand that must hold, `-name` those that must not: without them the entry does not count
-    before      ids of entries that may match as well and tell less
-    since, until  the release that brought the wording, and the first that has it no more; for people
-    passes      a later attempt can get over it without a change
-    terminal    the controller does not try again by itself
-    place       scheduling alone: how late in the scheduler's filters the words come
+    needs       facts on the objects that must be true, `-name` for false; otherwise the entry does not apply
+    before      ids of less specific entries that may match, too
+    since, until  the first release with the wording, and the first without it; for people
+    passes      a retry may succeed without a change
+    terminal    the controller does not retry
+    place       only for scheduling: the position of the message in the scheduler's filters
     """
 
     id: str
@@ -122,7 +124,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return Template(self.says).safe_substitute(facts)
 
     def holds(self, facts: Mapping[str, object]) -> bool:
-        """Whether what the entry needs is so; a fact that was not given does not hold."""
+        """Whether the facts meet the entry's needs; a missing fact does not count as true."""
         return all(bool(facts.get(name.removeprefix("-"))) is not name.startswith("-") for name in self.needs)
 
 

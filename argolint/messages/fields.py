@@ -1,4 +1,4 @@
-"""What a message names: the object that it is about, and the fields that a validation refuses."""
+"""Parses the object that a message is about, and the fields that a validation refuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argolint.values import join_pointer
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The object that a message names; what it does not name is empty. `group` is None when the message does not name it."""
+    """The object that a message names; missing parts are empty. `group` is None if the message does not name it."""
 
     kind: str
     name: str
@@ -29,7 +29,7 @@ _TYPED = re.compile(
 
 
 def named(message: str) -> Named | None:
-    """The object that the message is about, as the API server and the diff write it."""
+    """The object that the message is about, in the formats of the API server and the diff."""
     if found := _TYPED.search(message):
         return Named(found[4], found[2], found[1] or "", found[3] or "")
     if found := _INVALID.search(message):
@@ -41,7 +41,7 @@ def named(message: str) -> Named | None:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One field that is refused: its path as written (`spec.containers[0].image`), as a pointer, the sort of error and the rest."""
+    """A refused field: its path as written (`spec.containers[0].image`), as a pointer, the type of error and the rest."""
 
     path: str
     pointer: str
@@ -56,7 +56,7 @@ _FIELD = re.compile(
     + _SORTS
     + r")(?::\s|(?=[,\]\s])|$)"
 )
-# k8s.io/kube-openapi pkg/util/proto/validation, which kubectl asks before it sends anything
+# k8s.io/kube-openapi pkg/util/proto/validation, which kubectl runs before a request
 _UNSENT = re.compile(r'ValidationError\(\w{1,100}\.?([\w.\[\]-]{0,500})\): missing required field "([^"]{1,200})" in ')
 _STEP = re.compile(r"\[([^\[\]]*)\]|([^.\[\]]+)")
 _VALUE = re.compile(r'^(?:"(?:[^"\\]|\\.)*+"|map\[[^\n]{0,2000}?\](?:\{[^{}]*+\})?|\S{1,2000}):\s')
@@ -65,7 +65,7 @@ _RETRIED = re.compile(r"\(retried \d{1,9} times\)\.?")
 
 
 def field_errors(message: str) -> tuple[FieldError, ...]:
-    """The fields that a validation refuses, as all of Kubernetes and most operators write them; empty without any."""
+    """The fields that a validation refuses, in the format of Kubernetes and most operators; empty without any."""
     return tuple(_fields(message)) or tuple(
         FieldError(path, join_pointer(*_tokens(path)), "Required value", "its schema asks for it")
         for path in (f"{above}.{name}".lstrip(".") for above, name in _UNSENT.findall(message))

@@ -1,4 +1,4 @@
-"""The words without which a regular expression matches nothing: by them a catalogue picks the few that it tries."""
+"""Words that every match of a regular expression contains: a catalogue uses them to find the few patterns to try."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import msgspec
 from argolint.values.decoding import decoder
 
 KNOWN = "words.json"
-"""Next to the messages of a package: the words of its patterns, read once. `make docs` writes that of argolint's own."""
+"""The file next to a package's messages with the words of its patterns. `make docs` writes argolint's own."""
 SHORTEST = 3
-"""Characters. Shorter words stand in nearly every text."""
+"""Fewest characters. Shorter words occur in nearly every text."""
 _SPELLINGS = 40
-"""Of one word, that are looked for: `(fail|failed) to (get|list)` is four."""
+"""Most spellings of one word to search for: `(fail|failed) to (get|list)` has four."""
 
 _REPEATS = (code.MAX_REPEAT, code.MIN_REPEAT, code.POSSESSIVE_REPEAT)
 _NOTHING: frozenset[str] = frozenset()
@@ -29,31 +29,31 @@ _KNOWN = decoder(dict[str, frozenset[str]])
 
 
 def literals(pattern: str) -> frozenset[str]:
-    """Lower-case texts of which each match of the pattern holds at least one; empty where none can be read from it."""
+    """Lower-case texts of which each match of the pattern contains at least one; empty if none can be derived."""
     found = _best(parser.parse(pattern, re.IGNORECASE))
     return found if _worth(found) else _NOTHING
 
 
 def key_of(pattern: str) -> str:
-    """What `words.json` calls a pattern."""
+    """The pattern's key in `words.json`."""
     return hashlib.blake2b(pattern.encode(), digest_size=9).hexdigest()
 
 
 def known_words(package: str) -> Mapping[str, frozenset[str]]:
-    """What `words.json` of a package says, empty where it has none."""
+    """The content of a package's `words.json`, empty if it has none."""
     file = files(package).joinpath(KNOWN)
     return _KNOWN(file.read_bytes()) if file.is_file() else {}
 
 
 def written(patterns: Iterable[str]) -> str:
-    """The text of `words.json` for these patterns: a line each, in an order in which two branches seldom add at one place."""
+    """The text of `words.json` for these patterns: one line each, in an order in which two branches rarely insert at one place."""
     found = {key_of(pattern): sorted(literals(pattern)) for pattern in patterns}
     lines = [f'"{key}": {msgspec.json.encode(words).decode()}' for key, words in sorted(found.items()) if words]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _best(items: Items) -> frozenset[str]:
-    """Of all that a sequence asks for, what tells most: the longest of its shortest words."""
+    """The most selective words of a sequence: those whose shortest one is longest."""
     found: list[frozenset[str]] = []
     run = frozenset({""})
     for op, argument in items:
@@ -68,12 +68,12 @@ def _best(items: Items) -> frozenset[str]:
 
 
 def _joined(run: frozenset[str], more: frozenset[str]) -> frozenset[str] | None:
-    """Every text of the one followed by every text of the other; None for too many."""
+    """Every text of the first followed by every text of the second; None if there are too many."""
     return frozenset(a + b for a, b in product(run, more)) if len(run) * len(more) <= _SPELLINGS else None
 
 
 def _spellings(op: Any, argument: Any) -> frozenset[str] | None:
-    """All texts that an item takes, in lower case; None where they are too many to name."""
+    """All texts that an item matches, in lower case; None if there are too many."""
     if op is code.LITERAL:
         return frozenset({chr(argument).lower()})
     if op is code.IN:
@@ -112,7 +112,7 @@ def _sequence(items: Items) -> frozenset[str] | None:
 
 
 def _of(op: Any, argument: Any) -> frozenset[str]:
-    """The words that one item asks for, which stands among others that cannot be spelled out."""
+    """The required words of one item, whose neighbours cannot be enumerated."""
     if op is code.SUBPATTERN:
         return _best(argument[3])
     if op is code.ATOMIC_GROUP:

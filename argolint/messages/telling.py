@@ -1,4 +1,4 @@
-"""What of a server's text a sentence quotes: its innermost telling part, in few words. The whole text is evidence."""
+"""Quotes a server's text in a message: its innermost useful part, in few words. The whole text becomes evidence."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from argolint.redaction import excerpt
 WORDS = 25
 """The most words of a finding's message."""
 _QUOTED = 10
-"""Words of a quotation; more are read in the evidence."""
+"""Most words of a quotation; the evidence has the rest."""
 _LEAST = 3
-"""A quotation of fewer words tells nothing that the sentence does not."""
+"""Fewest words of a useful quotation."""
 _NO_SENTENCE = ("Duplicate value", "Not found")
-"""Sorts of refused fields that are followed by the value alone."""
+"""Types of refused fields that are followed by the value only."""
 _WORTH = 8
-"""A quotation that must be cut to fewer is left to the evidence, where the sentence is whole without it."""
+"""A quotation that must be cut to fewer words is left to the evidence, if the sentence is complete without it."""
 _READ = 10_000
 
-# What programs put before a reason without saying one; wrappers.yaml holds what no entry of a catalogue needs to see.
+# Phrases before a reason that contain none; wrappers.yaml has those that no entry of a catalogue needs to see.
 _BEFORE = re.compile(
     r"^(?:error|fatal|ERROR|Error|execution error at \([^()]{1,200}\)|parse error at \([^()]{1,200}\)|Internal error occurred"
     r"|admission webhook \"[^\"]{1,253}\" denied the request|[\w.-]{1,200} \"[^\"]{1,253}\" is (?:forbidden|invalid)|(?:from server for: )?\"/dev/shm/\d{1,20}\"|error when \w{1,20} \"[^\"]{0,400}\""
@@ -28,10 +28,14 @@ _BEFORE = re.compile(
 )
 _TEMPLATE = re.compile(r"^template: [^\s:]{1,300}:\d{1,6}(?::\d{1,6})?: (?:executing \"[^\"]{1,300}\" at (?=<))?")
 _EMPTY = " \t:,."
-"""What a text may end in that says nothing."""
+"""Empty phrases at the end of a text."""
 _WHO = re.compile(r"^[\w.-]{1,200}(?: \"[^\"]{1,253}\")? is forbidden: User \"[^\"]{1,253}\" (?=cannot)")
 _WHERE = re.compile(r" in API group \"[^\"]{0,253}\"")
 _ENDED = re.compile(r":? ?exit status \d{1,3}$")
+_LIST = re.compile(r"(?:[\w./\"'-]{1,100}, ){1,50}(?:(?:and|or) )?[\w./\"'-]{1,100}")
+"""`tags, name, path`: says nothing without the sentence before it."""
+_TIME = re.compile(r"(?:\w{3}, )?\d{1,4}[ -]\w{2,3}[ -]\d{2,4}\b[^:]{0,20}(?::\d\d){0,2}.{0,40}")
+"""`Mon, 02 Nov 2026 03:00:00 UTC`: says nothing without the sentence before it either."""
 _RETRIED = re.compile(r" ?\(retried \d{1,9} times\)\.?$")
 _HINTS = re.compile(
     r" (?:Please make sure you have the correct access rights|\(is 'helm' installed|Use --debug|a: [^\n]{0,400} ,b: |in '\{).*$| You may need to run [^:]*:?"
@@ -39,7 +43,7 @@ _HINTS = re.compile(
 
 
 def telling(text: str, words: int = _QUOTED) -> str:
-    """The innermost part of a text that says what is wrong, in at most `words` words; of a refused field its path and the reason."""
+    """The innermost part of a text that says what is wrong, in at most `words` words; for a refused field its path and the reason."""
     refused = field_errors(text)
     if refused:
         first = refused[0]
@@ -54,7 +58,7 @@ def telling(text: str, words: int = _QUOTED) -> str:
 
 
 def _end(line: str, words: int) -> str:
-    """The last parts that fit; programs write what they did before why it failed."""
+    """The last parts that fit; programs write the failed step before the reason."""
     tail = ""
     for part in reversed(line.split(": ")):
         longer = f"{part}: {tail}" if tail else part
@@ -64,29 +68,32 @@ def _end(line: str, words: int) -> str:
         tail = longer
     else:
         return line
-    if len(tail.split()) >= _LEAST or not tail:
-        return tail or _cut(" ".join(before), words)
+    if not tail:
+        return _cut(" ".join(before), words)
+    if len(tail.split()) >= _LEAST:
+        alone = not _LIST.fullmatch(tail) and not _TIME.fullmatch(tail)
+        return tail if alone else _cut(f"{' '.join(before)}: {tail}", words)
     left = before[len(tail.split()) - words :]
     return f"{'…' if len(left) < len(before) else ''}{' '.join(left)}: {tail}"
 
 
 def quoting(said: str, text: str, after: str = "") -> str:
-    """A finding's sentence: what is said, the telling part of a text as far as there is room for it, and what comes of it.
+    """A finding's sentence: `said`, as much of the text's useful part as fits, and the consequence `after`.
 
-    `said` and `after` are written as they are; where fewer than three words are left for the text it is not quoted.
+    `said` and `after` are kept as they are; the text is not quoted if fewer than three words are left for it.
     """
     quote = _fitting(said, text, after, _LEAST + 2)
     return f"{said}{': ' if quote else ''}{quote}{after}."
 
 
 def in_passing(said: str, text: str, after: str = "") -> str:
-    """As `quoting`, for a sentence that is whole without the text: the quotation stands in brackets."""
+    """Like `quoting`, for a sentence that is complete without the text: the quotation is in brackets."""
     quote = _fitting(said, text, after, _WORTH)
     return f"{said}{f' ({quote})' if quote else ''}{after}."
 
 
 def _fitting(said: str, text: str, after: str, worth: int) -> str:
-    """The telling part in quotes as far as the sentence has room for it; empty where it has none, or would be cut to fewer words than `worth`."""
+    """The useful part in quotes, as long as it fits; empty if there is no room, or if it would be cut to fewer words than `worth`."""
     room = min(_QUOTED, WORDS - len(said.split()) - len(after.split()))
     quote = telling(text, room) if room >= _LEAST else ""
     return f'"{quote}"' if quote and not (quote.endswith("…") and room < worth) else ""

@@ -1,6 +1,6 @@
-"""What stands around a sentence: Argo CD, gRPC, Helm and kubectl each put words of their own before an error (wrappers.yaml).
+"""Removes wrappers from a message: Argo CD, gRPC, Helm and kubectl each add words before an error (wrappers.yaml).
 
-What decides stands at its end; where Argo CD was stands at its beginning.
+The reason is at its end; the stage in Argo CD is at its beginning.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from argolint.redaction import excerpt
 from argolint.values.knowledge import load
 
 _SHOWN = 240
-"""Characters of a message that a sentence quotes."""
+"""Most characters of a message in a quotation."""
 READ = 1 << 16
-"""Characters of a text that are looked at."""
+"""Most characters of a text that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """A text taken apart.
+    """The parts of a text.
 
-    `stage` is where Argo CD was when it failed (server-side-diff, structured-merge, three-way, target-state, live-state; empty where
-    the text does not tell), `said` the text from where a program's own words begin, `innermost` what is left without any wrapper.
+    `stage`: where Argo CD failed (server-side-diff, structured-merge, three-way, target-state, live-state; empty if the text does not show
+    it); `said`: the text from the program's own words on; `innermost`: the rest without any wrapper.
     """
 
     text: str
@@ -34,7 +34,7 @@ class Unwrapped:
 
 @lru_cache(maxsize=4096)
 def unwrap(text: str) -> Unwrapped:
-    """The text without what is put around it; only its first 65,536 characters are looked at."""
+    """The text without its wrappers; only its first 65,536 characters are read."""
     read = text[:READ]
     said = _remarks().sub("", read)
     said = said[max((found.end() for found in _program().finditer(said)), default=0) :]
@@ -46,19 +46,19 @@ def unwrap(text: str) -> Unwrapped:
 
 
 def without_quotes(text: str) -> str:
-    """The text without quotes around the whole of it: a sentence that quotes it sets its own."""
+    """The text without quotes around the whole of it: a sentence that quotes it adds its own."""
     line = text.strip()
     return line[1:-1] if line[:1] == line[-1:] == '"' and line.count('"') == 2 else text
 
 
 def quoted(message: str, limit: int = _SHOWN) -> str:
-    """The message as a sentence may quote it; of a long one what decides: the wrappers go first, the middle goes next."""
+    """The message for a quotation; a long one first loses its wrappers, then its middle."""
     whole = without_quotes(excerpt(message, limit))
     return shortened(unwrap(message).innermost, limit) if whole.endswith("…") else whole
 
 
 def shortened(text: str, limit: int = _SHOWN) -> str:
-    """The text without its middle where it is too long: who it is about stands at its beginning, the reason at its end."""
+    """The text without its middle if it is too long: the subject is at its beginning, the reason at its end."""
     whole = excerpt(text, 10_000)
     if len(whole) <= limit:
         return whole

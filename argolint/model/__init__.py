@@ -1,6 +1,6 @@
-"""What the rest of argolint passes around: identities, differences, findings, fixes.
+"""Basic types of argolint: identities, differences, findings, fixes.
 
-Everything here is frozen and holds plain data. `App` and `Resource`, which wrap the server's answers, are in app.py.
+Everything here is frozen and contains plain data. `App` and `Resource`, which wrap the server's answers, are in `argolint.application`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 Json = Any
-"""A decoded JSON value; it is `Any` only at the edge where manifests are read."""
+"""A decoded JSON value; `Any` is used only here, where manifests are read."""
 Object = Mapping[str, Json]
 """A decoded Kubernetes object. Never change one: it is shared."""
 
@@ -23,7 +23,7 @@ Confidence = Literal["possible", "likely", "proven"]
 
 
 class AppRef(msgspec.Struct, frozen=True, order=True, gc=False):
-    """One Application: `namespace` is always filled, `server` is the Argo CD's own URL."""
+    """One Application: `namespace` is never empty, `server` is the Argo CD's own URL."""
 
     namespace: str
     name: str
@@ -35,7 +35,7 @@ class AppRef(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class ResourceKey(NamedTuple):
-    """Identity of an object on its cluster, whatever API version names it. `cluster` is the canonical server URL."""
+    """Identity of an object on its cluster, independent of the API version. `cluster`: the canonical server URL."""
 
     cluster: str
     group: str
@@ -67,7 +67,7 @@ class ResourceId(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class _Missing:
-    """The side of a difference that does not hold the field; unlike None, which is JSON's null."""
+    """The value of a field on the side of a difference that lacks it; unlike None, which is JSON's null."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ MISSING = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who wrote a field of a live object, from metadata.managedFields."""
+    """A manager that wrote a field of a live object, from metadata.managedFields."""
 
     manager: str
     operation: str = ""  # Apply or Update
@@ -96,12 +96,11 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference that Argo CD itself sees: `live` is the normalised live value, `desired` the predicted one.
+    """One difference that Argo CD itself sees: `live` is the normalized live value, `desired` the predicted one.
 
-    `pointer` is an RFC 6901 pointer into the normalised live object. A side without the field is MISSING.
-    `secret` says that neither value may be printed (`redaction` decides when the difference is made), `masked` that Argo CD
-    itself shows masks in place of both, so that whether they equal anything else is not known. `printed` is what may be printed
-    of desired and live, where that is not all of them.
+    `pointer`: an RFC 6901 pointer into the normalized live object. A side without the field is MISSING. `secret`: neither value may be
+    printed (`redaction` decides when the difference is created). `masked`: Argo CD shows masks in place of both values, so that comparisons
+    with other values are impossible. `printed`: the printable parts of desired and live, if some parts are not.
     """
 
     pointer: str
@@ -114,7 +113,7 @@ class Change:
 
     @property
     def sides(self) -> tuple[Json, Json]:
-        """Desired and live as they may be printed, unless the difference is `secret`."""
+        """Desired and live for printing; not for a `secret` difference."""
         return self.printed or (self.desired, self.live)
 
 
@@ -129,7 +128,7 @@ class Symptom:
     change     yes        pointer of one Change
     missing    yes        the object is desired and not live
     extra      yes        the object is live and not desired
-    sync       no         OutOfSync or Unknown though no resource and no condition says why
+    sync       no         OutOfSync or Unknown without a resource or condition as the reason
     health     yes/no     Degraded, Missing, Progressing, Unknown (no resource: the Application's own)
     operation  no         phase of the failed or waiting operation
     condition  no         "<type>: <message>"
@@ -168,12 +167,12 @@ class Symptom:
         return cls("condition", None, f"{kind}: {message}" if message else kind)
 
     def covers(self, other: Symptom) -> bool:
-        """True when a claim on self answers `other`: equal, or self is a prefix of it (pointer or condition type)."""
+        """True if a claim on self explains `other`: equal, or self is a prefix of it (pointer or condition type)."""
         same = self.kind == other.kind and self.resource == other.resource
         return same and other.is_part(len(self.detail)) and other.detail.startswith(self.detail)
 
     def is_part(self, length: int) -> bool:
-        """True when that many first characters of the detail name what the whole lies in, or the whole itself."""
+        """True if the first `length` characters of the detail are a prefix at a part boundary, or the whole."""
         if length in (0, len(self.detail)):
             return True
         separator = "/" if self.kind == "change" else ": "
@@ -182,15 +181,15 @@ class Symptom:
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """What a finding follows from, so that a report shows it under its cause. One of four:
+    """The cause of a finding, under which a report shows it. One of four:
 
-    symptom   the finding that explains this symptom: of any application where it names an object, else of the finding's own
-    resource  a finding of `rule` about this object, whatever application it belongs to
+    symptom   the finding that explains this symptom: of any application if it names an object, else of the same one
+    resource  a finding of `rule` about this object, of any application
     app       the worst finding of this other application
     key       a cause without a finding of its own, such as a missing operator: all findings of one key follow from it, and
               `title` names it in one sentence, the same for all of them
 
-    `mended` says that what ends that finding ends this one as well: its fixes take the place of the finding's own where the first is verified.
+    `mended`: fixing the cause also fixes this finding, so the cause's fixes replace this finding's own if the first one is verified.
     """
 
     symptom: Symptom | None = None
@@ -207,13 +206,13 @@ class Follows:
 
     @classmethod
     def common(cls, title: str, *key: str) -> Follows:
-        """The parts of the key say whose cause it is: a kind of cause, the cluster, what is missing there."""
+        """A common cause; the parts of the key identify it: a kind of cause, the cluster, what is missing there."""
         return cls(key="\0".join(key), title=title)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a manifest comes from in Git or a chart repository, as far as known."""
+    """The origin of a manifest in Git or a chart repository, as far as known."""
 
     repo: str = ""
     revision: str = ""
@@ -225,7 +224,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """What a finding is about: an application, perhaps one of its resources, perhaps one field of it."""
+    """The place of a finding: an application, perhaps one of its resources, perhaps one field of it."""
 
     app: AppRef
     resource: ResourceId | None = None
@@ -237,7 +236,7 @@ Role = Literal["owner", "claimant", "cause", "symptom", "dependent", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Another place that belongs to a finding, and what it is to it."""
+    """Another place that belongs to a finding, and its role."""
 
     app: AppRef
     resource: ResourceId | None = None
@@ -258,21 +257,21 @@ class Edit:
 
 
 GONE = Edit("json-patch", [{"op": "remove", "path": ""}])
-"""What a command plays that deletes the live object `Fix.resource`."""
+"""`Fix.plays` of a command that deletes the live object `Fix.resource`."""
 
 Proof = Literal["replayed", "rendered-twice"]
 Effect = Literal["restarts", "scales", "deletes", "hides", "needs-sync", "needs-force-sync"]
 EFFECTS: tuple[Effect, ...] = ("restarts", "scales", "deletes", "hides", "needs-sync", "needs-force-sync")
-"""Of pods, workloads, live objects or fields, later differences; what someone must do by hand for the fix to take hold."""
+"""Effects on pods, workloads, live objects or fields, later differences; or a manual step that the fix needs."""
 
 
 Part = Literal["keep", "release"]
-"""Of an object that several applications render: to be its only owner from now on, or to render it no more."""
+"""The role of an application in the hand-over of a shared object: it becomes the only owner, or stops rendering the object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a fix needs: an Argo CD or a cluster (`of`) of this version at least, such as `2.10`."""
+    """A requirement of a fix: an Argo CD or a cluster (`of`) of at least this version, such as `2.10`."""
 
     of: Literal["argocd", "kubernetes"]
     at_least: str
@@ -282,16 +281,15 @@ class Need:
 class Fix:
     """One of the ranked ways to end a fault: the root cause first, mitigation after.
 
-    `where` names the file, application or object to change; `caveat` what the fix costs or hides; `safe` means that no
-    workload restarts, nothing is deleted and nothing hidden. `verified` is set by the engine only: True when the edit was
-    replayed in memory and the fault was gone, None with `unverified` saying why it was not replayed.
-    `resource` is the manifest that a json-patch of target `manifest` edits, when it is not the finding's own.
-    `trials` are the parts that applications have in a fix of several: it is verified when each of them has played its own.
-    `proof` says how a verified fix was proven; `effects` what else it does, which the engine adds to. `before` are commands
-    that come before the edit reaches the cluster: the proof counts on them, and `fix --write` writes none that has one. `needs` are versions that the fix asks for in addition to what its
-    edit says by itself; the engine drops it where the fleet contradicts one. `plays` is what a command does to the live object of the
-    finding (of `resource`, where it is `GONE`), as a json-patch: that is replayed in the place of the command, which no one runs.
-    `GONE` of a fix of target `manifest` is that the whole manifest leaves Git.
+    `where` names the file, application or object to change; `caveat`: what the fix costs or hides; `safe`: no workload restarts, nothing is
+    deleted and nothing hidden. `verified` is set by the engine only: True if the edit was replayed in memory and the fault was gone; None
+    if it was not replayed, and `unverified` says why. `resource`: the manifest that a json-patch of target `manifest` edits, if it is not
+    the finding's own. `trials`: the parts of several applications in a fix, which is verified if each part was replayed. `proof`: how a
+    verified fix was verified. `effects`: side effects, to which the engine adds. `before`: commands to run before the edit reaches the
+    cluster; verification assumes them, and `fix --write` skips fixes that have some. `needs`: required versions in addition to those that
+    the edit shows; the engine drops the fix if the fleet does not meet one. `plays`: the effect of a command on the live object of the
+    finding (of `resource` for `GONE`), as a json-patch: it is replayed instead of the command, which is never run. `GONE` of a fix of
+    target `manifest`: the whole manifest leaves Git. `older`: what is left of the fix on an Argo CD that is too old for the edit, and what it then costs.
     """
 
     title: str
@@ -309,6 +307,7 @@ class Fix:
     trials: tuple[tuple[AppRef, Part], ...] = ()
     needs: tuple[Need, ...] = ()
     plays: Edit | None = None
+    older: tuple[Edit, str] | None = None
 
 
 RelationKind = Literal[
@@ -322,23 +321,23 @@ RelationKind = Literal[
     "contradicts",
     "said-by-child",
 ]
-"""How two objects stand to each other, the deciding one first: nearest to what someone can change in Git.
+"""The relation of two objects, in order of precedence: causes that someone can change in Git come first.
 
-comes-later     the sync creates the other one only afterwards
-spec-says       the object's own fields hold what the message refuses
-rewritten-by    the other one's Application overwrites what someone else must fill in
-made-by         a controller makes it from the other one
-denied-by       the other one refuses it: a quota, a policy, the level of a namespace
-not-in-git      the part that fails comes from a webhook and not from Git
-owner-ill       what it waits for is itself not well
-contradicts     the object calls itself well, and Argo CD does not
-said-by-child   an object below it says why
+comes-later     the sync creates the other object only later
+spec-says       the message refuses a value of the object's own fields
+rewritten-by    the other object's Application overwrites a value that someone else must set
+made-by         a controller makes it from the other object
+denied-by       the other object refuses it: a quota, a policy, the Pod Security level of a namespace
+not-in-git      the failing part comes from a webhook and not from Git
+owner-ill       the object that it waits for is unhealthy
+contradicts     the object's conditions report success, but Argo CD does not
+said-by-child   a child object has the reason
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What an explanation rests on: how the finding's object stands to another one. `resource` is None for an Application itself."""
+    """The relation that an explanation rests on: from the finding's object to another one. `resource` is None for an Application itself."""
 
     kind: RelationKind
     app: AppRef
@@ -347,13 +346,12 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fault, reported once. A rule fills what it knows; the engine stamps `rule`, `family`, `severity`, `source`, `key`, `caused_by`.
+    """A fault, reported once. A rule sets what it knows; the engine sets `rule`, `family`, `severity`, `source`, `key`, `caused_by`.
 
-    `explains` claims the symptoms that this finding answers. For each symptom the rule of highest rank speaks; a finding
-    all of whose claims are answered by others is dropped, one that claims nothing is a comment and stays.
-    `follows` says what it follows from, the likeliest first; the engine resolves that to `caused_by`, a fingerprint.
-    `key` is the fact key of a fleet finding, and stands for its subject in the fingerprint.
-    `relation` is what the explanation rests on, where a sentence was resolved against the objects around it.
+    `explains`: claims on the symptoms that this finding explains. Each symptom goes to the rule of highest rank; a finding that loses all
+    its claims is dropped; one without claims is a comment and stays. `follows`: the possible causes, the likeliest first; the engine
+    resolves that to `caused_by`, a fingerprint. `key`: the fact key of a fleet finding, which is the subject in its fingerprint.
+    `relation`: the relation behind the explanation, if a sentence was resolved to other objects.
     """
 
     message: str
@@ -377,11 +375,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A part that an application could have in a fix of several. A rule names it, the engine plays it on the application's states.
+    """The part of one application in a fix of several. A rule names it, the engine replays it on the application's states.
 
-    `why` is empty when it works, says what is in the way when it does not, and is None as long as it was not played.
-    `open` says what it rests on that the states do not show: that a chart or an overlay then renders all but the object. The engine empties it
-    when a render with `values` (Helm values, YAML) shows that.
+    `why`: empty if it works, the obstacle if it does not, None before the replay. `open`: an assumption that the states do not show: that a
+    chart or an overlay then renders everything except the object. The engine clears it if a render with `values` (Helm values, YAML)
+    confirms that.
     """
 
     part: Part
@@ -394,9 +392,9 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What one application tells a fleet-wide rule; facts of one `key` meet in the rule's `join`. `data` is plain JSON.
+    """Data from one application for a fleet-wide rule; facts of one `key` meet in the rule's `join`. `data` is plain JSON.
 
-    `about` is the object whose change takes the fact away: without its facts the rule must then be silent.
+    `about`: the object whose change removes the fact; without its facts the rule must report nothing.
     """
 
     key: str
@@ -408,7 +406,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that could not be looked at: the run goes on and is incomplete. `server` is its Argo CD, where a run reads several."""
+    """Something that could not be looked at: the run goes on and is incomplete. `server`: its Argo CD, if a run reads several."""
 
     stage: str
     error: str
@@ -419,9 +417,11 @@ class Failure:
 
 
 UNREAD = frozenset({"server", "login"})
-"""The stages of a failure that belongs to an Argo CD as a whole: nothing of it could be read."""
+"""The stages of a failure of a whole Argo CD: nothing of it could be read."""
+SETTINGS = "settings"
+"""The stage of a failure after which an Argo CD has only the address that was asked: its own URL is one of its settings."""
 DESTINATION = "destination"
-"""The stage of a failure of an application whose cluster does not answer Argo CD: it is said once for all of that cluster."""
+"""The stage of a failure of an application whose cluster does not answer Argo CD: it is reported once per cluster."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -439,16 +439,16 @@ WantKind = Literal["events", "app-events", "live", "peer", "manifests", "render"
 
 @dataclass(frozen=True, order=True, slots=True)
 class Want:
-    """Evidence that costs another request. A rule names it, the engine fetches it, `app.evidence` then holds it.
+    """Evidence that costs another request. A rule requests it, the engine fetches it, and it is in `app.evidence`.
 
     events        Events of one object (needs its uid)                 -> tuple[Event, ...]
     app-events    Events of the Application itself                     -> tuple[Event, ...]
     live          the live object, from the cluster, by its owner app  -> dict
-    peer          an object that another application manages (`app`)   -> Resource
+    peer          an object of another application (`app`)             -> Resource
     manifests     the plain rendered manifests, hooks included         -> tuple[dict, ...]   opt-in
     render        two fresh renders (noCache)                          -> tuple[tuple[dict, ...], tuple[dict, ...]]   free in a snapshot and from a checkout, else opt-in
     sync-windows  assigned and active windows                          -> dict
-    revision      author, date and message of `revision`, of the `source` (from 0) where there are several    -> dict
+    revision      author, date and message of `revision`, of the `source` (from 0) if there are several    -> dict
     """
 
     kind: WantKind

@@ -1,4 +1,4 @@
-"""The stable identity of a fault, which baselines hold on to."""
+"""The stable identity of a fault, for baselines."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import hashlib
 from argolint.model import Finding
 
 Identity = tuple[str, str]
-"""Server and fingerprint: what makes two findings the same one."""
+"""Server and fingerprint: the key of a finding."""
 
 
 def identity(finding: Finding) -> Identity:
-    """Two Argo CDs may hold Applications of one name, whose faults have one fingerprint."""
+    """The key of a finding. It includes the server, since Applications of the same name on two Argo CDs give the same fingerprint."""
     return finding.at.app.server, fingerprint(finding)
 
 
 def fingerprint(finding: Finding) -> str:
-    """Stable identity of a fault: rule and subject (a fleet finding's subject is its fact key), nothing that is reworded."""
+    """The fingerprint of a fault: a hash of rule and subject (for a fleet finding, its fact key), without any text that may be reworded."""
     return hashlib.sha256("\0".join(subject(finding.rule, finding)).encode()).hexdigest()[:32]
 
 
 def subject(rule: str, finding: Finding) -> tuple[str, ...]:
-    """What a fingerprint is made of; the finding need not know its rule yet."""
+    """The parts of a fingerprint; the finding need not have its rule yet."""
     at = finding.at
     about = (
         (finding.key,)

@@ -1,4 +1,4 @@
-"""What a run gives: a result for each application, and the outcome of all. Plain data that a shard can carry."""
+"""The results of a run: one per application, and the overall outcome. Plain data for shard files."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from argolint.model import AppRef, Fact, Failure, Finding, Note
 from argolint.model.fingerprint import Identity
-from argolint.model.selection import Shown
+from argolint.model.selection import FindingFilter
 from argolint.model.stats import Cost, Number
 
 
 def finding_order(finding: Finding) -> tuple[object, ...]:
-    """Applications by name, then resources, then rules: the order of every report."""
+    """The sort key of every report: applications by name, then resources, then rules."""
     at = finding.at
     return (
         at.app,
@@ -27,14 +27,14 @@ def finding_order(finding: Finding) -> tuple[object, ...]:
 
 
 def apps_of(finding: Finding) -> frozenset[AppRef]:
-    """The applications that a finding answers for: a fleet finding for every one that it names."""
+    """The applications that a finding is about: for a fleet finding, all that it names."""
     related = (r.app for r in finding.related) if finding.key else ()
     return frozenset((finding.at.app, *related))
 
 
 @dataclass(frozen=True)
 class Causes:
-    """What follows from what, also for findings that are not shown later: `title` of each that is a cause."""
+    """The cause of each finding, even of findings that are not shown; `title`: the title of each cause."""
 
     parent: Mapping[Identity, Identity] = field(default_factory=dict)
     title: Mapping[Identity, str] = field(default_factory=dict)
@@ -42,10 +42,10 @@ class Causes:
 
 @dataclass(frozen=True)
 class AppResult:
-    """What inspecting one application gave; plain data that a shard can carry.
+    """The result of inspecting one application; plain data for shard files.
 
-    `alongside` says that it was not asked for: it shares objects with one that was, and only its facts count. `unread` says that it
-    has objects whose states no one asked for, since Argo CD shows it as fine.
+    `alongside`: it was not requested, but shares objects with a requested one; only its facts count. `unread`: its objects' states were not
+    read, since Argo CD shows it as healthy and synced.
     """
 
     ref: AppRef
@@ -61,12 +61,12 @@ class AppResult:
     unread: bool = False
     labels: tuple[tuple[str, str], ...] = ()
     version: str = ""
-    """Of the Argo CD that has it."""
+    """The version of its Argo CD."""
 
 
 @dataclass(frozen=True)
 class ServerRead:
-    """An Argo CD that was read: its own URL, and its name where a run reads several."""
+    """An Argo CD that was read: its own URL, and its name if a run reads several."""
 
     url: str
     version: str
@@ -75,7 +75,7 @@ class ServerRead:
 
 @dataclass(frozen=True)
 class Looked:
-    """One application that was looked at, and how Argo CD shows it; `unread`: by what the list tells alone."""
+    """One application that was looked at, with its status in Argo CD; `unread`: only the list was used."""
 
     ref: AppRef
     resources: int = 0
@@ -87,7 +87,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Findings and failures of a whole run, sorted. `causes` knows those of findings that were left out as well."""
+    """Findings and failures of a whole run, sorted. `causes` includes those of findings that were left out."""
 
     findings: tuple[Finding, ...]
     failures: tuple[Failure, ...]
@@ -97,9 +97,9 @@ class Outcome:
     looked: tuple[Looked, ...] = ()
     causes: Causes = field(default_factory=Causes)
 
-    def showing(self, shown: Shown, families: Mapping[str, str]) -> Outcome:
-        """What is shown of it, without crashes of rules none of whose findings would be; `families` by rule."""
-        if shown == Shown():
+    def showing(self, shown: FindingFilter, families: Mapping[str, str]) -> Outcome:
+        """The part to show, without crashes of rules whose findings are all hidden; `families` by rule."""
+        if shown == FindingFilter():
             return self
         return replace(
             self,
@@ -113,4 +113,4 @@ class Outcome:
 
 
 _CRASHED = frozenset({"check", "wants", "verify", "join"})
-"""Stages of failures that are a rule's own."""
+"""Stages of failures that a rule caused."""

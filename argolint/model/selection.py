@@ -1,4 +1,4 @@
-"""Which findings a report shows. Every rule runs and explains all the same: what is hidden never returns under another name."""
+"""The findings that a report shows. All rules run and claim symptoms anyway, so a hidden fault does not return as another rule's finding."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import msgspec
 from argolint.model import SEVERITIES, Severity
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """The findings that are shown: `select` and `ignore` hold rule ids, families and severities; nothing selected is all.
+class FindingFilter(msgspec.Struct, frozen=True):
+    """A filter of findings: `select` and `ignore` have rule ids, families and severities; an empty `select` means all.
 
-    `unasked` are pedantic rules that nothing asks for.
+    `unasked`: pedantic rules that no option names.
     """
 
     select: tuple[str, ...] = ()
@@ -19,7 +19,7 @@ class Shown(msgspec.Struct, frozen=True):
     unasked: tuple[str, ...] = ()
 
     def takes(self, rule: str, family: str, severity: Severity) -> bool:
-        """True for a finding of that rule and severity."""
+        """True if findings of that rule and severity are shown."""
         words = {rule, family, severity}
         return (
             rule not in self.unasked
@@ -29,5 +29,5 @@ class Shown(msgspec.Struct, frozen=True):
         )
 
     def may_take(self, rule: str, family: str) -> bool:
-        """True for a rule of whose findings some may be shown."""
+        """True if some findings of the rule may be shown."""
         return any(self.takes(rule, family, severity) for severity in SEVERITIES)

@@ -1,4 +1,4 @@
-"""What a run cost, as the report says it."""
+"""The cost of a run, for its report."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-"""Of things that were counted: what any reader of JSON and any gauge can hold, and a file of others cannot exceed."""
+"""A count that every JSON reader and gauge can represent; a foreign file cannot exceed it."""
 Seconds = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """Seconds of one stage: of the processor, and in all. Of several threads at once both are added up."""
+    """Seconds of one stage: processor time and elapsed time, summed over parallel threads."""
 
     cpu: Seconds
     seconds: Seconds
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """`slowed` says how often fewer requests were sent at a time since the server refused some or turned slow, where it did.
-    `stages` and `rules` are there with --timings: processor seconds, and in all, of each stage; processor seconds of each rule
-    by what was asked of it (`reads`, `wants`, `check`, `collect`, `verify`, `join`)."""
+    """The cost of a run. `slowed`: how often the number of parallel requests was lowered, since the server refused some or became slow.
+    With --timings: `stages` has processor and elapsed seconds of each stage; `rules` has processor seconds of each rule by its function
+    (`reads`, `wants`, `check`, `collect`, `verify`, `join`).
+    """
 
     requests: Number = 0
     bytes: Number = 0
@@ -33,7 +34,7 @@ class Stats(msgspec.Struct, frozen=True):
 
 
 class Cost(NamedTuple):
-    """Seconds of one stage, and of a rule in it: of the processor, and in all, waiting included."""
+    """Seconds of one stage, and of a rule in it: processor time, and elapsed time including waits."""
 
     stage: str
     rule: str

@@ -1,1 +1,1 @@
-"""Is a fix true? It is replayed in memory: patched, synced, compared and checked again."""
+"""Verifies fixes by replay in memory: patch, sync, compare and check again."""

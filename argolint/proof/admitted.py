@@ -1,4 +1,4 @@
-"""An edit of an Application that ends Argo CD's refusal of its spec, played against projects and clusters."""
+"""Replays an edit of an Application against projects and clusters: does it end Argo CD's refusal of the spec?"""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _PLACES = ("/spec/destination", "/spec/project")
 
 
 def concerns(fix: Fix, finding: Finding) -> bool:
-    """True for an edit of destination or project alone that shall end an InvalidSpecError."""
+    """True for an edit of destination or project only, on a finding about an InvalidSpecError."""
     paths = [str(operation.get("path", "")) for operation in fix.edit.content] if fix.edit.kind == "json-patch" else []
     placed = bool(paths) and all(any(below(path, place) for place in _PLACES) for path in paths)
     return fix.target == "application" and placed and any(_refused(finding))
 
 
 def admitted(finding: Finding, app: App, after: Object, fleet: Fleet) -> Proven:
-    """Returns when Argo CD takes the edited spec. Raises CannotReplay where argolint does not see what Argo CD refuses today."""
+    """Returns if Argo CD accepts the edited spec. Raises CannotReplay if argolint does not reproduce the current refusal."""
     spec = mapping(after, "spec")
     project = text_at(spec, "project") or "default"
     if not fleet.clusters or project not in fleet.projects or is_widened(project, fleet.projects[project], fleet):
@@ -29,13 +29,13 @@ def admitted(finding: Finding, app: App, after: Object, fleet: Fleet) -> Proven:
     if not all(message in today for message in _refused(finding)):
         raise CannotReplay("argolint's own check of the spec does not agree with Argo CD's")
     for left in refusals(spec, fleet):
-        if left not in today or left in _refused(finding):  # another refusal of today is another finding
+        if left not in today or left in _refused(finding):  # another current refusal is another finding
             raise Contradicted(f"Argo CD would refuse it then: {left}")
     return Proven("replayed")
 
 
 def _refused(finding: Finding) -> tuple[str, ...]:
-    """What the InvalidSpecErrors that the finding explains say."""
+    """The messages of the InvalidSpecErrors that the finding explains."""
     kind = "InvalidSpecError: "
     claims = (claim.detail for claim in finding.explains if claim.kind == "condition")
     return tuple(detail.removeprefix(kind) for detail in claims if detail.startswith(kind))

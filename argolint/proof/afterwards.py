@@ -1,7 +1,7 @@
-"""What follows a fix where no comparison shows it: an operation that failed, bad health, a condition. The one that judges looks again.
+"""The state after a fix for symptoms that no comparison shows: a failed operation, bad health, a condition.
 
-The finding's own rule says what it would say then (`Rule.then`). Of an operation the rest is asked here: nothing else of it has
-failed, the API server reads what it has not seen yet, and the sync waits for nothing whose health is not known.
+The finding's own rule predicts what the API server or controller then says (`Rule.then`). For an operation this module checks the rest:
+nothing else of it has failed, the API server can parse new manifests, and the sync does not wait for unknown health.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from argolint.sequence.order import place_of
 from argolint.values import mapping, maps, schema, text_at
 
 Then = Callable[[Fix, App], Afterwards | None]
-"""The rule's own answer, for a fix and the application after it."""
+"""The rule's prediction, for a fix and the application after it."""
 
 
 def then_of(rule: Rule, finding: Finding, fleet: Fleet) -> Then | None:
-    """How the rule of a finding answers; None for a rule that has nothing to say of it."""
+    """The prediction of a finding's rule; None for a rule without one."""
     then = rule.then
     return (lambda fix, after: then(fix, finding, after, fleet)) if then else None
 
@@ -34,7 +34,7 @@ SHOWN_BY_SYNC = "only a sync shows whether this ends it"
 
 
 def concluded(fix: Fix, finding: Finding, before: App, after: App, then: Then) -> App:
-    """The application when the one that judges has looked again. Raises CannotReplay or Contradicted."""
+    """The application after the API server or controller has looked again. Raises CannotReplay or Contradicted."""
     found = then(fix, after)
     if found is None:
         if all(symptom.kind == "change" for symptom in finding.explains):
@@ -56,7 +56,7 @@ def concluded(fix: Fix, finding: Finding, before: App, after: App, then: Then) -
 
 
 def without_object(app: App, key: ResourceKey) -> App:
-    """The application when this live object is deleted, whether it manages it or its tree alone shows it."""
+    """The application without this live object, whether it manages the object or only its tree shows it."""
     place = (key.group, key.kind, key.namespace, key.name)
     nodes = tuple(n for n in app.tree.nodes or () if (n.group, n.kind, n.namespace, n.name) != place)
     resources = tuple(r if r.key != key else structs.replace(r, live_state=None) for r in app.resources)
@@ -64,7 +64,7 @@ def without_object(app: App, key: ResourceKey) -> App:
 
 
 def _left(resource: Resource, live: Mapping[ResourceKey, Object], healed: frozenset[ResourceKey | None]) -> Resource:
-    """The object as it is left."""
+    """The object in its predicted state."""
     if resource.key not in live:
         made = resource.live is not None and resource.health.status == "Missing"
         return structs.replace(resource, health=Health("Healthy")) if made else resource
@@ -88,7 +88,7 @@ _ILL = ("Degraded", "Missing", "Progressing", "Unknown")
 
 
 def _status(finding: Finding, app: App, *, ends_operation: bool) -> Object:
-    """The Application's status: without the conditions that the finding explains, with an operation that went through."""
+    """The Application's status without the conditions that the finding explains, and with a successful operation."""
     ended = [claim for claim in finding.explains if claim.kind == "condition"]
     ended += [Symptom.condition("SyncError")] if ends_operation else []
     conditions = zip(maps(app.status, "conditions"), app.conditions, strict=True)
@@ -108,7 +108,7 @@ def _status(finding: Finding, app: App, *, ends_operation: bool) -> Object:
 
 
 def _require_success(fix: Fix, finding: Finding, before: App, after: App, taken: frozenset[ResourceKey]) -> None:
-    """The next sync comes to its end, as far as the API shows. Raises CannotReplay."""
+    """Raise CannotReplay unless the next sync completes, as far as the API shows."""
     operation = before.operation
     own = {r.key for r in (fix.resource, finding.at.resource) if r is not None} | taken
     if operation is None:
@@ -126,7 +126,7 @@ def _require_success(fix: Fix, finding: Finding, before: App, after: App, taken:
 
 
 def _require_read(desired: Object, resource: Resource, was: Resource | None) -> None:
-    """Raises CannotReplay where the API server may not take what it has not seen yet."""
+    """Raise CannotReplay if the API server may refuse a manifest that it has not seen yet."""
     if was is not None and was.live is not None and was.desired == desired and not was.modified:
         return
     if not schema.known(desired):
@@ -136,7 +136,7 @@ def _require_read(desired: Object, resource: Resource, was: Resource | None) -> 
 
 
 def _waits(before: App, after: App) -> Iterator[str]:
-    """What a sync waits for before it goes on: hooks, and objects of all waves but the last that are not healthy today."""
+    """What a sync waits for: hooks, and unhealthy objects of all waves except the last."""
     places = sorted({place_of(r.desired) for r in after.resources if r.desired is not None})
     for resource in after.resources:
         if resource.hook:

@@ -1,4 +1,4 @@
-"""Patches of several findings that make one list or map: applying one after the other as they are undoes the first."""
+"""Finds fixes whose patches create the same list or map: the second one would overwrite the first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Place = tuple[ResourceKey | None, str]
 
 
 def reported_of_each_other(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings of one application; a fix whose patch makes otherwise what a fix of another finding makes too says so."""
+    """The findings of one application; a fix gets a note if another finding's fix creates the same list or map with other content."""
     makers: dict[Place, list[tuple[int, Json]]] = defaultdict(list)
     for number, finding in enumerate(findings):
         for fix in finding.fixes:
@@ -38,7 +38,7 @@ def _with_clashes(fix: Fix, finding: Finding, makers: Mapping[Place, Sequence[tu
 
 
 def _made(fix: Fix, finding: Finding) -> Iterator[tuple[Place, Json]]:
-    """Where the patch makes a list or map that was not there, and what it holds."""
+    """The lists and maps that the patch creates, and their content."""
     if fix.edit.kind != "json-patch" or fix.target not in ("application", "manifest"):
         return
     target = fix.resource or finding.at.resource

@@ -1,4 +1,4 @@
-"""What a fix does in addition to ending its finding: restarts, scales, deletes, hides, or that a sync by hand is needed."""
+"""The side effects of a fix: it restarts, scales, deletes or hides something, or needs a manual sync."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argolint.values import get
 
 _REPLICAS = "/spec/replicas"
 _ROLLING = ("/spec/template", "/spec/paused", "/spec/updateStrategy/type")
-"""What replaces pods when it changes; a rollout that was held back goes on."""
+"""Fields whose change replaces pods; a paused rollout resumes."""
 _ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Rollout"})
 
 _KUBECTL = r"\bkubectl(?: -n \S+)?"
@@ -27,7 +27,7 @@ _SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
     ),
     ("needs-force-sync", re.compile(r"\bkubectl\b.* annotate .*\bforce-sync=")),
 )
-"""What the commands of fixes do, those in comments and caveats among them: each is a step that someone takes."""
+"""Effects of commands in fixes, including those in comments and caveats: someone will run each."""
 _HIDES = re.compile(
     r"\bignoreDifferences:|\bIgnoreExtraneous\b|\bresource\.exclusions\b|\bignoreAggregatedRoles: true\b|\borphanedResources:"
 )
@@ -40,13 +40,13 @@ _COMMAND = re.compile(r"`((?:kubectl|argocd) [^`]+)`")
 
 
 def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
-    """What is seen of the edit alone."""
+    """Effects visible in the edit and the application, without a sync."""
     needed: frozenset[Effect] = frozenset({"needs-sync"}) if _needs_sync(fix, finding, app) else frozenset()
     return declared_by(fix) | needed
 
 
 def declared_by(fix: Fix) -> frozenset[Effect]:
-    """What is seen of the edit without any application."""
+    """Effects visible in the edit alone."""
     found = set(fix.effects)
     steps = "\n".join((*fix.before, *_COMMAND.findall(fix.caveat)))
     if fix.edit.kind == "json-patch":
@@ -67,7 +67,7 @@ def declared_by(fix: Fix) -> frozenset[Effect]:
 
 
 def _needs_sync(fix: Fix, finding: Finding, app: App) -> bool:
-    """Nothing syncs by itself; and automated sync does not try a revision again whose sync has failed (autoSync)."""
+    """True without automated sync; and after a failed sync, since automated sync does not retry its revision (autoSync)."""
     if fix.target in ("manifest", "helm-values"):
         return not app.automated
     failed = any(symptom.kind == "operation" for symptom in finding.explains)
@@ -75,7 +75,7 @@ def _needs_sync(fix: Fix, finding: Finding, app: App) -> bool:
 
 
 def of_sync(kind: str, live: Object, with_fix: Object, without_fix: Callable[[], Object]) -> Iterator[Effect]:
-    """What the next sync does with the fix that it would not do without; the latter is asked for where something moves at all."""
+    """What the next sync does with the fix and would not do without; `without_fix` is computed only if something changes."""
     watched: dict[str, Effect] = dict.fromkeys(_ROLLING if kind in _ROLLED else (), "restarts")
     watched[_REPLICAS] = "scales"
     moved = [pointer for pointer in watched if _moves(pointer, live, with_fix)]

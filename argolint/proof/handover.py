@@ -1,8 +1,8 @@
-"""An object that several applications render is left to one of them: what each of them does in that, played on its own states.
+"""Replays the hand-over of a shared object to one application, for each application on its own states.
 
-The order is that of the fixes' scripts: a guard on the live object, one commit, a sync of those that let the object go, a sync
-of the one that keeps it, the guard off. Each application is played where its states are at hand, and its Fact carries the
-verdict to the join, so shards need no server to be merged (ADR 23).
+The order is that of the fixes' scripts: a guard on the live object, one commit, a sync of those that drop the object, a sync of the one
+that keeps it, removal of the guard. Each application is replayed when its states are available, and its Fact has the result for the join,
+so merging shards needs no server (ADR 23).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from argolint.application.shared_warnings import without_warnings
 from argolint.comparison.ignore import without
 from argolint.model import AppRef, Effect, Fact, Finding, Fix, ResourceKey, Trial
 from argolint.proof import effects
-from argolint.proof.outcomes import CannotReplay, Contradicted, SyncFails
+from argolint.proof.outcomes import CannotReplay, Contradicted, NotRendered, SyncFails
 from argolint.proof.renders import Render, require_left_out
 from argolint.proof.syncs import Moment, application_after, compared, moment_of, one_sync, terms_of
 from argolint.values import annotations_of, join_pointer
 from argolint.values.kubernetes import SYNC_OPTIONS, is_secret
 
 Collect = Callable[[App, Fleet], Iterable[Fact]]
-"""The rule's facts about one application of a fleet."""
+"""The rule's facts on one application of a fleet."""
 
 GUARD = "Prune=false,Delete=false"
-"""With it in the live object's sync-options, neither a prune nor the deletion of an application deletes the object."""
+"""With this option in the live object's sync-options, neither a prune nor the deletion of an application deletes the object."""
 
 
 def tried(
@@ -38,17 +38,19 @@ def tried(
     others: Callable[[App], Iterable[Finding]],
     render: Render | None = None,
 ) -> Fact:
-    """The fact with a verdict for each of its trials. `others` are findings of any rule that are not there today."""
+    """The fact with a result for each of its trials. `others`: findings of any rule that do not exist now."""
     played = (_tried(trial, fact, app, fleet, collect, others) for trial in fact.trials)
     return replace(fact, trials=tuple(_rendered(trial, app, render) for trial in played))
 
 
 def _rendered(trial: Trial, app: App, render: Render | None) -> Trial:
-    """The trial, closed where a render shows what it rests on; or what the render shows instead."""
+    """The trial with the outcome of a render: confirmed if the render shows what it assumes; else what the render shows."""
     if render is None or not trial.values or trial.why != "":
         return trial
     try:
         require_left_out(trial.values, trial.resource.key, app, render)
+    except NotRendered:
+        return trial
     except (CannotReplay, Contradicted) as reason:
         return replace(trial, why=str(reason))
     return replace(trial, open="")
@@ -71,7 +73,7 @@ def _tried(
             after = application_after(app, app.raw, {key: moment})
         after = without_warnings(after, lambda w: (w.kind, w.name) == (resource.kind, resource.name))
         for other in others(after):
-            raise CannotReplay(f"{other.rule} would speak of {app.ref} then")
+            raise CannotReplay(f"{other.rule} would then have a finding on {app.ref}")
         if any(
             other.key == fact.key for other in collect(after, _fleet(fleet, key, app, released=trial.part == "keep"))
         ):
@@ -82,7 +84,7 @@ def _tried(
 
 
 _MOST_OWNERS = 50
-"""Each of them is tried with all others."""
+"""Most owners: each is tried with all others."""
 
 
 def _known(app: App, key: ResourceKey) -> Resource:
@@ -99,9 +101,9 @@ def _known(app: App, key: ResourceKey) -> Resource:
 
 
 def _synced_under_guard(resource: Resource, app: App, fleet: Fleet) -> tuple[Moment, frozenset[Effect]]:
-    """The object when it was synced with the guard on it and the guard is off again, and what else that sync does.
+    """The object after a sync with the guard and its removal, and the other effects of that sync.
 
-    Raises CannotReplay when a sync takes the guard off.
+    Raises CannotReplay if a sync removes the guard.
     """
     live, desired = resource.live or {}, resource.desired or {}
     today = compared(resource, live, desired, app, fleet)
@@ -118,7 +120,7 @@ def _synced_under_guard(resource: Resource, app: App, fleet: Fleet) -> tuple[Mom
 
 
 def _released(app: App, key: ResourceKey) -> App:
-    """The application once it neither renders nor owns the object."""
+    """The application after it neither renders nor owns the object."""
     left = tuple(resource for resource in app.resources if resource.key != key)
     if not any(resource.claimed for resource in left):
         raise CannotReplay(f"it is the only object of {app.ref}, and automated sync refuses to leave none")
@@ -126,7 +128,7 @@ def _released(app: App, key: ResourceKey) -> App:
 
 
 def _fleet(fleet: Fleet, key: ResourceKey, app: App, *, released: bool) -> Fleet:
-    """The applications that list the object, and what they list once all others have `released` it."""
+    """The fleet of the applications that list the object, after all others have `released` it."""
     refs = {*fleet.owners(key), app.ref}
     some = (fleet.by_ref[ref] for ref in sorted(refs) if ref in fleet.by_ref)
     return fleet.with_apps(_unlisted(a, key) if released != (a.ref == app.ref) else a for a in some)
@@ -140,7 +142,7 @@ def _unlisted(app: App, key: ResourceKey) -> App:
 
 
 def together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[Fact]], Iterable[Finding]]) -> str:
-    """Why a fix of several applications is not proven by what each of them has tried; empty when it is."""
+    """Why the trials of several applications do not verify a fix; empty if they do."""
     known: Mapping[tuple[AppRef, str], Trial] = {(f.app, t.part): t for f in facts for t in f.trials}
     for ref, part in fix.trials:
         trial = known.get((ref, part))
@@ -157,6 +159,6 @@ def together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[Fact]],
 
 
 def effects_of(fix: Fix, facts: Sequence[Fact]) -> frozenset[Effect]:
-    """What else the parts of a fix do."""
+    """The side effects of the parts of a fix."""
     parts = set(fix.trials)
     return frozenset(e for f in facts for t in f.trials if (f.app, t.part) in parts for e in t.effects)

@@ -1,8 +1,8 @@
-"""What a sync takes away from the cluster once a field has left Git, and the step that keeps it.
+"""What a sync removes from the cluster after a field has left Git, and the step that keeps it.
 
-A client-side apply deletes what the last-applied configuration holds and the manifest does not; the API server then fills in
-its own default, which is 1 for replicas. Who takes the field out of the last-applied configuration first keeps the live value
-(kubectl apply view-last-applied and set-last-applied; k8s.io/kubectl pkg/util/apply.go).
+A client-side apply deletes fields that the last-applied configuration has and the manifest does not; the API server then sets its own
+default, which is 1 for replicas. Removing the field from the last-applied configuration first keeps the live value (kubectl apply
+view-last-applied and set-last-applied; k8s.io/kubectl pkg/util/apply.go).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _OF_THE_SERVER = (
         for f in ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
     ),
 )
-"""What no apply takes away."""
+"""Fields that no apply removes."""
 
 
 def given_up(fix: Fix) -> tuple[str, ...]:
-    """The pointers of the manifest that the edit removes; whole items of lists are meant to go."""
+    """The pointers of the manifest that the edit removes; whole list items are meant to be removed."""
     paths = (str(o.get("path", "")) for o in fix.edit.content if o.get("op") == "remove")
     own = [path for path in paths if not any(below(path, root) for root in _OF_THE_SERVER)]
     return tuple(path for path in own if index_of(split_pointer(path)[-1]) is None)
 
 
 def items_given_up(fix: Fix) -> tuple[str, ...]:
-    """The items of lists that the edit removes, as the manifest numbers them before it."""
+    """The list items that the edit removes, with the manifest's indexes before the edit."""
     paths = [str(o.get("path", "")) for o in fix.edit.content if o.get("op") == "remove"]
     found = [path for path in paths if index_of(split_pointer(path)[-1]) is not None]
     ends = [(path.rpartition("/")[0], int(path.rpartition("/")[2])) for path in found]
@@ -49,10 +49,10 @@ def items_given_up(fix: Fix) -> tuple[str, ...]:
 
 
 def lost(fix: Fix, before: Object, after: Object, live: Object, synced: Object) -> Iterator[str]:
-    """The removed fields whose live value the sync takes away although it is another writer's.
+    """The removed fields with a live value of another writer that the sync removes.
 
-    `before` and `after` are the manifest. A field that Argo CD itself wrote as Git says is meant to go with the manifest's;
-    without a number of its own a workload falls to 1.
+    `before` and `after`: the manifest. A value that Argo CD wrote from Git is meant to be removed with it; but a workload without its own
+    replica count falls to 1.
     """
     for pointer in given_up(fix):
         here = _there(before, live, pointer)
@@ -70,9 +70,9 @@ def lost(fix: Fix, before: Object, after: Object, live: Object, synced: Object) 
 
 
 def closed_list(pointers: Iterable[str], desired: Object, sync: Callable[[Object], Object]) -> str | None:
-    """A list of the manifest, some of whose items' fields are among these pointers, that a commit of another item does not change.
+    """A list of the manifest with items that contain some of these pointers, where later commits to other items have no effect.
 
-    A list without a merge key is kept from live whole, as in a JSON merge patch (controller/sync.go, normalizeTargetResources).
+    A list without a merge key is kept from live as a whole, as in a JSON merge patch (controller/sync.go, normalizeTargetResources).
     """
     places = {place for pointer in pointers for place in _lists(desired, pointer)}
     for place in sorted(places):
@@ -86,7 +86,7 @@ def closed_list(pointers: Iterable[str], desired: Object, sync: Callable[[Object
 
 
 def sent_whole(pointer: str, sent: Object, live: Object) -> bool:
-    """True when another writer's field of live stands in an item of a list that has no merge key, and what is sent holds it not.
+    """True if another writer's live field is in an item of a list without merge key, and the applied list lacks it.
 
     The API server fills such an item with its own defaults and keeps nothing else of it.
     """
@@ -102,7 +102,7 @@ def sent_whole(pointer: str, sent: Object, live: Object) -> bool:
 
 
 def repeated(obj: Json, at: tuple[str, str] = ("", "")) -> str:
-    """A list of a built-in object that names one item twice by the key that it merges by; empty when there is none."""
+    """A list of a built-in object with two items of the same merge key; empty if there is none."""
     if at == ("", "") and not builtin(obj):
         return ""
     if isinstance(obj, Mapping):
@@ -125,11 +125,11 @@ _KEYS = {
     "ports": ("containerPort", "port", "protocol"),
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
 }
-"""Lists that a merge by schema names by more than one field."""
+"""Lists that a schema merge identifies by more than one field."""
 
 
 def _enclosing(tokens: Sequence[str]) -> tuple[str, str]:
-    """The names of the field and of the one that holds it."""
+    """The names of the field and of its parent."""
     names = [token for token in tokens if index_of(token) is None]
     return (names[-2] if len(names) > 1 else "", names[-1] if names else "")
 
@@ -144,7 +144,7 @@ def _lists(desired: Json, pointer: str) -> Iterator[str]:
 
 
 def _another(item: Json) -> Json:
-    """An item that the list does not hold yet; None where no name can be made for it."""
+    """An item that the list does not have yet; None if it cannot be named."""
     if isinstance(item, str):
         return f"{item}-more"
     names = [n for n in ITEM_NAMES if isinstance(item, Mapping) and isinstance(item.get(n), str)]
@@ -167,7 +167,7 @@ def _appended(node: Json, tokens: Sequence[str], item: Json) -> Json:
 
 
 def _there(one: Json, other: Json, pointer: str) -> str | None:
-    """The pointer in another state of the object: items of lists by their name, else by their index."""
+    """The pointer in another state of the object: list items by name, else by index."""
     found: list[str] = []
     for token in split_pointer(pointer):
         step = token
@@ -191,9 +191,9 @@ def _partner(item: Json, others: Sequence[Json], index: int) -> int | None:
 
 
 def unapplied(live: Object, before: Object, pointers: Iterable[str]) -> tuple[Object, tuple[str, ...]] | None:
-    """Live whose last-applied configuration does not hold these fields of the manifest, and their pointers in it.
+    """Live without these fields in its last-applied configuration, and their pointers there.
 
-    None when that configuration is not at hand, or masked, or does not hold one of them.
+    None if that configuration is missing or masked, or lacks one of them.
     """
     applied = compare.last_applied(live)
     if applied is None or is_secret(live):
@@ -212,9 +212,9 @@ def unapplied(live: Object, before: Object, pointers: Iterable[str]) -> tuple[Ob
 
 
 def step(app: App, resource: ResourceId, places: Sequence[str]) -> tuple[str, ...]:
-    """The commands that take the fields out of the last-applied configuration; self-heal would put them back at once.
+    """The commands that remove the fields from the last-applied configuration; self-heal would restore them at once.
 
-    Set to nothing, `set-last-applied` succeeds: without pipefail a configuration that cannot be read would go unnoticed.
+    With empty input, `set-last-applied` succeeds: without pipefail an unreadable configuration would go unnoticed.
     """
     name = kubectl_name(resource)
     space = f" -n {sh(resource.namespace)}" if resource.namespace else ""

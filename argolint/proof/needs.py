@@ -1,8 +1,8 @@
-"""What a fix needs in order to work, held against what the fleet is: the one place that drops what is too new for it.
+"""Checks a fix's requirements against the fleet: the only module that drops fixes for newer versions.
 
-A fix names its needs (`Fix.needs`); what its edit itself says needs no naming (argocd_features.yaml, and the apiVersion that an
-edit writes). A fix that the fleet is too old for becomes advice for after an upgrade, behind all others; a need that cannot be judged
-becomes a caveat; one that is met is not spoken of.
+A fix names its needs (`Fix.needs`), except those that its edit shows (argocd_features.yaml, and the apiVersion that an edit writes). A fix
+that needs a newer version becomes advice for after an upgrade, behind all others; an unknown need becomes a caveat; a met need is not
+mentioned.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ _NAMES = {"argocd": "Argo CD", "kubernetes": "Kubernetes"}
 
 
 def fitted(fix: Fix, versions: Sequence[str], app: App | None = None, fleet: Fleet | None = None) -> tuple[Fix, bool]:
-    """The fix in words that hold for this fleet, and whether it works before an upgrade.
+    """The fix adapted to this fleet, and whether it works before an upgrade.
 
-    `versions` are those of every Argo CD that the fix is for.
+    `versions`: those of every Argo CD that the fix is for.
     """
     unknown: list[str] = []
     for need in (*fix.needs, *_of_edit(fix)):
         cluster = fleet.kubernetes_version(app.cluster) if fleet is not None and app is not None else ""
         for have in (versions or ("",)) if need.of == "argocd" else (cluster,):
             verdict = _meets(have, need.at_least)
+            if verdict is False and need.of == "argocd" and fix.older is not None:
+                edit, caveat = fix.older
+                return fitted(replace(fix, edit=edit, caveat=caveat, older=None), versions, app, fleet)
             if verdict is False:
                 return _after_upgrade(fix, need, have), False
             if verdict is None:
@@ -56,7 +59,7 @@ def _after_upgrade(fix: Fix, need: Need, have: str) -> Fix:
 
 
 def ordered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
-    """What works now comes first; the first one is no alternative to anything."""
+    """Fixes that work now come first; the first one is no alternative to another."""
     first, *others = sorted(fixes, key=lambda fix: fix.title.startswith("After an upgrade of ")) or (None,)
     if first is None:
         return ()
@@ -65,7 +68,7 @@ def ordered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
 
 
 def not_served(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> str:
-    """Why the cluster takes no object of the apiVersion that the edit writes; empty where it does or no one can tell."""
+    """Why the cluster accepts no object with the edit's apiVersion; empty if it does or this is unknown."""
     id_ = fix.resource or finding.at.resource
     if fix.target != "manifest" or fix.edit.kind != "json-patch" or id_ is None:
         return ""
@@ -84,7 +87,7 @@ def _meets(have: str, wanted: str) -> bool | None:
 
 
 def _of_edit(fix: Fix) -> Iterator[Need]:
-    """The needs that the edit's own words tell; an upgrade is no edit of these."""
+    """The needs that the edit itself shows; an upgrade does not edit these."""
     text = str(fix.edit.content)
     for word, since in _features():
         if word in text and fix.edit.kind != "text":

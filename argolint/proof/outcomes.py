@@ -1,4 +1,4 @@
-"""What the proof of a fix ends with."""
+"""The outcomes of verifying a fix."""
 
 from __future__ import annotations
 
@@ -10,22 +10,26 @@ from argolint.model import Effect, Proof
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """It works: how that was seen, and what else it does."""
+    """It works: how that was verified, and its side effects."""
 
     proof: Proof
     effects: frozenset[Effect] = frozenset()
 
 
 class CannotReplay(Exception):
-    """Why a fix can be neither proven nor contradicted here."""
+    """The fix can be neither verified nor contradicted here; the text says why."""
+
+
+class NotRendered(CannotReplay):
+    """Nothing of the application can be rendered here, with whatever values."""
 
 
 class Contradicted(Exception):
-    """Why a fix does not work."""
+    """The fix does not work; the text says why."""
 
 
 class Loses(CannotReplay):
-    """The next sync takes these fields of the manifest away from the cluster, where another writer has set them."""
+    """The next sync removes these fields of the manifest from the cluster, though another writer has set them."""
 
     def __init__(self, resource: Resource, pointers: tuple[str, ...]) -> None:
         super().__init__(
@@ -35,7 +39,7 @@ class Loses(CannotReplay):
 
 
 class TakesTwoSyncs(CannotReplay):
-    """The first sync leaves this field different, the second one does not: a merge by key deletes more than was given up."""
+    """The first sync leaves this field different, the second one does not: a merge by key deletes more than the edit removed."""
 
     def __init__(self, resource: Resource, pointer: str) -> None:
         super().__init__(f"it takes two syncs: after the first one {pointer} of {resource.id} differs")
@@ -43,14 +47,14 @@ class TakesTwoSyncs(CannotReplay):
 
 
 class HidesRemovals(CannotReplay):
-    """Argo CD would compare server-side what it syncs client-side: the API server then knows of no field that Argo CD gives up."""
+    """Argo CD would compare server-side but sync client-side: the API server then does not see the fields that Argo CD removes."""
 
     def __init__(self) -> None:
         super().__init__("a later commit that takes a field out of Git would show no difference: syncs are client-side")
 
 
 class SyncFails(CannotReplay):
-    """What it changes in Git does not reach the cluster as long as the application's syncs fail."""
+    """The change in Git does not reach the cluster while the application's syncs fail."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Helm values are proven by two renders with them: what was generated again at each render must then come out equal."""
+"""Verifies Helm values by two renders with them: the values that were generated again at each render must then be equal."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from argolint.application.app import App
 from argolint.comparison import diff
 from argolint.errors import ArgolintError
 from argolint.model import Finding, Fix, Object, ResourceKey, Want
-from argolint.proof.outcomes import CannotReplay, Contradicted, Proven
+from argolint.proof.outcomes import CannotReplay, Contradicted, NotRendered, Proven
+from argolint.sources.helm import NotHereError
 from argolint.values import below, dig
 from argolint.values.kubernetes import group_of
 from argolint.values.manifests import ManifestError, mapping_of
 
 Pair = tuple[Sequence[Object], Sequence[Object]]
 Render = Callable[[App, Object], Pair | None]
-"""Two renders with these Helm values over the application's own; None when it is none that can be rendered here."""
+"""Two renders with these Helm values over the application's own; None if it cannot be rendered here."""
 Place = tuple[ResourceKey, str]
 """A field of an object of the application."""
 
 
 def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven:
-    """Returns when the values end the differences that the finding names. Raises CannotReplay or Contradicted."""
+    """Returns if the values end the differences that the finding names. Raises CannotReplay or Contradicted."""
     named = named_by(finding, app)
-    rendered = app.evidence.get(Want("render")) or ((), ())
+    rendered = app.evidence.get(Want("render")) or _rendered(None, app, render)
     before = regenerated(rendered, app)
     random = {place for place in before if is_named(place, named)}
     if not random:
@@ -41,7 +42,7 @@ def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven
 
 
 def require_left_out(values: str, key: ResourceKey, app: App, render: Render) -> None:
-    """Returns when a render with these values leaves out this object and nothing else. Raises CannotReplay or Contradicted."""
+    """Returns if a render with these values leaves out this object and nothing else. Raises CannotReplay or Contradicted."""
     before, after = app.evidence.get(Want("render")) or _rendered(None, app, render), _rendered(values, app, render)
     kept, left = ({_key(m, app): m for m in pair[0]} for pair in (before, after))
     if key in left:
@@ -56,21 +57,24 @@ def require_left_out(values: str, key: ResourceKey, app: App, render: Render) ->
 
 
 def _rendered(values: str | None, app: App, render: Render) -> Pair:
-    """Two renders with these values; without any where None is given. Raises CannotReplay or Contradicted."""
+    """Two renders with these values, or without any for None. Raises CannotReplay or Contradicted."""
     try:
         given = mapping_of(values)
         pair = render(app, given) if given or values is None else None
     except ManifestError as error:
         raise Contradicted(f"the values are no YAML: {error}") from error
+    except NotHereError as error:
+        raise NotRendered(f"nothing is rendered here: {error.message}") from None
     except ArgolintError as error:
-        raise CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None
+        how = "even without these values" if values is None else "with these values as they are"
+        raise CannotReplay(f"the chart does not render {how}: {error.message}") from None
     if pair is None:
         raise CannotReplay("what is rendered from this fragment is not known here")
     return pair
 
 
 def named_by(finding: Finding, app: App) -> set[Place]:
-    """Every place of the application that the finding speaks of."""
+    """All places of the application that the finding names."""
     named = {(claim.resource, claim.detail) for claim in finding.explains if claim.kind == "change" and claim.resource}
     if finding.at.resource is not None:
         named.add((finding.at.resource.key, finding.at.pointer))
@@ -78,7 +82,7 @@ def named_by(finding: Finding, app: App) -> set[Place]:
 
 
 def regenerated(pair: Pair, app: App) -> set[Place]:
-    """Where two renders differ. An object that only one of them holds differs in its name."""
+    """The places where two renders differ. An object that only one of them has differs in its name."""
     one, two = ({_key(m, app): m for m in side} for side in pair)
     apart = {(key, "/metadata/name") for key in one.keys() ^ two.keys()}
     return apart | {
@@ -90,7 +94,7 @@ def regenerated(pair: Pair, app: App) -> set[Place]:
 
 
 def _key(manifest: Object, app: App) -> ResourceKey:
-    """The identity under which the application lists it: without a namespace of its own it may get the destination's."""
+    """The identity under which the application lists it: without its own namespace it may get the destination's."""
     group = group_of(manifest)
     own = str(dig(manifest, "metadata", "namespace") or "")
     name = str(dig(manifest, "metadata", "name") or "")
@@ -100,7 +104,7 @@ def _key(manifest: Object, app: App) -> ResourceKey:
 
 
 def is_named(place: Place, named: Iterable[Place]) -> bool:
-    """A name that is generated again belongs to whatever object of the kind the finding names by its name."""
+    """True if the finding names the place; a generated name matches any object of that kind whose name the finding is about."""
     key, pointer = place
     return any(
         (key == other and below(pointer, claim)) or (pointer == claim == "/metadata/name" and key[:3] == other[:3])

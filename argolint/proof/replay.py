@@ -1,13 +1,14 @@
-"""An edit of a manifest, a live object or the Application is replayed in memory: patched, synced, compared and linted again.
+"""Replays an edit of a manifest, a live object or the Application in memory: patch, sync, compare and lint again.
 
-The moments that count: now (live as it is), after the next sync, after the field's other writer has written its value again,
-and after a hard refresh, which generates again whatever a chart draws, with the sync that follows. In none of them may what the
-finding claims differ, or anything newly differ; no sync may take away what another writer has set; no rule may find
-anything at the end that was not there before. Where a sync has failed, only the one after it counts: the fix shall let it through.
+These states are checked: now (live as it is), after the next sync, after the field's other writer has written its value again, and after a
+hard refresh, which generates random values again, with the sync that follows. In none of them may a claimed difference remain or a new one
+appear; no sync may remove another writer's value; no rule may have a new finding at the end. After a failed sync, only the state after the
+next one counts: the fix must let it succeed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -62,27 +63,49 @@ from argolint.values.decoding import json_value
 from argolint.values.kubernetes import is_secret_data
 
 Check = Callable[[App], Iterable[Finding]]
-"""Rules, over another state of the application."""
+"""Runs rules on another state of the application."""
 
 RENDERED_FROM = ("/spec/source", "/spec/sources", "/spec/sourceHydrator", "/spec/destination", "/spec/project")
 
-NOT_REPLAYED = {
-    "command": "a command is not run",
+_NOT_REPLAYED = {
     "yaml": "what is rendered from this fragment is not known here",
     "text": "advice cannot be replayed",
 }
+_READS = re.compile(
+    r"kubectl (?:-n \S+ )?(?:get|describe|logs|explain|top|auth can-i|api-resources)\b|git (?:ls-tree|log|show)\b"
+    r"|argocd (?:app|cluster|repo|proj) (?:get|list|diff|history|resources|manifests|logs)\b|helm (?:template|show)\b"
+)
+_ACTS = re.compile(
+    r"\b(?:kubectl|argocd)\b[^|;&]*\s(?:annotate|apply|create|delete|edit|label|patch|replace|rollout|scale|set|sync|terminate-op)\s"
+)
+_FORCED = re.compile(r"kubectl (?:-n \S+ )?annotate .*\bforce-sync=")
+
+
+def not_replayed(fix: Fix) -> str:
+    """Why a fix that is no patch is not replayed; empty for a patch."""
+    if fix.edit.kind != "command":
+        return _NOT_REPLAYED.get(fix.edit.kind, "")
+    steps = [line.strip() for line in str(fix.edit.content).splitlines()]
+    acts = [
+        step for step in steps if step and not step.startswith("#") and (_ACTS.search(step) or not _READS.match(step))
+    ]
+    if not acts:
+        return "it says where to look: what to change depends on what is there"
+    if all(_FORCED.match(act) for act in acts):
+        return "what the operator finds at the next sync is not known here"
+    return "a command is not run"
 
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """Who is asked about the application after the fix."""
+    """The checks of the application after the fix."""
 
     check: Check | None = None
     """The finding's own rule."""
     others: Check | None = None
-    """Findings of any rule that are not there today."""
+    """Findings of any rule that do not exist now."""
     then: Then | None = None
-    """What follows where no comparison shows it, as the finding's own rule knows it."""
+    """The own rule's prediction for symptoms that no comparison shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +120,7 @@ class _Pair:
     """The pointers whose differences the finding explains."""
 
     def claims(self, pointer: str) -> bool:
-        """Whether the finding explains a difference there."""
+        """Whether the finding explains a difference at this pointer."""
         return not self.claimed.isdisjoint(at_and_above(pointer))
 
 
@@ -111,13 +134,12 @@ def replay(
     kept: Mapping[ResourceKey, Object],
     found: set[Effect],
 ) -> Proven:
-    """Returns when the fix is proven. Raises CannotReplay or Contradicted.
+    """Returns if the fix is verified. Raises CannotReplay or Contradicted.
 
-    `kept` are live objects as the steps before the edit leave them. What the next sync does because of the fix is added to
-    `found`, whatever the verdict.
+    `kept`: live objects after the steps before the edit. Effects of the next sync are added to `found`, whatever the result.
     """
     _require_replayable(fix, finding, looks.check)
-    edit = repr(fix.edit.content)  # what it says, whichever finding offers it
+    edit = repr(fix.edit.content)  # the key: equal edits of different findings share a result
     raw = _edited(edit, fix, app, today) if fix.target == "application" else app.raw
     touched: dict[ResourceKey, Moment] = {}
     random = _random(app)
@@ -164,7 +186,7 @@ def replay(
 
 
 def leaves_git(fix: Fix, finding: Finding, app: App, looks: Looks) -> Proven:
-    """The manifest goes from Git, and the object stays: what has an owner reference is none that Argo CD would prune.
+    """The manifest is removed from Git, and the object stays: Argo CD does not prune an object with an owner reference.
 
     Source: gitops-engine pkg/cache/cluster.go (GetManagedLiveObjs). Raises CannotReplay.
     """
@@ -202,7 +224,7 @@ def _play(
     failed_sync: bool,
     judged: bool,
 ) -> Moment:
-    """The last moment of one object; `raw` is the Application after the fix, `judged` that a rule says what was refused. See replay."""
+    """The last state of one object; `raw`: the Application after the fix; `judged`: a rule predicts the end of a refusal. See replay."""
     desired = patched(fix, pair.desired) if fix.target == "manifest" else pair.desired
     live = patched(fix, pair.live) if fix.target == "live" else pair.live
     if _identity(desired) != _identity(pair.desired):
@@ -211,7 +233,9 @@ def _play(
         raise Contradicted("the edit leaves an empty item in a list, or empty annotations")
     terms = terms_of(raw, desired, pair.today.server_side, fleet)
     before = terms_of(app.raw, pair.desired, pair.today.server_side, fleet)
-    if fix.target != "live":
+    if fix.target == "live":
+        found.update(effects.of_sync(pair.resource.kind, pair.live, live, lambda: pair.live))
+    else:
         found.update(_sync_effects(pair, live, desired, terms, before))
         if terms.strategy is Strategy.SERVER_SIDE and before.strategy is not Strategy.SERVER_SIDE:
             _require_dry_run(app, pair, terms, judged=judged)
@@ -227,13 +251,13 @@ def _play(
 
 
 _REMEMBERED = 4096
-"""Objects after an edit, of one application."""
+"""Most cached objects after an edit, of one application."""
 
 
 def _once(
     place: tuple[str, bool, ResourceKey], today: Today, play: Callable[[set[Effect]], Moment], found: set[Effect]
 ) -> Moment:
-    """The last moment of an object that the finding claims nothing of: the same for all findings that offer the same edit."""
+    """The last state of an object without claimed differences: equal for all findings with the same edit."""
     if place not in today.played:
         if len(today.played) >= _REMEMBERED:
             today.played.clear()
@@ -252,7 +276,7 @@ def _once(
 
 
 def _edited(edit: str, fix: Fix, app: App, today: Today) -> Object:
-    """The Application after the edit: one object, so that what is remembered of it by identity is found again."""
+    """The Application after the edit: one object, so that caches by identity find it again."""
     if edit not in today.edited:
         today.edited[edit] = patched(fix, app.raw)
     return today.edited[edit]
@@ -264,7 +288,7 @@ def _claims_masked(finding: Finding, app: App) -> bool:
 
 
 def _hollow(node: Json) -> int:
-    """How many items of lists are empty maps, and how many annotations and labels; an API server reads each as a wish."""
+    """The number of empty maps in lists, and of annotations and labels without a value; an API server treats each as a setting."""
     below_: Iterable[Json] = node if isinstance(node, list) else node.values() if isinstance(node, Mapping) else ()
     empty = [item for item in below_ if item == {}] if isinstance(node, list) else []
     named = [n for n in ("annotations", "labels") if isinstance(node, Mapping) and node.get(n) == {}]
@@ -272,7 +296,7 @@ def _hollow(node: Json) -> int:
 
 
 def _require_quiet(moment: Moment, pair: _Pair) -> None:
-    """Nothing that the finding claims differs, and nothing newly."""
+    """Raise unless no claimed difference remains and no new one appears."""
     for pointer in moment.comparison.pointers:
         claimed = pair.claims(pointer)
         if not claimed and pointer in pair.today.shown:
@@ -291,9 +315,9 @@ def _merges_by_schema(terms: Terms) -> bool:
 
 
 def _require_dry_run(app: App, pair: _Pair, terms: Terms, *, judged: bool) -> None:
-    """Raises CannotReplay unless the API server surely takes a dry run of the object, and tells what later commits give up.
+    """Raise CannotReplay unless the API server certainly accepts a dry run of the object, and sees what later commits remove.
 
-    A refused one leaves the whole application without a comparison (gitops-engine pkg/diff/diff.go, serverSideDiff).
+    A refused dry run prevents the comparison of the whole application (gitops-engine pkg/diff/diff.go, serverSideDiff).
     """
     if not terms.server_side:
         raise HidesRemovals
@@ -307,7 +331,7 @@ def _require_dry_run(app: App, pair: _Pair, terms: Terms, *, judged: bool) -> No
 
 
 def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> None:
-    """Raises Loses or CannotReplay where the next sync, or a later commit, is not kept from another writer's value."""
+    """Raise Loses or CannotReplay if the next sync, or a later commit, may remove another writer's value."""
     synced = one_sync(live, desired, terms)
     gone = tuple(losses.lost(fix, pair.desired, desired, live, synced)) if fix.target == "manifest" else ()
     if gone:
@@ -332,7 +356,7 @@ def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: T
 
 
 def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> frozenset[str]:
-    """The fields whose live value a sync keeps from now on: also those of rules that stood there without the option."""
+    """The fields whose live value a sync keeps from now on, including those of existing rules without the option before."""
     if not terms.respect_ignored:
         return frozenset()
     known = frozenset(before.rules.ignore if before.respect_ignored else ())
@@ -344,21 +368,21 @@ def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: Terms, b
 
 
 def _sync_effects(pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> frozenset[Effect]:
-    """What the next sync does because of the fix."""
+    """The effects of the fix on the next sync."""
     with_fix = one_sync(live, desired, terms)
     found = effects.of_sync(pair.resource.kind, pair.live, with_fix, lambda: one_sync(pair.live, pair.desired, before))
     return frozenset(found)
 
 
 def _require_no_sync(pair: _Pair, live: Object, desired: Object, terms: Terms) -> None:
-    """Raises SyncFails unless the edit ends the differences by itself."""
+    """Raise SyncFails unless the edit alone ends the differences."""
     shown = moment_of(live, desired, terms).comparison.pointers
     if any(map(pair.claims, shown)) or not pair.claimed:
         raise SyncFails
 
 
 def _random(app: App) -> frozenset[Place]:
-    """What two fresh renders drew differently; empty when there are none."""
+    """The places where two fresh renders differ; empty without such renders."""
     pair = app.evidence.get(Want("render"))
     return frozenset(regenerated(pair, app)) if pair else frozenset()
 
@@ -366,7 +390,7 @@ def _random(app: App) -> frozenset[Place]:
 def _require_render_alike(
     finding: Finding, app: App, touched: Mapping[ResourceKey, Moment], random: frozenset[Place]
 ) -> None:
-    """What the finding names as generated again must be covered too, and what Argo CD masks is judged by two renders only."""
+    """Raise unless the fix covers all fields that the finding calls generated; for masked values, two renders are needed."""
     for key, pointer in sorted(place for place in random if is_named(place, named_by(finding, app))):
         if key not in touched:
             raise CannotReplay(f"another render changes {pointer} of {key.kind} {key.name} as well")
@@ -380,25 +404,25 @@ def _require_render_alike(
 
 def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None:
     if fix.edit.kind != "json-patch":
-        raise CannotReplay(NOT_REPLAYED[fix.edit.kind])
+        raise CannotReplay(not_replayed(fix))
     if not fix.edit.content:
-        raise Contradicted("the edit changes nothing: what it would write stands there already")
+        raise Contradicted("the edit changes nothing: what it would write is there already")
     if fix.target not in ("manifest", "application", "live"):
         raise CannotReplay("what is made of this setting cannot be replayed")
     if not finding.explains and check is None:
-        raise CannotReplay("nothing tells whether the fault is gone")
+        raise CannotReplay("nothing shows whether the fault is gone")
     paths = [str(operation.get(field, "")) for operation in fix.edit.content for field in ("path", "from")]
     if fix.target == "application" and any(below(path, root) for path in paths for root in RENDERED_FROM):
         raise CannotReplay("the edit changes what is rendered, and nothing is rendered here")
 
 
 def deletes(fix: Fix) -> bool:
-    """Whether what it plays is that the live object `fix.resource` is deleted."""
+    """Whether the fix deletes the live object `fix.resource`."""
     return fix.target == "live" and fix.resource is not None and fix.edit.content == GONE.content
 
 
 def _elsewhere(fix: Fix, app: App) -> Want | None:
-    """The object that a fix of a manifest edits where another application manages it, as the evidence holds it."""
+    """The want for the object of another application that a manifest fix edits."""
     key = fix.resource.key if fix.resource and fix.target == "manifest" else None
     if key is None or app.resource(key) is not None:
         return None
@@ -407,7 +431,7 @@ def _elsewhere(fix: Fix, app: App) -> Want | None:
 
 
 def _synced_elsewhere(fix: Fix, want: Want, app: App, fleet: Fleet, found: set[Effect]) -> Resource:
-    """That object when its own application has synced the edit. Raises CannotReplay."""
+    """That object after its own application has synced the edit. Raises CannotReplay."""
     resource: Resource = app.evidence[want]
     other = fleet.by_ref.get(want.app) if want.app else None
     if other is None or resource.live is None or resource.desired is None:
@@ -429,7 +453,7 @@ def _synced_elsewhere(fix: Fix, want: Want, app: App, fleet: Fleet, found: set[E
 
 
 def _edits(fix: Fix, finding: Finding, app: App, then: Then | None) -> Resource:
-    """The object that a fix of a manifest, or of a live object, edits; one that no sync has made yet where a rule tells what follows."""
+    """The object that a fix of a manifest, or of a live object, edits; it may not exist yet if a rule predicts what follows."""
     target = fix.resource or finding.at.resource
     resource = app.resource(target.key) if target else None
     makes = then is not None and fix.target == "manifest" and resource is not None and resource.missing
@@ -437,7 +461,7 @@ def _edits(fix: Fix, finding: Finding, app: App, then: Then | None) -> Resource:
         raise CannotReplay("the states of the object are not known")
     if any(symptom.resource != resource.key for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("it works through another object")
-    gone = fix.target == "live"  # a key of the live Secret goes whatever its value is
+    gone = fix.target == "live"  # a key of the live Secret is removed whatever its value
     written = (o for o in fix.edit.content if not (gone and o.get("op") == "remove"))
     if any(is_secret_data(resource, str(o.get("path", ""))) for o in written):
         raise CannotReplay("Argo CD masks the data of Secrets")
@@ -445,7 +469,7 @@ def _edits(fix: Fix, finding: Finding, app: App, then: Then | None) -> Resource:
 
 
 def _made(fix: Fix, resource: Resource, raw: Object, fleet: Fleet) -> Moment:
-    """An object that is not there, when a sync has made it of its edited manifest."""
+    """A missing object after a sync has created it from its edited manifest."""
     desired = patched(fix, resource.desired or {})
     if _identity(desired)[1:] != _identity(resource.desired or {})[1:]:
         raise CannotReplay("the edit makes another object of it")
@@ -457,7 +481,7 @@ def _made(fix: Fix, resource: Resource, raw: Object, fleet: Fleet) -> Moment:
 def _rest(
     finding: Finding, app: App, raw: Object, fleet: Fleet, today: Today, touched: Mapping[ResourceKey, Moment]
 ) -> dict[ResourceKey, Moment]:
-    """What the sync that goes through makes of all other objects that wait for it."""
+    """All other waiting objects after the successful sync."""
     found: dict[ResourceKey, Moment] = {}
     for resource in app.resources:
         if resource.key in touched or not resource.desired:
@@ -483,7 +507,7 @@ def _touched(edit: str, app: App, after: Object, fleet: Fleet, today: Today) -> 
 
 
 def _spoken_of(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
-    """The objects that the Application says something else about after the edit."""
+    """The objects with other settings in the Application after the edit."""
     ignored = tuple(_nameless(compare.rules_of(raw, fleet.settings).ignore) for raw in (app.raw, after))
     touches = _touching(app.raw, after, ignored)
     for resource in app.resources:
@@ -497,12 +521,12 @@ def _spoken_of(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
 
 
 def _nameless(rules: Iterable[IgnoreRule]) -> tuple[IgnoreRule, ...]:
-    """The rules wherever they stand: an entry of the Application may have moved up to another's place."""
+    """The rules without their position: an entry of the Application may have another index."""
     return tuple(replace(rule, origin="") for rule in rules)
 
 
 def _touching(before: Object, after: Object, ignored: Sequence[tuple[IgnoreRule, ...]]) -> Callable[[Resource], bool]:
-    """A cheap look before an object is decoded: some rule speaks of it, or the Application's other options change."""
+    """A cheap test before an object is decoded: a rule matches it, or the Application's other options change."""
     if _way_of_all(after) != _way_of_all(before):
         return lambda resource: True
     effective = {rule for rules in ignored for rule in rules if _effective(rule)}
@@ -515,7 +539,7 @@ def _effective(rule: IgnoreRule) -> bool:
 
 
 def _way_of_all(raw: Object) -> tuple[object, ...]:
-    """What the Application says about comparing and syncing all of its objects, respected ignore rules aside."""
+    """The Application's settings on comparison and sync of all objects, except respected ignore rules."""
     given = {o for o in items(raw, "spec", "syncPolicy", "syncOptions") if isinstance(o, str)}
     options = given - {"RespectIgnoreDifferences=true"}
     return options, annotations_of(raw)
@@ -535,7 +559,7 @@ def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, today: T
 
 
 def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object, version: str) -> tuple[object, ...]:
-    """All that the Application says about comparing and syncing this object. To respect `/status` alone means nothing."""
+    """All settings of the Application on comparison and sync of this object. Respecting `/status` alone has no effect."""
     own = {rule for rule in rules if matches_object(rule, desired)}
     effective = any(_effective(rule) for rule in own)
     return (
@@ -566,7 +590,7 @@ def _moments(
 
 
 def _after_sync(live: Object, desired: Object, terms: Terms) -> Iterator[Moment]:
-    """What counts where a sync has failed: what differs now waits for the next one, and no one has written it again."""
+    """The state that counts after a failed sync: current differences wait for the next one, and no one has rewritten them."""
     yield moment_of(one_sync(live, desired, terms), desired, terms)
 
 
@@ -578,7 +602,7 @@ def _with_next(moment: Moment, terms: Terms) -> Moment:
 
 
 def _rerendered(desired: Object, pair: _Pair, random: frozenset[Place]) -> Object:
-    """The manifest of another render: what is known to be generated again, and masked values that differ, hold other words."""
+    """The manifest of another render: generated values, and masked values that differ, get other texts."""
     key = pair.resource.key
     places = {pointer for at, pointer in random if at == key}
     places |= {pointer for pointer in pair.claimed if is_secret_data(pair.resource, pointer)}
@@ -591,8 +615,8 @@ def _rerendered(desired: Object, pair: _Pair, random: frozenset[Place]) -> Objec
 def _rewritten(synced: Object, pair: _Pair) -> Object:
     """The synced object after the writer of live's differing values has written them again.
 
-    What live holds exactly as it was applied last was written by Argo CD itself, and no one writes it again. What live holds and
-    only the comparison leaves out (an ignore rule), no one has taken out.
+    Values equal to the last-applied ones come from Argo CD itself, and no one writes them again. Live values that only an ignore rule hides
+    were not removed by anyone.
     """
     before = compare.last_applied(pair.live)
     result = synced
@@ -609,9 +633,9 @@ def _rewritten(synced: Object, pair: _Pair) -> Object:
 
 
 def _put(node: Json, tokens: tuple[str, ...], value: Json, *, insert: bool) -> Json:
-    """The node with the value at these tokens; maps that lack are made.
+    """The node with the value at these tokens; missing maps are created.
 
-    `insert` is for a list's item that only live had: the others move up for it, unless it stands there already.
+    `insert`: for a list item that only live had; later items move up, unless it is there already.
     """
     if not tokens:
         return value
@@ -627,9 +651,9 @@ def _put(node: Json, tokens: tuple[str, ...], value: Json, *, insert: bool) -> J
 
 
 def patched(fix: Fix, document: Object) -> Any:
-    import jsonpatch  # needed only where a finding has a patch
+    import jsonpatch  # only needed for a finding with a patch
 
-    copied = json_value(msgspec.json.encode(document))  # a tenth of what deepcopy takes
+    copied = json_value(msgspec.json.encode(document))  # a tenth of deepcopy's time
     try:
         return jsonpatch.JsonPatch(fix.edit.content).apply(copied, in_place=True)
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
@@ -642,8 +666,7 @@ def _identity(obj: Object) -> tuple[Json, ...]:
 
 
 def _news(after: App, touched: Mapping[ResourceKey, Moment], others: Check) -> Iterator[Finding]:
-    """What any rule finds then and not today. What rests on an object's status is left out: its operator, which is not
-    replayed, wrote it before the edit."""
+    """New findings of any rule after the edit. Findings that depend on an object's status are left out: its operator, which is not replayed, wrote it before the edit."""
     found = list(others(after))
     if not found:
         return
@@ -656,16 +679,16 @@ def _news(after: App, touched: Mapping[ResourceKey, Moment], others: Check) -> I
 
 
 def _require_silence(finding: Finding, app: App, check: Check | None) -> None:
-    """The rule must not find the same fault again.
+    """Raise if the rule finds the same fault again.
 
-    A rule that speaks all the same contradicts nothing: it may look at an operator's or an operation's record.
+    Another finding of the rule contradicts nothing: it may depend on an operator's or an operation's record.
     """
     if check is not None and any(same_fault(other, finding) for other in check(app)):
         raise CannotReplay("the rule looks at more than is replayed here, and would still speak")
 
 
 def same_fault(other: Finding, finding: Finding) -> bool:
-    """Whether a rule finds the same again. An entry of the Application may have moved up to another's place."""
+    """Whether it is the same finding. An entry of the Application may have another index."""
     return (other.at, other.cause) == (finding.at, finding.cause) and (
         finding.at.resource is not None or other.message == finding.message
     )

@@ -1,4 +1,4 @@
-"""One object at one moment: how it is compared and synced under one version of its Application, and what shows then."""
+"""The comparison and sync of one object under one version of its Application."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from argolint.values.kubernetes import api_of
 
 @dataclass(frozen=True, slots=True)
 class OfToday:
-    """The pointers that Argo CD shows of an object, and whether its controller compares server-side: inferred, no API tells."""
+    """The pointers that Argo CD shows for an object, and whether its controller compares server-side: inferred, since no API shows it."""
 
     shown: frozenset[str]
     server_side: bool
@@ -28,37 +28,37 @@ class OfToday:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """An object at one moment after the fix."""
+    """An object in one state after the fix."""
 
     live: Object
     desired: Object
     comparison: Comparison
     rerendered: bool = False
-    """After a hard refresh whose render drew other values."""
+    """After a hard refresh whose render generated other values."""
     next_sync: Comparison | None = None
-    """What differs after one more sync, where something differs after the first."""
+    """The comparison after one more sync, if something differs after the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What becomes of an object whose differences no finding claims: its last moment, or why the fix does not work."""
+    """The result for an object without claimed differences: its last state, or why the fix does not work."""
 
     effects: frozenset[Effect]
     outcome: Moment | CannotReplay | Contradicted
 
 
 class Today:
-    """What is known of one application, filled as fixes ask for it: most objects have several fixes, and many findings one fix."""
+    """Cached facts on one application, filled on demand: most objects have several fixes, and many findings share a fix."""
 
     def __init__(self) -> None:
         self.shown: dict[ResourceKey, OfToday | None] = {}
-        """How its objects compare today."""
+        """The current comparison of its objects."""
         self.edited: dict[str, Object] = {}
-        """The Application after each edit, by what the edit says."""
+        """The Application after each edit, by the edit's content."""
         self.touched: dict[str, tuple[Resource, ...]] = {}
         """The objects whose comparison each edit of the Application can change."""
         self.played: dict[tuple[str, bool, ResourceKey], Played] = {}
-        """What becomes of them by it, after a sync that has failed or not, of the last ones asked for."""
+        """Their results, by edit, whether the sync has failed, and object; only the most recent ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Terms:
 
 
 def terms_of(raw: Object, desired: Object, server_side_diff: bool, fleet: Fleet) -> Terms:
-    """The terms that this version of the Application gives the object; `server_side_diff` is inferred, see OfToday."""
+    """The terms of the object under this version of the Application; `server_side_diff` is inferred, see OfToday."""
     return Terms(
         compare.rules_of(raw, fleet.settings, fleet.version),
         compare.strategy_of(raw, desired, fleet.version, server_side=server_side_diff),
@@ -84,7 +84,7 @@ def terms_of(raw: Object, desired: Object, server_side_diff: bool, fleet: Fleet)
 
 
 def compared(resource: Resource, live: Object, desired: Object, app: App, fleet: Fleet) -> OfToday | None:
-    """None when argolint's own comparison does not come to what Argo CD shows."""
+    """The current comparison; None if argolint's own does not reproduce what Argo CD shows."""
     lasting = (change.pointer for change in resource.changes if not compare.is_nothing(change.desired, change.live))
     shown = tuple(sorted({*lasting, *(change.pointer for change in resource.pending)}))
     rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
@@ -103,11 +103,11 @@ _NO_RULES = Rules()
 
 
 def one_sync(live: Object, desired: Object, terms: Terms) -> Object:
-    """Live after a sync; the very object where it changes nothing, whose comparison is known."""
+    """Live after a sync; the same object if nothing changes, so that its comparison is known."""
     found = compare.apply(
         live,
         desired,
-        terms.rules if terms.respect_ignored else _NO_RULES,  # else a sync does not look at them
+        terms.rules if terms.respect_ignored else _NO_RULES,  # otherwise a sync ignores them
         server_side=terms.server_side,
         respect_ignored=terms.respect_ignored,
         replaced=terms.replaced,
@@ -117,7 +117,7 @@ def one_sync(live: Object, desired: Object, terms: Terms) -> Object:
 
 
 def application_after(app: App, raw: Object, touched: Mapping[ResourceKey, Moment]) -> App:
-    """The application as the server would answer it at the last moment."""
+    """The application as the server would show it in the last state."""
     resources = []
     for resource in app.resources:
         moment = touched.get(resource.key)

@@ -1,6 +1,6 @@
-"""Fixes are proven before they are printed: what works is verified, what does not is not offered, the rest says why.
+"""Verifies fixes before they are printed: working ones are verified, others are dropped or say why they were not replayed.
 
-An edit is replayed on the states of its application (`replay`), Helm values are proven by two renders (`render_proof`).
+An edit is replayed on the states of its application (`replay`), Helm values are verified by two renders (`renders`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from argolint.proof import admitted, effects, handover, losses, needs
 from argolint.proof.afterwards import Then
 from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.proof.renders import Render, render_again
-from argolint.proof.replay import NOT_REPLAYED, Check, Looks, leaves_git, patched, replay
+from argolint.proof.replay import Check, Looks, leaves_git, not_replayed, patched, replay
 from argolint.proof.syncs import Today
+from argolint.sources.local_renders import not_local
 from argolint.values import joined, owner_references, sh
 
 __all__ = ["Check", "Render", "Today", "played", "unreplayed", "verify", "verify_together"]
@@ -35,11 +36,11 @@ def verify(
     others: Check | None = None,
     then: Then | None = None,
 ) -> Fix:
-    """The fix with its verdict: verified True, False (`unverified` says what contradicts it), or None (says why not replayed).
+    """The fix with its result: verified True, False (`unverified` says what contradicts it), or None (says why not replayed).
 
-    `app` is the application whose manifest or Application object the fix edits, with its states; a caller that verifies several
-    fixes of it passes the same `today`. `check` is the finding's own rule, `others` what any rule finds that is not there
-    today, `then` what follows where no comparison shows it. Helm values are proven with `render`: what two renders drew differently must then come out equal.
+    `app`: the application whose manifest or Application object the fix edits, with its states; pass the same `today` to verify several
+    fixes of it. `check`: the finding's own rule; `others`: findings of any rule that do not exist now; `then`: the prediction for symptoms
+    that no comparison shows. Helm values are verified with `render`: values that differed between two renders must then be equal.
     """
     fix, works = needs.fitted(fix, (fleet.version,), app, fleet)
     if not works:
@@ -57,11 +58,13 @@ def verify(
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
             proven = render_again(fix, finding, app, render)
-        elif fix.target == "manifest" and fix.plays == GONE:
+        elif fix.target == "manifest" and fix.plays == GONE and not app.unanswered:
             proven = leaves_git(fix, finding, app, looks)
         elif admitted.concerns(fix, finding):
             proven = admitted.admitted(finding, app, patched(fix, app.raw), fleet)
         else:
+            if app.unanswered:
+                raise CannotReplay(f"{' and '.join(sorted(app.unanswered))} of {app.ref} could not be read")
             try:
                 proven = replay(fix, finding, app, fleet, looks, known, {}, found)
             except (Loses, TakesTwoSyncs) as lost:
@@ -89,7 +92,7 @@ def verify(
 
 
 def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
-    """The fix's own, and what follows from who makes the Application that it edits."""
+    """The fix's own caveat, and one on what generates the Application that it edits."""
     sets = [str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"]
     by_command = any(_SETS in command for command in (*fix.before, str(fix.edit.content)))
     in_spec = fix.target == "application" and fix.edit.kind in ("json-patch", "yaml")
@@ -122,8 +125,9 @@ def verify_together(
     played: Played,
     versions: Sequence[str] = (),
 ) -> Fix:
-    """A fleet finding's fix with its verdict: by the parts that its applications have tried, by an edit that was replayed for what its
-    object shows (`played`), else by none. `versions` are those of their Argo CDs."""
+    """A fleet finding's fix with its result: from the trials of its applications, from the replay of the same edit for the object's own
+    findings (`played`), else none. `versions`: those of their Argo CDs.
+    """
     fix, works = needs.fitted(fix, versions)
     if not works:
         return fix
@@ -136,11 +140,11 @@ def verify_together(
 
 
 Played = Mapping[tuple[ResourceKey, str], Sequence[Fix]]
-"""The fixes that applications' findings offer, by the manifest that they edit and what the edit says."""
+"""The fixes of applications' findings, by the manifest that they edit and the edit's content."""
 
 
 def played(findings: Iterable[Finding]) -> Played:
-    """Those that are json-patches of manifests."""
+    """The fixes that are JSON patches of manifests."""
     found: dict[tuple[ResourceKey, str], list[Fix]] = defaultdict(list)
     for finding in findings:
         for fix in finding.fixes:
@@ -162,7 +166,7 @@ def _as_played(
     rejoin: Callable[[Sequence[Fact]], Iterable[Finding]],
     played: Played,
 ) -> Fix:
-    """Verified where the very edit ends all that its object shows, and the rule is silent without what that object was found with."""
+    """The fix, verified if the same edit ends all findings of its object, and the rule no longer finds anything without that object."""
     place = _edited(fix, finding)
     same = played.get(place, ()) if place else ()
     if place is None or not same or not all(other.verified for other in same):
@@ -175,17 +179,17 @@ def _as_played(
 
 
 def unreplayed(fix: Fix) -> Fix:
-    """A fleet finding's fix: no one application's states could prove it, and it says so; the rule may know what would."""
-    why = fix.unverified or NOT_REPLAYED.get(fix.edit.kind, "a finding about several applications is not replayed")
+    """A fleet finding's fix, not replayed: no single application's states could verify it, and it says so; the rule may know a way."""
+    why = fix.unverified or not_replayed(fix) or "a finding about several applications is not replayed"
     return _with(replace(fix, verified=None, unverified=why), effects.declared_by(fix))
 
 
 def _with_step(
     fix: Fix, lost: Loses | TakesTwoSyncs, app: App, fleet: Fleet
 ) -> tuple[Fix, Mapping[ResourceKey, Object]]:
-    """The fix with the step that keeps what the next sync would take away, and the live object after that step.
+    """The fix with the step that keeps what the next sync would remove, and the live object after that step.
 
-    Raises CannotReplay when there is no such step.
+    Raises CannotReplay if there is no such step.
     """
     live, before = lost.resource.live or {}, lost.resource.desired or {}
     pointers = lost.pointers if isinstance(lost, Loses) else losses.items_given_up(fix)
@@ -200,17 +204,16 @@ def _with_step(
 
 
 def _could_be(fix: Fix, app: App) -> str:
-    """Which flag could prove it."""
-    rendered = any(source.get("chart") or source.get("helm") for source in app.sources)
-    return (
-        "; --helm-render can prove it" if fix.target == "helm-values" and fix.edit.kind == "yaml" and rendered else ""
-    )
+    """Which flag could prove it, or why none can."""
+    if fix.target != "helm-values" or fix.edit.kind != "yaml":
+        return ""
+    return f"; {not_local(app) or '--helm-render can prove it'}"
 
 
 _NOT_SAFE = frozenset({"restarts", "scales", "deletes", "hides"})
 
 
 def _with(fix: Fix, found: AbstractSet[Effect]) -> Fix:
-    """The fix with these effects too."""
+    """The fix with these effects added."""
     done = effects.ordered({*fix.effects, *found})
     return replace(fix, effects=done, safe=fix.safe and not _NOT_SAFE.intersection(done))

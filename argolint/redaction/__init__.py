@@ -1,14 +1,14 @@
-"""What may be printed, stored and handed on: the one answer for messages, fixes, reports, the gate and snapshots.
+"""Masks secrets in everything that is printed, stored or shared: messages, fixes, reports, the gate and snapshots.
 
-    names       which names are those of secrets, and which values under them are none
-    forms       what is a secret by its form alone; `words`: what the words before it tell; `commands`: what a program asks for
-    documents   JSON and YAML inside a text; `lines`: files that are neither
-    `drawn`     words that look random, where nothing else tells
+    names       names that stand for secrets, and exceptions for their values
+    forms       secrets recognized by form; `words`: by the words before them; `commands`: by a program's arguments
+    documents   JSON and YAML inside a text; `lines`: other files
+    random_words  random-looking words, if nothing else decides
     redactor    objects, their places, and the texts in them
-    sides       values of one place: hidden in one, hidden in all
-    findings    the net below all rules
+    sides       several values of one place: masked in one, masked in all
+    findings    a second check of all findings
 
-What is hidden stands as `(masked)` in all that is printed, and under a keyed hash in a snapshot.
+A masked value is `(masked)` in printed output, and a keyed hash in a snapshot.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ __all__ = [
 ]
 
 PRINTED = Redactor()
-"""Hides in values that are printed: what is left of one says that something was there."""
+"""Masks printed values: the rest of a value shows that something was there."""
 _SENTENCES = Redactor(userinfo=lambda value: "")
-"""Hides in sentences, where an address reads better without its user."""
+"""Masks sentences; a URL there reads better without its user."""
 
 
 def without_secrets(text: str) -> str:
-    """A text as it may be printed; masks of a snapshot are shown as any other."""
+    """A text that may be printed; masks of a snapshot are printed in the same way."""
     return _redacted(text) if len(text) < _REPEATED else _redacted.__wrapped__(text)
 
 
 @lru_cache(maxsize=8192)
 def in_name(text: str) -> str:
-    """The name of a file, a branch or a field as it may be printed: it may look random, and is no secret for that."""
+    """The name of a file, a branch or a field that may be printed: a random-looking name is no secret."""
     return _SENTENCES.text(text, named=True)
 
 
-_REPEATED = 1000  # characters: titles, caveats and much of what is said of one fault stand in many findings
+_REPEATED = 1000  # characters: titles, caveats and other texts of a fault repeat in many findings
 
 
 @lru_cache(maxsize=8192)
@@ -70,7 +70,7 @@ def _redacted(text: str) -> str:
 
 
 def in_place(value: Json, within: Json, pointer: str) -> Json:
-    """A value as it may be printed, whose place is this pointer of an object: its neighbours tell what it is called."""
+    """A value that may be printed; `pointer`: its place in the object, whose other fields may name it."""
     name, everything, node = "", False, within
     command: list[Json] = []
     *above, last = split_pointer(pointer) or ("",)
@@ -93,25 +93,25 @@ def in_place(value: Json, within: Json, pointer: str) -> Json:
 
 
 Side = tuple[Json, Json]
-"""A value, MISSING where there is none, and the object in which it stands."""
+"""A value (MISSING if there is none) and its object."""
 
 
 def in_places(pointer: str, *sides: Side) -> list[Json]:
-    """The values of one place in several objects as they may be printed: what is hidden in one is hidden in all."""
+    """The values at one place in several objects, for printing: a part that is masked in one is masked in all."""
     values = [value for value, _ in sides]
     printed = [value if value is MISSING else in_place(value, within, pointer) for value, within in sides]
     return alike(values, printed)
 
 
 def show_sides(pointer: str, *sides: Side, limit: int = 60) -> list[str]:
-    """The values of one place in several objects for a message, as `show` writes one."""
+    """The values at one place in several objects for a message, in the form of `show`."""
     found = in_places(pointer, *sides)
     secret = any(of_secret(within, pointer) or value == HIDDEN for value, (_, within) in zip(found, sides, strict=True))
     return [show(value, pointer, limit, secret=secret) for value in found]
 
 
 def _command(node: Json, token: str) -> list[Json]:
-    """What stands before the arguments of a container."""
+    """The command before the arguments of a container."""
     command = node.get("command") if isinstance(node, dict) and token == "args" else None  # noqa: S105  # a part of a pointer
     return [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
 
@@ -131,20 +131,19 @@ def _called(node: Json, name: str, token: str, child: Json, everything: bool) ->
 
 
 def of_secret(obj: Json, pointer: str) -> bool:
-    """Whether this place is among the data of a core Secret, which Argo CD masks."""
+    """Whether this place is in the data of a core Secret, which Argo CD masks."""
     return isinstance(obj, dict) and is_core_secret(obj) and split_pointer(pointer)[:1] in (("data",), ("stringData",))
 
 
 def is_hidden(value: Json, within: Json, pointer: str) -> bool:
-    """Whether nothing of this value may be printed."""
+    """Whether the value must be masked as a whole."""
     return value is not MISSING and in_place(value, within, pointer) == HIDDEN
 
 
 def show(value: Json, pointer: str = "", limit: int = 60, within: Object | None = None, *, secret: bool = False) -> str:
     """A value for a message: JSON without secrets, cut at `limit` characters.
 
-    `within` is the object in which it stands at `pointer`; `secret` says that it is one whatever that tells; a
-    reference to where a secret is kept is none.
+    `within`: the object that has it at `pointer`; `secret`: it is a secret in any case. A reference to a secret is none.
     """
     if value is MISSING:
         return "absent"
@@ -164,7 +163,7 @@ _REFUSED_VALUES = (
     ("]", re.compile(r"Invalid value: (?:map)?\[.*", re.DOTALL)),
     ('"', re.compile(r"Invalid value: \"(?:[^\"\\]|\\.){40,}\"", re.DOTALL)),
 )
-"""Each with the sign that it ends in. The text is cut after the last of these, so a list or a map ends with the text."""
+"""Patterns of refused values, each with its end mark. The text is cut after the last of these, so a list or a map ends with the text."""
 
 
 def _without_refused(text: str) -> str:
@@ -180,8 +179,8 @@ _READ = 1 << 18  # characters
 def excerpt(text: str, limit: int = 240) -> str:
     """A server's text for a message: one line without secrets, cut at `limit` characters.
 
-    Long values that the API server refuses and repeats go too: they say nothing that the pointer does not. Of a text without end
-    only the start is read.
+    Long values that the API server refuses and repeats are cut, too: the pointer already identifies them. Only the start of a very long
+    text is read.
     """
     safe = without_secrets(_without_refused(text[:_READ]))
     line = " ".join(plain(safe).split()).rstrip(" .:")

@@ -1,4 +1,4 @@
-"""Secrets on command lines, where no name tells of them: what a well-known program takes after a flag of one letter, or by its place."""
+"""Secrets on command lines that no name marks: arguments of well-known programs, after a one-letter flag or by position."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from argolint.redaction.names import is_secret
 
 @dataclass(frozen=True)
 class _Command:
-    """What stands before a secret, and the secret, as two groups; one of the words stands in every text in which it is found.
+    """A pattern with two groups: the text before a secret, and the secret; every match contains one of the words.
 
-    `flagged`: and a flag after a space.
+    `flagged`: includes a flag after a space.
     """
 
     expression: str
@@ -106,18 +106,18 @@ for _number, _command in enumerate(_COMMANDS):
     for _word in _command.words:
         _NAMED.setdefault(_word, []).append(_number)
 ARGUMENTS = 30
-"""How many arguments before one are looked at."""
+"""How many earlier arguments are checked."""
 
 
 def in_text(text: str, hide: Hide) -> str:
-    """The text with the secrets of the command lines in it hidden."""
+    """The text with secrets in its command lines masked."""
     for command in _named_in(text):
         text = command.pattern.sub(lambda found: _without(found, hide), text)
     return text
 
 
 def start_of_secret(before: list[str], item: str) -> int | None:
-    """Where in an argument a secret begins that the command line before it asks for: `-p`, `x` of mysql; None when there is none."""
+    """The position in an argument at which a secret begins, by the command line before it: `-p`, `x` of mysql; None if there is none."""
     line = " ".join([*before[-ARGUMENTS:], item])
     start = len(line) - len(item)
     for command in _named_in(line):
@@ -129,18 +129,18 @@ def start_of_secret(before: list[str], item: str) -> int | None:
 
 
 def _named_in(text: str) -> list[_Command]:
-    """The commands that a text may hold, in their order; most texts hold none."""
+    """The commands that a text may contain, in order; usually none."""
     found = {number for word, numbers in _NAMED.items() if word in text for number in numbers}
     flag = bool(found) and " -" in text
     return [_COMMANDS[number] for number in sorted(found) if flag or not _COMMANDS[number].flagged]
 
 
 _NEXT_PROGRAM = re.compile(r"(?:^|\s)(?:\|\|?|&&|;)(?:\s|$)")
-"""What stands behind it is no argument of the command: `htpasswd -niB | jq .`"""
+"""The start of another program ends the arguments of the command: `htpasswd -niB | jq .`"""
 
 
 def _without(found: re.Match[str], hide: Hide) -> str:
-    """What a well-known command takes after a flag of one letter."""
+    """The match with the secret after a one-letter flag masked."""
     value = found[2]
     if _NEXT_PROGRAM.search(found[0]):
         return found[0]

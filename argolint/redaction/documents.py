@@ -1,4 +1,4 @@
-"""JSON and YAML inside a text: read as what they are, and put back so that only the secrets in them have changed."""
+"""JSON and YAML inside a text: parsed, and rewritten so that only the secrets in them change."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import msgspec
 from argolint.values.decoding import json_value
 
 Walk = Callable[[Any], Any]
-"""Takes a decoded document and gives it back with its secrets hidden; the very same object when there are none."""
+"""Takes a decoded document and returns it with secrets masked; the same object if there are none."""
 
 _DEEPEST = 200
 _LARGEST = 1 << 18
 
 
 class _Scalar(str):
-    """A scalar of a YAML text that knows where it stands."""
+    """A YAML scalar with its position in the text."""
 
     __slots__ = ("end", "start", "style")
     start: int
@@ -28,7 +28,7 @@ class _Scalar(str):
 
 
 class _SameKey(str):
-    """A key that stands twice in one map: both values are looked at."""
+    """A key that occurs twice in one map: both values are checked."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -38,7 +38,7 @@ class _SameKey(str):
 
 
 def in_json(text: str, walk: Walk) -> str | None:
-    """The text with its secrets hidden; None when it is no JSON object or list."""
+    """The text with secrets masked; None if it is no JSON object or list."""
     try:
         document = json_value(text)
         found = walk(document)
@@ -53,7 +53,7 @@ def in_json(text: str, walk: Walk) -> str | None:
 
 
 def in_sentence(text: str, walk: Walk) -> str:
-    """The text with the secrets of the JSON objects in it hidden: `error when applying patch: {"data":{…}}`."""
+    """The text with secrets in its JSON objects masked: `error when applying patch: {"data":{…}}`."""
     parts, at, start = [], 0, text.find('{"')
     for _ in range(_MOST):
         if start < 0:
@@ -73,11 +73,11 @@ def in_sentence(text: str, walk: Walk) -> str:
 
 _JSON = json.JSONDecoder()
 _MOST = 50
-"""Objects of one text that are looked at; each may cost as much time as the text is long."""
+"""Most objects of one text that are checked; each may cost time proportional to the text's length."""
 
 
 def in_yaml(text: str, walk: Walk) -> str | None:
-    """The text with its secrets hidden, all else as it is; None when it is no YAML that can be read safely, or holds no map or list."""
+    """The text with only secrets masked; None if it is no YAML that can be parsed safely, or has no map or list."""
     if len(text) > _LARGEST:
         return None
     spans: list[tuple[int, int, str]] = []
@@ -105,15 +105,15 @@ def _spliced(text: str, spans: list[tuple[int, int, str]]) -> str:
 
 
 def _documents(text: str) -> Iterator[Any]:
-    """Each document as maps and lists of scalars with their places; None, and the end, where the text is no YAML or no document.
+    """Each document as maps and lists of scalars with positions; None, and the end, for a text that is no YAML or no document.
 
-    Events are read, and no nodes composed: libyaml's composer overflows the C stack on text that is nested deeply.
+    It reads events and composes no nodes: libyaml's composer overflows the C stack on deeply nested text.
     """
-    import yaml  # costs 15 ms, and most texts are no YAML
+    import yaml  # it costs 15 ms, and most texts are no YAML
 
     from argolint.values.knowledge import LOADER
 
-    stack: list[tuple[Any, Any]] = []  # a collection, and the key that waits for its value
+    stack: list[tuple[Any, Any]] = []  # a collection, and the key whose value comes next
     anchors: dict[str, Any] = {}
     try:
         for event in yaml.parse(text, Loader=LOADER):
@@ -130,7 +130,7 @@ def _documents(text: str) -> Iterator[Any]:
                 if event.anchor:
                     anchors[event.anchor] = node
             elif isinstance(event, yaml.AliasEvent):
-                node = anchors.get(event.anchor or "")  # only of a scalar: collections are looked at where they stand
+                node = anchors.get(event.anchor or "")  # only of scalars: collections are checked at their definition
             else:
                 continue
             if stack:
@@ -185,7 +185,7 @@ _SIMPLE = re.compile(r"[A-Za-z(][\w.()-]*")
 
 
 def _written(raw: str, old: _Scalar, new: str) -> str:
-    """A scalar in the place and the style of the one that stood there; anchor and tag stay."""
+    """The new scalar in the style of the old one; anchor and tag stay."""
     properties = _PROPERTIES.match(raw)
     lead = properties[0] if properties else ""
     if old.style in ("|", ">"):

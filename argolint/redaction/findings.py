@@ -1,7 +1,7 @@
-"""Findings and failures as they may leave the process, whatever a rule wrote into them.
+"""Masks findings and failures before they leave the process, whatever a rule wrote into them.
 
-A rule asks `show` and `excerpt` for what it tells; this is the net below. What it tells is looked at once more, and the secrets of
-the objects that it speaks of are looked for by their values. A fix that loses a value so is no longer said to be proven.
+Rules print values with `show` and `excerpt`; this is a second check. It masks their texts again, and searches for the known secrets of the
+objects that they name. A fix that loses a value here is no longer verified.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from argolint.redaction import HIDDEN, PRINTED, Redactor, in_name, in_place, wit
 from argolint.values import items, mapping
 
 NOT_PRINTED = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
-"""Why a fix that holds one is not proven as it stands."""
+"""Why a fix with a masked value is not verified."""
 
 T = TypeVar("T", Finding, Fix, Follows, Location, Related, Source)
 _Read = tuple[str, frozenset[str]]
 
 Within = Callable[[Finding, Fix], Iterable[Json]]
-"""The objects that a JSON patch may edit: they tell what the values in it are called."""
+"""The objects that a JSON patch may edit: they give context for the values in it."""
 
 
 _QUOTED = re.compile(r"[\x00-\x1f\x7f\"'\\]+")
 
 
 def _spellings(value: str) -> Iterator[str]:
-    """A secret, its password where it is `user:password`, what it is the base64 of, and how JSON and Python quote it: once, or
-    its largest part that no quoting changes, however often a text is quoted."""
+    """The forms of a secret: the password of `user:password`, its decoded base64, and its JSON and Python quotings: quoted once, or the largest part that no quoting changes."""
     yield value
     yield json.dumps(value)[1:-1]
     yield repr(value)[1:-1]
@@ -53,7 +52,7 @@ def _spellings(value: str) -> Iterator[str]:
 
 
 def _distinct(value: str) -> bool:
-    """Whether a text that holds this can hold it for one reason only: it is no word, no name and no number."""
+    """Whether a text can contain this only by quoting the secret: it is no word, name or number."""
     if not 6 <= len(value) <= 10_000 or "\n" in value:
         return False
     kinds = [bool(re.search(kind, value)) for kind in ("[0-9]", "[a-z]", "[A-Z]", r"[^\w.-]")]
@@ -61,9 +60,9 @@ def _distinct(value: str) -> bool:
 
 
 def secrets_of(*states: Json) -> frozenset[str]:
-    """The secrets of an object's states that stand out from other words of a text, as texts may spell them.
+    """The secrets of an object's states that are distinct from ordinary words, in all their spellings.
 
-    What stands at one place of the first state and of another alike is read once.
+    A value that is equal at one place in the first state and another one is read once.
     """
     finder = _Finder()
     for number, state in enumerate(states):
@@ -72,9 +71,9 @@ def secrets_of(*states: Json) -> frozenset[str]:
 
 
 def _alone(state: Json, first: Json) -> Json:
-    """The state without the maps and lists that the first one holds at the same place.
+    """The state without the maps and lists that are equal in the first one.
 
-    Their keys stay, and lists that differ stay whole: a neighbour may say what a value is called.
+    Their keys stay, and lists that differ stay whole: a sibling may name a value.
     """
     if not (isinstance(state, dict) and isinstance(first, dict)):
         return state
@@ -89,11 +88,11 @@ def _alone(state: Json, first: Json) -> Json:
 
 
 _SAYS_MORE = ("command",)
-"""Lists that say what their neighbours hold: `args` go with it."""
+"""Lists that explain their siblings: `args` depends on it."""
 
 
 def _values_of_schema(schema: Json) -> Iterator[dict[str, Json]]:
-    """What a CRD's schema gives fields for values, each below the field's name: all else in it is names, types and descriptions."""
+    """The values in a CRD's schema, each below its field name: everything else in a schema is names, types and descriptions."""
     for name, field in mapping(schema, "properties").items():
         if isinstance(field, dict):
             yield {name: [field.get("default"), field.get("example"), *items(field, "enum")]}
@@ -104,7 +103,7 @@ def _values_of_schema(schema: Json) -> Iterator[dict[str, Json]]:
 
 
 class _Finder(Redactor):
-    """Notes what it hides. The states of an object, and the objects of a fleet, share most of their texts: each is read once."""
+    """Collects the secrets that it masks. The states of an object, and the objects of a fleet, share most texts: each is read once."""
 
     def __init__(self) -> None:
         self.hidden: set[str] = set()
@@ -123,7 +122,7 @@ class _Finder(Redactor):
             return super()._node(node, name, everything)
         try:
             content = blake2b(marshal.dumps(node, 2), digest_size=16).digest()
-        except ValueError:  # something that JSON has not: a date, or it is nested too deeply
+        except ValueError:  # something that JSON cannot have, such as a date, or too deep nesting
             return super()._node(node, name, everything)
         if (hidden := _IN_SPECS.get(content)) is None:
             hidden = _IN_SPECS[content] = _Finder().read_spec(node)
@@ -152,11 +151,11 @@ class _Finder(Redactor):
         return text if found == text else found
 
     def read_leaf(self, text: str, name: str) -> _Read:
-        """What stands under this name, without its secrets, and these."""
+        """The text without its secrets, and its secrets; `name`: the key above it."""
         return super()._leaf(text, name, everything=False), frozenset(self.hidden)
 
     def read(self, text: str, manner: str) -> _Read:
-        """The text without its secrets, and these."""
+        """The text without its secrets, and its secrets."""
         return super()._found_in(text, manner), frozenset(self.hidden)
 
     def read_spec(self, spec: dict[str, Json]) -> frozenset[str]:
@@ -165,7 +164,7 @@ class _Finder(Redactor):
         return frozenset(self.hidden)
 
     def read_key(self, key: str) -> _Read:
-        """The same of a key of a map."""
+        """The map's key without its secrets, and its secrets."""
         return super()._key_without(key), frozenset(self.hidden)
 
 
@@ -173,8 +172,7 @@ _SHORT = 400  # characters
 _IDENTITIES = frozenset({"argocd.argoproj.io/tracking-id", "uid", "creationTimestamp"})
 _MOST_SPECS = 4096
 _IN_SPECS: dict[bytes, frozenset[str]] = {}
-"""The secrets in a spec, by the digest of what it holds: a fleet has the objects of one chart, and its CRDs, many times, and
-each live object has its spec once more in `last-applied-configuration`."""
+"""The secrets of specs by content digest: a fleet repeats the objects and CRDs of a chart, and a live object repeats its spec in `last-applied-configuration`."""
 
 
 @lru_cache(maxsize=16384)
@@ -198,7 +196,7 @@ def _read_key(key: str) -> _Read:
 
 
 class Known:
-    """Secrets that are to be found again in a text that says nothing about them being secrets."""
+    """Known secrets, for texts that do not mark them as secrets."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         texts = sorted(set(secrets), key=lambda value: (-len(value), value))
@@ -211,12 +209,12 @@ class Known:
         )
 
     def without(self, text: str) -> str:
-        """The text without these secrets, and without all others that can be recognised."""
+        """The text without these secrets, and without all recognizable ones."""
         text = without_secrets(text)
         return self._pattern.sub(HIDDEN, text) if self._pattern else text
 
     def value(self, node: Json) -> Json:
-        """The same for every text in a value."""
+        """The JSON value without these and other secrets in its texts."""
         if isinstance(node, str):
             return self._pattern.sub(HIDDEN, node) if self._pattern else node
         if isinstance(node, Mapping):
@@ -228,7 +226,7 @@ NOTHING_KNOWN = Known()
 
 
 def guarded(finding: Finding, known: Known = NOTHING_KNOWN, within: Within = lambda finding, fix: ()) -> Finding:
-    """The finding with every secret in it hidden, the same object when there is none."""
+    """The finding with all secrets masked; the same object if there are none."""
     return _with(
         finding,
         at=_with(finding.at, pointer=in_name(finding.at.pointer)),
@@ -243,13 +241,13 @@ def guarded(finding: Finding, known: Known = NOTHING_KNOWN, within: Within = lam
 
 
 def _with(texts: T, **fields: Any) -> T:
-    """What is said with these fields, the same object when they are so already: most texts hold no secret."""
+    """The object with new texts; the same object if nothing changed: most texts have no secret."""
     changed = {name: value for name, value in fields.items() if getattr(texts, name) != value}
     return replace(texts, **changed) if changed else texts
 
 
 def _source(source: Source) -> Source:
-    """Where the manifest comes from; a field may hold a token for the name of a branch."""
+    """The source, masked: a token may be in the branch name or another field."""
     return _with(
         source,
         repo=in_name(source.repo),
@@ -283,7 +281,7 @@ def _content(edit: Edit, known: Known, objects: tuple[Json, ...]) -> Any:
 
 
 _REPEATED = 1000
-"""Characters of an edit that is looked at twice: when it is found, and when it is reported."""
+"""Characters of an edit that is masked twice: when found, and when reported."""
 
 
 @lru_cache(maxsize=4096)
@@ -292,16 +290,16 @@ def _printed(kind: str, text: str) -> str:
 
 
 def _operation(operation: Mapping[str, Json], known: Known, objects: tuple[Json, ...]) -> Mapping[str, Json]:
-    """One operation of a patch; its place in the object tells what its value is called."""
+    """One patch operation, masked; its path gives the name of its value."""
     texts = {name: PRINTED.text(str(operation[name]), named=True) for name in ("path", "from") if name in operation}
     if "value" in operation:
         value = operation["value"]
         for obj in objects or (None,):
             value = in_place(value, obj, str(operation.get("path") or ""))
-        texts["value"] = known.value(value)  # last: what is left of a key without its first line tells nothing
+        texts["value"] = known.value(value)  # last: the rest of a key without its first line would not be recognized
     return {**operation, **texts} if any(operation[name] != text for name, text in texts.items()) else operation
 
 
 def guarded_failure(failure: Failure, known: Known = NOTHING_KNOWN) -> Failure:
-    """The failure with every secret in its text hidden."""
+    """The failure with all secrets in its text masked."""
     return replace(failure, error=known.without(failure.error), hint=known.without(failure.hint))

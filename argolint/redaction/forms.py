@@ -1,6 +1,6 @@
-"""Secrets that their form alone tells, in any text: keys, tokens, hashes of passwords, logins in addresses, base64 of such.
+"""Secrets that are recognized by form alone: keys, tokens, password hashes, logins in URLs, and base64 of such.
 
-Everything here is a regular expression whose time grows with the length of the text alone: texts are what others wrote.
+Every regular expression here takes time linear in the text's length: the texts are foreign.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PRIVATE_KEY = re.compile(
     r"[^-]*(?:-(?!-{3,4} ?END [A-Z0-9 ]{0,40}PRIVATE KEY|-{3,4} ?END OpenVPN)[^-]*)*"
     r"(?:-{4,5} ?END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d) ?-{4,5})?"
 )
-"""A block whose end is missing goes on to the end of the text."""
+"""A block without an end mark extends to the end of the text."""
 _BARE_LOGIN = re.compile(
     r"(?<![\w.%+/-])([\w.%+-]{1,64}:)([^\s:@/\"'<>,]{3,200})(?=@[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}(?::\d{2,5}(?!\w)|/|:[\w~./-]{1,200}\.git\b|:\s))"
 )
@@ -30,7 +30,7 @@ _BARE_KEY = re.compile(
     r"(?<![A-Za-z0-9+/])M[A-Za-z0-9+/]{2,9}(?:IBAAKC|IBADANBgkqhkiG9w0BAQEFAASC|CAQAwBQYDK2V[uw]|CAQEE|AgEAMBMGByqGSM49)[A-Za-z0-9+/]{8}"
     r"(?:[A-Za-z0-9+/]|\\?[\r\n]|\\[nr])*+={0,2}"
 )
-"""The body of a private key of RSA, EC or Ed25519 without its header: what DER begins with (RFC 8017, 5208, 5915), as base64."""
+"""The body of a private key (RSA, EC or Ed25519) without its header: the beginning of DER (RFC 8017, 5208, 5915) as base64."""
 _PUTTY = re.compile(r"(Private-Lines: \d{1,4}\r?\n)((?:[A-Za-z0-9+/=]{1,100}(?:\r?\n|\Z)){1,400})")
 _JWT = re.compile(
     r"\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]{4,}){2,4}(?:\.(?![\w-]))?|\beyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{4,}\.?"
@@ -54,11 +54,11 @@ _TOKEN = re.compile(
     r"|AGE-SECRET-KEY-1[0-9A-Za-z]{20,}|A3-[A-Z0-9]{6}-[A-Z0-9-]{20,}|\d{8,10}:AA[\w-]{32,}(?![\w-])"
     r")"
 )
-"""Tokens of well-known issuers, by the prefixes that they give them for this purpose."""
+"""Tokens of well-known issuers, recognized by their prefixes."""
 _ENCODED = re.compile(
     r"(?<![\w+/=-])(?=[A-Za-z+/]{0,40}[0-9a-z])(?=[a-z0-9+/]{0,40}[A-Z])(?:[A-Za-z0-9+/]{4}){4,40}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?(?![\w+/=-])"
 )
-"""What may be the base64 of `user:password`."""
+"""Possible base64 of `user:password`."""
 _ORACLE = re.compile(
     r"((?<![\w./:@-])[A-Za-z_][\w$#]{0,63}/)([^\s\"'/@:]{1,200})(?=@(?:[\w.-]{1,253}:\d{2,5}|//[\w.-]{1,253})(?![\w@]))"
 )
@@ -74,7 +74,7 @@ _HOOK = re.compile(
 _POSTS = re.compile(
     r"(https?://(?![\w-]{1,63}(?:\.[\w-]{1,63})?\.svc[:/.])[^\s/\"'<>]{1,253}/(?:[\w.-]{1,100}/){0,8}?(?:(?:incoming)?(?:web)?hooks?(?:b2)?|with/key|alert|(?:web)?hook/send\?key=|send\?key=)/?)((?<=[/=])[^\s\"'\\<>?]{8,1000})"
 )
-"""Who knows such an address may post there, whatever the host is called."""
+"""URLs that anyone who knows them may post to, on any host."""
 
 
 def _is_posted(rest: str) -> bool:
@@ -82,7 +82,7 @@ def _is_posted(rest: str) -> bool:
 
 
 def _is_called(rest: str) -> bool:
-    """Whether a part of a path is a long word with digits, as only a key is: no `v1beta1`, no name of an object."""
+    """Whether a part of a path is a long word with digits, as in a key: not `v1beta1`, no object name."""
     return any(len(part) >= _LONG_PART and looks_typed(part) for part in rest.split("/"))
 
 
@@ -91,7 +91,7 @@ _SHARED_ACCESS = re.compile(r"((?<![\w])sig=)([\w%+/=-]{8,400})(?=(?:&\w{1,4}=[^
 _HOOK_PATH = re.compile(
     r"((?<![\w/.:-])/(?:[\w.-]{1,100}/){0,8}?(?:(?:incoming)?(?:web)?hooks?(?:b2)?)/)(?=[\w/-]*?[A-Za-z0-9]{12})([\w/-]{12,400})"
 )
-"""The path alone of such an address, as an Ingress has it."""
+"""Only the path of such a URL, as in an Ingress."""
 _PGPASS = re.compile(r"(?m)^([ \t]*[\w.*-]{1,253}:(?:\d{2,5}|\*):[\w*$-]{1,64}:[\w.*$@-]{1,64}:)([^\s:]{4,200})$")
 """A line of .pgpass: host, port, database, user, password."""
 _CRYPT = re.compile(
@@ -100,26 +100,26 @@ _CRYPT = re.compile(
 )
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,40}://)([^\s\"'<>\\`]{1,4096})")
 _PATH_OF_URL = re.compile(r"(?<!\w)((?:https?|ssh|git):/)([^\s\"'<>\\`/][^\s\"'<>\\`]{1,4095})")
-"""An address that was taken for a path: `https:/user:password@host`."""
+"""A URL that was normalized as a path: `https:/user:password@host`."""
 _QUOTED_URL = re.compile(
     r"(?i)(%(?:25)?3A%(?:25)?2F%(?:25)?2F)((?:(?!%(?:25)?40|%(?:25)?2F)[\w.~%!*()+-]){1,1024})(?=%(?:25)?40)"
 )
-"""An address in a query, quoted once or twice."""
+"""A percent-encoded URL in a query, encoded once or twice."""
 _GO_DSN = re.compile(r"(?<![\w.%+-])([\w.%+-]{1,100}:)([^\s:@/\"']{1,200})(?=@(?:tcp|udp|unix|cloudsql\w*)?\()")
 
 
 _WHOLE_LOGIN = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]{0,40}://[^\s/:@]{0,200}:)(\S{1,1000})(?=@[\w.-]{1,253}(?::\d{1,5})?(?:[/?]\S{0,2000})?\Z)"
 )
-"""An address that is all of a text: its password may hold quotes."""
+"""A text that is only a URL: its password may contain quotes."""
 
 
 _IN_POINTER = re.compile(r"(?<=/)[^\s/\"'`]*~1[^\s/\"'`]*")
-"""A key of a map with a slash in it, as a JSON pointer writes it (RFC 6901)."""
+"""A key of a map with a slash, as a JSON pointer escapes it (RFC 6901)."""
 
 
 def by_form(text: str, hide: Hide, userinfo: Hide | None = None) -> str:
-    """The text without what is a secret by its form alone, whatever words stand around it."""
+    """The text without secrets that their form shows, whatever the surrounding words."""
     if "~1" in text:
         text = _IN_POINTER.sub(lambda found: _pointed(found[0], hide, userinfo), text)
     return _by_form(text, hide, userinfo)
@@ -175,7 +175,7 @@ _HOST = re.compile(r"[\w.-]+\.[A-Za-z]{2,}(?=[:/?#,]|$)|(?:localhost|[\w-]+)(?=[
 
 
 def _address(scheme: str, rest: str, hide: Hide, userinfo: Hide | None) -> str:
-    """What follows `scheme://`, without user and password, and without the secrets of its query."""
+    """The text after `scheme://`, without user, password and secrets of its query."""
     user, host = _parted(rest)
     if user and _is_login(scheme, user):
         kept = _login(scheme, user, hide) if userinfo is None else userinfo(user)
@@ -186,7 +186,7 @@ def _address(scheme: str, rest: str, hide: Hide, userinfo: Hide | None) -> str:
 
 
 def _login(scheme: str, user: str, hide: Hide) -> str:
-    """User and password with the password hidden; of web addresses the user too, who may be a token: `https://TOKEN:x@host`."""
+    """User and password with the password masked; for web URLs the user, too, which may be a token: `https://TOKEN:x@host`."""
     name, colon, password = user.partition(":")
     if (
         colon
@@ -199,7 +199,7 @@ def _login(scheme: str, user: str, hide: Hide) -> str:
 
 
 def _parted(rest: str) -> tuple[str, str]:
-    """User (with a password) and what follows the @; a password may hold / and @ without an escape."""
+    """User (with a password) and the text after the @; a password may contain unescaped / and @."""
     first = rest.find("@")
     if first < 0:
         return "", rest
@@ -207,7 +207,7 @@ def _parted(rest: str) -> tuple[str, str]:
     if 0 <= slash < first:
         start = rest[:slash]
         if ":" not in start or re.fullmatch(r"[^:]*:\d*|\[[^\]]*\](?::\d*)?", start):
-            return "", rest  # a host, perhaps with a port: the @ belongs to the path
+            return "", rest  # a host, perhaps with a port: the @ is part of the path
         return rest[: rest.rfind("@")], rest[rest.rfind("@") + 1 :]
     cut = first
     for later in (m.start() for m in re.finditer("@", rest)):
@@ -217,13 +217,13 @@ def _parted(rest: str) -> tuple[str, str]:
 
 
 def _later_host(between: str) -> bool:
-    """Whether what stands between two @ is still a password: a host would have a dot, or a port, before its path."""
+    """Whether the text between two @ is part of the password: a host would have a dot, or a port, before its path."""
     host = between.partition("/")[0]
     return "." not in host and not re.fullmatch(r"[\w-]+:\d+", host)
 
 
 def _is_login(scheme: str, user: str) -> bool:
-    """Whether this is more than a name: a password, or a token in the place of a user."""
+    """Whether it is more than a user name: a password, or a token as user."""
     name, _, password = user.partition(":")
     if password:
         return is_secret("secret", password)
@@ -255,7 +255,7 @@ def _encodes_key(text: str) -> bool:
 
 
 def decoded(text: str) -> str | None:
-    """The text that this is the base64 of; None when it is none, as words, names and digests are not."""
+    """The text whose base64 this is; None if it is none, as for words, names and digests."""
     if not _BASE64.fullmatch(text) or len(text) > 1 << 20:
         return None
     padded = text.rstrip("=").replace("-", "+").replace("_", "/")

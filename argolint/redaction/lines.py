@@ -1,7 +1,7 @@
 """Secrets in the lines of a file that is no YAML: settings, TOML, HCL, shell, templates of manifests.
 
-A line names its value (`db.password = x`), or what stands around it does: the key of a block, a section, a Secret's `data:`.
-As in `forms`, no regular expression here takes more time than the text is long.
+A line names its value (`db.password = x`), or the context does: the key of a block, a section, a Secret's `data:`. As in `forms`, every
+regular expression takes linear time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OVER_LINES = re.compile(
     r"(?:(?P<q>\"\"\"|''')(?P<text>[^\"']*)(?P=q)|(?P<value>(?:(?:[^\n\\]|\\(?!\r?\n))*+\\\r?\n)++[^\n]*+))$",
     re.MULTILINE,
 )
-"""`password = \"\"\"x\"\"\"` of TOML, and a value of a properties file that goes on after a backslash."""
+"""A triple-quoted string in TOML, and a properties value that continues after a backslash."""
 _TEMPLATED = re.compile(
     r"^(?P<head>[^\n:={]{0,200}?\b(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?[ \t]*[:=][ \t]*[\"']?\{\{[^\n}]{0,400}?\bdefault[ \t]+\\?[\"'`])"
     r"(?P<value>[^\"'`\\\n]{1,400})(?=[\"'`\\])",
@@ -46,11 +46,11 @@ _ENTRY = re.compile(
     r"\A(?P<head>[ \t]++[\"']?[\w.-]{1,253}+[\"']?:[ \t]++)(?P<value>[^\s|>](?:[^\n]*\S)?)(?P<rest>\s*)"
 )
 _KEYED = re.compile(r"(?:\{\{|[\w.-]+:(?:\s|$))")
-"""Below the name stands a map, whose own keys tell."""
+"""The value is a map, whose keys decide."""
 
 
 def in_lines(text: str, hide: Hide, *, code: bool = False) -> str:
-    """Lines of a file (`password: x`, `db.password = x`, `export DB_PASSWORD=x`, blocks below `password: |`) with their secrets hidden."""
+    """Lines of a file (`password: x`, `db.password = x`, `export DB_PASSWORD=x`, blocks below `password: |`) with secrets masked."""
 
     def line(found: re.Match[str]) -> str:
         name = found["name"].strip().rpartition(" ")[2] if found["sep"].strip() == "=" else found["name"]
@@ -58,7 +58,7 @@ def in_lines(text: str, hide: Hide, *, code: bool = False) -> str:
             return found[0]
         value, quote = unquoted(found["value"])
         if found["sep"] == ":" and (sort_of(name) not in ("password", "secret", "key") or "/" in value):
-            return found[0]  # no YAML, and seldom settings: `web-secrets:apps/Deployment:web/web`
+            return found[0]  # no YAML, and rarely settings: `web-secrets:apps/Deployment:web/web`
         if not is_secret(sort_of(name), value) or of_shell(value) or (code and not in_code(value, quote)):
             return found[0]
         return f"{found['head']}{found['quote']}{found['name']}{found['quote']}{found['sep']}{quote}{hide(value)}{quote}{found['rest']}"
@@ -76,7 +76,7 @@ def in_lines(text: str, hide: Hide, *, code: bool = False) -> str:
 
 
 def is_encoded_secret(text: str) -> bool:
-    """Whether a text is the base64 of a private key, a token, or a text that holds a secret."""
+    """Whether a text is the base64 of a private key, a token, or a text with a secret."""
     inner = decoded(text)
     if inner is None:
         return False
@@ -104,7 +104,7 @@ def _named(found: re.Match[str], hide: Hide) -> str:
 
 
 def _of_several(heir: str, name: str, value: str) -> bool:
-    """Whether a setting is a secret because of what is around it: `[api_tokens]`, `tokens { … }`."""
+    """Whether a setting is a secret by its section: `[api_tokens]`, `tokens { … }`."""
     sort = sort_of(heir)
     if sort_of(name) not in ("", "login") or is_public_name(name):
         return False
@@ -128,7 +128,7 @@ def _braces(found: re.Match[str], hide: Hide) -> str:
 
 
 def _in_sections(lines: list[str], hide: Hide) -> Iterator[str]:
-    """The lines, but for the settings of a section that is called like secrets."""
+    """The lines, with settings masked in sections with a name for secrets."""
     heir = ""
     for line in lines:
         section = _SECTION.fullmatch(line.rstrip("\r"))
@@ -138,7 +138,7 @@ def _in_sections(lines: list[str], hide: Hide) -> Iterator[str]:
 
 
 def _of_manifests(lines: list[str], hide: Hide) -> Iterator[str]:
-    """The lines of templates of manifests, but for the data of Secrets."""
+    """The lines of manifest templates, with the data of Secrets masked."""
     document: list[str] = []
     for line in [*lines, "---"]:
         if not line.startswith("---"):
@@ -146,11 +146,11 @@ def _of_manifests(lines: list[str], hide: Hide) -> Iterator[str]:
             continue
         yield from _of_manifest(document, hide) if _KIND.search("\n".join(document)) else document
         document = [line]
-    yield from document[1:]  # the last document begins with the end that was added
+    yield from document[1:]  # the last document begins with the added end
 
 
 def _of_manifest(lines: list[str], hide: Hide) -> Iterator[str]:
-    indent, key = -1, -1  # of `data:`, and of the key whose block is left out
+    indent, key = -1, -1  # of `data:`, and of the key whose block is skipped
     for line in lines:
         if found := _DATA.fullmatch(line):
             indent, key = len(found["indent"]), -1
@@ -171,7 +171,7 @@ def _of_manifest(lines: list[str], hide: Hide) -> Iterator[str]:
 
 
 def _without_blocks(lines: list[str], hide: Hide) -> Iterator[str]:
-    """The lines, but of a secret that stands indented below its name a single one."""
+    """The lines, with one line for each secret that is indented below its name."""
     at = 0
     while at < len(lines):
         yield lines[at]
@@ -196,7 +196,7 @@ def _without_blocks(lines: list[str], hide: Hide) -> Iterator[str]:
 
 
 def _item(line: str, name: str, hide: Hide) -> str:
-    """An item of a list of secrets; one that is a map has keys of its own."""
+    """An item of a list of secrets; a map has keys of its own."""
     start, dash, item = line.partition("- ")
     value, quote = unquoted(item.strip())
     if start.strip() or not dash or _KEYED.match(value) or not is_secret(sort_of(name), value):

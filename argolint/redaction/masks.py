@@ -1,11 +1,11 @@
-"""What stands for a secret in a snapshot: a keyed hash, and as much of its shape as tells a generated value from a written one.
+"""Masks of secrets in a snapshot: a keyed hash, and enough of the value's shape to recognize a generated value.
 
     masked-3f2a91c07be4        any value
     masked-3f2a91c07be4-rqk    a random word (r; x: of hexadecimal digits, u: a UUID, s: a salted hash, p: a PEM block, w: any other
-                               word) and, as two letters counted from where only the key tells, its length
+                               word) and its length, as two letters with a start that depends on the key
 
-Equal values have equal masks. Whether two values that differ look like two draws of one random expression, as
-`nondeterministic-*` asks, their masks still tell: by their stand-ins.
+Equal values have equal masks. The stand-ins of two different masks still show whether both values may come from the same random
+expression, as `nondeterministic-*` needs.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ _SHAPES = {
 
 
 def mask(value: str, key: bytes) -> str:
-    """The mask of a value under this key."""
+    """The mask of a value with this key."""
     digest = _keyed(value.encode("utf-8", "surrogatepass"), key)
     shape = next((letter for letter, form in _SHAPES.items() if form.fullmatch(value)), "")
     return f"masked-{digest[:12]}" + (shape and f"-{shape}{_length(value, key)}")
 
 
 def _length(value: str, key: bytes) -> str:
-    """Two letters: the length, counted from where only the key tells."""
+    """Two letters: the length, with a start that depends on the key."""
     start = int(_keyed(b"length", key)[:8], 16)
     return "".join(string.ascii_lowercase[(start + part) % 26] for part in (len(value), len(value) // 26))
 
 
 @lru_cache(maxsize=4096)
 def slow_mask(value: str, salt: str) -> str:
-    """The mask of a value where no key can be shared: each guess at it costs as much as the mask did, some 20 ms."""
+    """The mask of a value if no key can be shared: it takes some 20 ms, and so does every guess."""
     digest = hashlib.pbkdf2_hmac("sha256", value.encode("utf-8", "surrogatepass"), salt.encode(), 60_000)
     return f"masked-{digest.hex()[:12]}"
 
 
 def agrees(masked: str, clear: str) -> bool:
-    """Whether a text is what another one with masks may have been: all that stands between its masks is the same."""
+    """Whether the masked text may come from the clear one: everything between the masks is equal."""
     ends = [found.span() for found in MASK.finditer(masked)]
     if not ends:
         return masked == clear
@@ -73,7 +73,7 @@ def _keyed(value: bytes, key: bytes) -> str:
 
 
 def stand_in(text: str) -> str:
-    """The text with each mask replaced by a made-up value of its shape: other masks give other values, equal lengths equal ones."""
+    """The text with each mask replaced by a made-up value of its shape: different masks get different values, equal lengths stay equal."""
     return MASK.sub(_made_up, text) if "masked-" in text else text
 
 
@@ -96,7 +96,7 @@ def _made_up(found: re.Match[str]) -> str:
 
 
 _SHORTEST_WORDS, _LONGEST_WORDS = 5, 24
-"""What has fewer letters than the one is too short to say anything; of the other length anything looks random."""
+"""Below the first number of letters, a word is too short to decide; above the second, anything looks random."""
 
 
 def _number(length: str) -> int:

@@ -1,7 +1,7 @@
-"""Which names are those of secrets, and which values under such a name are none: the words that every other part goes by.
+"""Which names stand for secrets, and which values below such a name are none; all other modules use these words.
 
-A name is read as its words (`dbPassword`, `DB_PASSWORD_1`, `oidc.client-secret`), and the last one decides what it names: a
-`tokenTTL`, a `passwordPolicy` and a `secretName` are no secrets.
+A name is split into words (`dbPassword`, `DB_PASSWORD_1`, `oidc.client-secret`), and the last one decides what it names: `tokenTTL`,
+`passwordPolicy` and `secretName` are no secrets.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ Sort = Literal[
     "typed",
     "near",
 ]
-"""What stands under a name.
+"""The sort of value below a name.
 
 ""         no secret
-password   a secret, even where it is a number
+password   a secret, even a number
 secret     a secret text
-several    secrets in a list or under keys of their own; numbers are limits (`maxTokens`)
-object     a secret, or the name of a Secret that tells what it is (`secret: db-credentials`)
+several    secrets in a list or below their own keys; numbers are limits (`maxTokens`)
+object     a secret, or the name of a Secret that looks like one (`secret: db-credentials`)
 named      the name of a Secret, unless it cannot be one (`tlsSecret: web`)
-key        a secret, or the name of the key that holds it (`secretKey: password`)
+key        a secret, or the name of the key that has it (`secretKey: password`)
 mode       a secret, or one of the well-known ways to log in (`AUTH=basic`)
 method     a secret, or how to log in (`auth: namespaced`)
 cookie     a cookie with its value, or its name
 address    an address whose path is the secret (`webhookUrl`)
-dsn        an address with a login in it; hidden whole where that cannot be separated from the rest
+dsn        an address with a login in it; masked as a whole if the login cannot be separated
 login      a user and a password (`admin:x`), one or several; a user alone is no secret
-typed      a secret where digits or signs stand among its letters (`LICENSE=x7`), else a name, a word, a number (`license: MIT`)
-near       a name that tells of secrets (`tokenSettings`): a secret where the value looks random
+typed      a secret if it has digits or signs among its letters (`LICENSE=x7`), else a name, a word, a number (`license: MIT`)
+near       a secret if the value looks random: the name hints at secrets (`tokenSettings`)
 """
 
 
@@ -81,7 +81,7 @@ _JOINED = {
     "masterauth": ("auth", "password"),
     "primaryauth": ("auth", "password"),
 }
-"""Words that stand unparted at the end of others: `PGPASSWORD`, `apikey`; Redis calls a password `masterauth`."""
+"""Words at the end of a longer one without a separator: `PGPASSWORD`, `apikey`; Redis calls a password `masterauth`."""
 _ENDS_IN_PASS = re.compile(r"(?!by|com|encom|sur|tres|under|over|multi|proxy|im|low|high|band|all|by)[a-z]{2,}pass")
 """`requirepass`, `smtppass`; not `bypass`, `compass`, `highpass`."""
 _TAILS = word_set(
@@ -89,7 +89,7 @@ _TAILS = word_set(
     " prod production staging stage dev development test testing qa uat live local default main primary secondary backup"
     " b64 hs rs es base old new current previous prev next last first env environment override txt asc"
 )
-"""Words at the end that tell which one of several, or how it is written, and not what."""
+"""Words at the end that number or describe a value without changing what it is."""
 
 _PASSWORDS = word_set(
     "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort geheimnis contrasena contrasenya clave senha wachtwoord passe"
@@ -99,7 +99,7 @@ _FOREIGN = word_set("пароль 密码 密碼 口令 パスワード 暗証番
 _LOOKALIKES = str.maketrans("аеіјкорсхуԁѕһԛԝαοερτκιν", "aeijkopcxydshqwaoeptkiv")
 """Letters of other alphabets that look like Latin ones: `pаssword`."""
 _ABBREVIATED = word_set("pass pwd pw pword pwrd passw psw psswd")
-"""Passwords where they end a name: `DB_PASS`; `passThrough` is none."""
+"""Passwords at the end of a name: `DB_PASS`; `passThrough` is none."""
 _PUBLIC = word_set(
     "file files path paths dir directory folder name names policy policies length size min max minimum maximum ttl timeout"
     " expiry expiration expires expire seconds minutes hours days age ref refs reference references selector url uri endpoint"
@@ -113,7 +113,7 @@ _PUBLIC = word_set(
     " provider subject server realm service account title description status reason message class engine backend group kind"
     " lifetime alg mtime ctime time timestamp date at since until validity duration period leeway limit limits refresh request requests review usage via path in stdin"
 )
-"""What may be said of secrets openly: `passwordPolicy`, `PASSWORD_FILE`, `tokens: {issuer: …}`."""
+"""Public properties of secrets: `passwordPolicy`, `PASSWORD_FILE`, `tokens: {issuer: …}`."""
 
 _KEYS = word_set(
     "api app application account secret private priv access signing sign encryption enc encrypt sso service decryption crypto cipher fernet master session storage auth ssh"
@@ -122,11 +122,11 @@ _KEYS = word_set(
     " csrf xsrf preshared personal wireguard gpg pgp psk registration enrollment erlang salt vault transit kms gossip"
     " sas nextauth rails django flask laravel stripe sendgrid twilio mailgun datadog newrelic pagerduty opsgenie sentry openai anthropic"
 )
-"""`<word> key` that is a secret, in every spelling."""
+"""`<word> key` that is a secret, in any spelling."""
 _SHOUTED_KEYS = word_set(
     "account app application client server tls ssl ca host user data cluster project agent service"
 )
-"""Likewise, in the name of an environment variable alone: `tls.key` may be a path, a `userKey` a name."""
+"""`<word> key` that is a secret only in names of environment variables: `tls.key` may be a path, `userKey` a name."""
 
 _SECRETS = word_set(
     "token jwt bearer salt pepper hmac passkey rocommunity rwcommunity rocommunity6 rwcommunity6 htpasswd dockerconfigjson dockercfg netrc npmrc pgpass keytab mnemonic psk"
@@ -134,7 +134,7 @@ _SECRETS = word_set(
 _TYPED = word_set(
     "license licence serial community seed pin hec unseal signer signing enrollment enrolment encrypt sak pfx hotp activation"
 )
-"""Secrets where they look like one; else a number, a name, a word: `license: MIT`, `community: public`."""
+"""Secrets only if they look like one; otherwise a number, a name, a word: `license: MIT`, `community: public`."""
 _TYPED_PAIRS = frozenset(
     (
         *(
@@ -150,9 +150,9 @@ _TYPED_PAIRS = frozenset(
 )
 _SEVERAL = word_set("tokens jwts salts")
 _SHOUTED_TAILS = word_set("json yaml xml")
-"""Likewise at the end of the name of an environment variable alone: a file `secret.yaml` is read."""
+"""Last words that mark a secret only in names of environment variables: `secret.yaml` is a file."""
 _SHORT = word_set("pat sk pin otp totp hotp sas")
-"""Secrets where an environment variable is called so (`GITHUB_PAT`); elsewhere too common as words."""
+"""Secrets as names of environment variables (`GITHUB_PAT`); too common as words elsewhere."""
 
 _OF_OBJECTS = word_set(
     "tls ssl cert certs certificate certificates ca target source create use from mount mounted volume image registry kubernetes"
@@ -169,7 +169,7 @@ _NEAR = word_set("token tokens secret secrets credential credentials password pa
 _DIGEST = word_set("checksum checksums sha sha1 sha256 sha512 md5 digest hash fingerprint etag")
 _DIGESTS = frozenset((word,) for word in _DIGEST)
 _UNSAID = frozenset((word,) for word in ("key", "value", "data"))
-"""Words that leave it to what stands before them: `secrets.example.com/key`."""
+"""Words for which the words before them decide: `secrets.example.com/key`."""
 
 
 _AFTER_PASS = word_set("word words phrase phrases code codes")
@@ -198,13 +198,13 @@ _STROKES = str.maketrans("łŁøØđĐı", "lLoOdDi")
 
 
 def without_marks(text: str) -> str:
-    """The text with its letters as they are without accents and strokes: `hasło` as haslo."""
+    """The text without accents and strokes: `hasło` becomes haslo."""
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).translate(_STROKES)
 
 
 @lru_cache(maxsize=65536)
 def sort_of(name: str) -> Sort:
-    """What stands under this name: of a field, an environment variable, a parameter, a flag, a header."""
+    """The sort of value below this name: of a field, an environment variable, a parameter, a flag, a header."""
     prefix, _, name = name[-_LONGEST:].replace("~1", "/").rpartition("/")  # `checksum/secret`, `example.com/token`
     if not name.isascii():
         if not _FOREIGN.isdisjoint(name.lower().split()):
@@ -248,7 +248,7 @@ def sort_of(name: str) -> Sort:
 
 _LONGEST, _ODD = 200, 5
 _IGNORED = re.compile("[\u0300-\u036f\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
-"""Accents, and letters without a shape: `contraseña`, `pass\u200bword`."""
+"""Accents, and invisible characters: `contraseña`, `pass\u200bword`."""
 _PAIRS = frozenset(
     (
         *(("key", "data"), ("secret", "id"), ("seed", "phrase"), ("totp", "seed"), ("snmp", "community")),
@@ -279,13 +279,13 @@ _FORGES = word_set("github gitlab gitea bitbucket azure ado devops git")
 
 
 def is_public_name(name: str) -> bool:
-    """Whether a key among several secrets tells something about them: `tokens: {issuer: …, ci: hunter2}`."""
+    """Whether a key next to secrets is a public property of them: `tokens: {issuer: …, ci: hunter2}`."""
     found = parts(name)
     return not found or found[-1] in _PUBLIC
 
 
 def _password(found: tuple[str, ...]) -> Sort | None:
-    """A password, wherever in the name it stands, unless what follows makes something else of it; None when it is not decided here."""
+    """The sort for a password word anywhere in the name, unless later words change it; None if undecided."""
     for at in range(len(found) - 1, -1, -1):
         word, after = found[at], found[at + 1 :]
         if word in _PASSWORDS:
@@ -333,7 +333,7 @@ def _by_head(found: tuple[str, ...], *, shouted: bool) -> Sort:
 
 
 _LOGINS = word_set("user users login logins admins ident userpass basicauth")
-"""Under these names stands who logs in, and now and then with what."""
+"""Names of values with a login: a user, sometimes with a password."""
 _NOTHING = re.compile(
     r"(?i)(?:true|false|yes|no|on|off|null|none|nil|~|enabled|disabled|required|optional|auto|v?\d+(?:\.\d+)+|)"
 )
@@ -341,8 +341,8 @@ _REFERENCE = re.compile(
     r"\$\([\w.-]+\)|\$\{(?:env|file|sys|secret|vault|ssm|aws|gcp|az|akv|op|sops|k8s|config|directory)[\w-]*:[^{}]*\}"
     r"|\$\{(?![A-Za-z_][\w.]*(?::?[-=]|:(?![-=?+]))[\"']?[^$<\s{}\"'][^{}]*\})[^{}]*\}|\{\{(?!.*\bdefault\s+\\?[\"'`][^\"'`\\]).*\}\}"
     r"|<(?![^<>]*,\s*[\"'][^\"'<>]+[\"'])[^<>]*>|[^<>\d]*<[\w+-]+(?: [\w+-]+)*>[^<>\d]*|%\(?\w*\)?s"  # of another variable, a template, a blank
-    r"|[+*•…]+|[xX]{3,}|\.{3}|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)|\(left out\)|(?i:\[?redacted\]?)"  # hidden already
-    r"|(?i:ref\+\w+|vault|secretsmanager|aws-?sm|ssm|gcp-?sm|akv|keyvault|sops|doppler|op|bao|env|file|secretref):\S+"  # elsewhere
+    r"|[+*•…]+|[xX]{3,}|\.{3}|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)|\(left out\)|(?i:\[?redacted\]?)"  # masked already
+    r"|(?i:ref\+\w+|vault|secretsmanager|aws-?sm|ssm|gcp-?sm|akv|keyvault|sops|doppler|op|bao|env|file|secretref):\S+"  # stored elsewhere
     r"|ENC\[.*\]|arn:aws[\w-]*:(?:secretsmanager|ssm|kms):\S+|projects/[\w-]+/secrets/\S+",
     re.DOTALL,
 )
@@ -364,12 +364,12 @@ _MODE = re.compile(
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value says where a secret is kept and not what it is: `$(NAME)`, `${NAME}` without a default, a template, a mask."""
+    """Whether a value refers to a secret instead of being one: `$(NAME)`, `${NAME}` without a default, a template, a mask."""
     return _REFERENCE.fullmatch(value) is not None
 
 
 def is_secret(sort: Sort, value: str) -> bool:
-    """Whether this text, under a name of that sort, is a secret: no blank, no reference, no mask, no name of an object."""
+    """Whether this text is a secret, given the sort of its name: not a blank, a reference, a mask, or an object name."""
     if not sort or len(value) > _LARGE:
         return bool(sort) and sort != "near"
     text = value.strip()
@@ -406,7 +406,7 @@ def is_secret(sort: Sort, value: str) -> bool:
 
 
 def is_login(text: str) -> bool:
-    """Whether this is `user:password`, or a list of such: no `1000:1000`, no `system:node`, no name of a service account."""
+    """Whether this is `user:password`, or a list of such: not `1000:1000`, `system:node`, or a service account name."""
     return any(looks_typed(found[1]) for one in text.split(",") if (found := _NAME_AND_PASSWORD.fullmatch(one.strip())))
 
 
@@ -414,20 +414,20 @@ _NAME_AND_PASSWORD = re.compile(r"[\"']?[\w.@+-]{1,64}:([^\s:/]{5,200})")
 
 
 def looks_typed(word: str) -> bool:
-    """Whether a word has digits among letters, or signs that names do not have."""
+    """Whether a word has digits among letters, or characters that names do not have."""
     return bool(re.search(r"[A-Za-z]", word) and re.search(r"[0-9!$%&?#*^=]", word)) and not re.fullmatch(
         r"v?\d[\w.-]*|[a-z0-9]+(?:[-.][a-z0-9]+)+", word
     )
 
 
 _SPDX = re.compile(r"(?i)(?:apache|[al]?gpl|mpl|bsd|cc|epl|eupl|mit|isc|public|private)\b|.*[\s/:@]|[a-z]+\d?\Z")
-"""Well-known licences and communities, sentences, and words with a number."""
+"""Well-known licenses and communities, sentences, and words with a number."""
 _LOGIN = re.compile(r"(?i)://|@\w*\(|\b(?:password|pwd|accountkey|sharedaccesskey|sharedaccesssignature)\s*=")
 _LARGE = 1 << 16
 
 
 def is_secret_number(sort: Sort, value: float) -> bool:
-    """Whether this number is a secret: what is called a password, and long numbers under other names of secrets."""
+    """Whether this number is a secret: any number of a password, and long numbers of other secrets."""
     return sort == "password" or (sort in ("secret", "key") and abs(value) >= _LONG_NUMBER)
 
 
@@ -435,7 +435,7 @@ _LONG_NUMBER, _SHORT_NUMBER = 100_000, 5
 
 
 def is_mask(value: str) -> bool:
-    """Whether nothing is left to hide: an empty value, Argo CD's plus signs, a mask of ours."""
+    """Whether there is nothing to mask: an empty value, Argo CD's plus signs, a mask of ours."""
     return _MASK.fullmatch(value) is not None
 
 
@@ -443,7 +443,7 @@ _MASK = re.compile(r"\+*|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)")
 
 
 def looks_random(text: str) -> bool:
-    """A long word of random letters and digits, as keys and tokens are; no sentence, path, name, version or digest of one."""
+    """Whether it is a long word of random letters and digits, as in keys and tokens; not a sentence, path, name, version or digest."""
     if not re.fullmatch(r"[A-Za-z0-9+/_=.~!@#$%^&*-]{20,512}", text):
         return False
     small, large, digits = (len(re.findall(c, text)) for c in ("[a-z]", "[A-Z]", "[0-9]"))
@@ -455,6 +455,6 @@ def looks_random(text: str) -> bool:
 
 
 def _is_foreign(url: str) -> bool:
-    """An address outside of the cluster that has a path: knowing it is enough to post there."""
+    """Whether it is a URL with a path outside of the cluster: anyone who knows it may post there."""
     found = re.match(r"https?://(?:[^/@\s]*@)?([^/:?#\s]+)(?::\d+)?(/[^\s]+)", url)
     return found is not None and "." in found[1] and not re.search(r"\.svc(?:\.|$)|\.local$", found[1])

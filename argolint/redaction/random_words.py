@@ -1,10 +1,9 @@
-"""Words that were not written by hand: hidden wherever they stand, unless what they are called says that they are no secret.
+"""Masks random-looking words anywhere, unless their name shows that they are no secret.
 
-Names and forms tell most secrets, and every product has names of its own. What secrets have in common is that they were generated:
-letters and digits take turns as they do in no word, no name and no version. What looks like that and is harmless is an
-identifier, a digest or a certificate, and is called so.
+Names and forms identify most secrets, but every product has its own names. Secrets have in common that they are generated: letters and
+digits alternate as in no word, name or version. Harmless values of this look are identifiers, digests or certificates, and have such names.
 
-As in `forms`, no regular expression here takes more time than the text is long.
+As in `forms`, every regular expression takes linear time.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _SIGNS = re.compile(r"[A-Za-z0-9_-][!^$*](?=[A-Za-z0-9_-])|[A-Za-z0-9]!\Z")
 _GROUPS = re.compile(
     r"(?=(?:[A-Z0-9-]{0,40}?(?<![A-Z0-9])(?:[A-Z]{1,7}[0-9]|[0-9]{1,7}[A-Z])){2})([A-Z0-9]{4,8})(?:-[A-Z0-9]{4,8}){2,}"
 )
-"""`A1B2C-D3E4F-G5H6I`, as licences are printed."""
+"""`A1B2C-D3E4F-G5H6I`, the form of license keys."""
 _PUBLIC = re.compile(
     r"-----BEGIN (?:(?:TRUSTED |X509 )?CERTIFICATE(?: REQUEST)?|X509 CRL|(?:RSA |SSH2? )?PUBLIC KEY|PGP (?:PUBLIC KEY BLOCK|SIGNATURE|SIGNED MESSAGE)|PKCS7)-----"
     r"[^-]*(?:-(?!----)[^-]*)*"
@@ -55,36 +54,36 @@ _OPEN = word_set(
     " name names kind reason group pattern regex cipher ciphers suites curves algorithm algorithms selector namespace time timestamp"
     " host hosts hostname domain path paths file branch chart repo"
 )
-"""At the end of its name: an identifier, a name, what is public."""
+"""Last words of names for identifiers, names and public values."""
 _PLACES = word_set("host hosts hostname domain path paths file branch chart repo")
-"""Of these, what is called so because it leads somewhere: one long word of letters and digits does not."""
+"""Words of `_OPEN` for locations, whose values are never one long word of letters and digits."""
 _DIGESTS = word_set("checksum checksums digest digests hash fingerprint fingerprints")
 _CALLED = re.compile(
     r"(?<![A-Za-z])(?P<name>[A-Za-z][\w./~-]{0,80})(?:[\"'\\]{0,4}\s{0,8}[:=]\s{0,8}|@)[\"'\\]{0,4}\Z|\b(?:item|record|vault|project|folder|uid|id) [\"']?\Z|(?:\barn:|\bsha\d{1,3}[-:])[^\s\"']{0,200}\Z|(?:\A|[\s\"'=(,\[])(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,20}\Z"
 )
-"""What a word is called by what stands before it."""
+"""The name in the text before a word."""
 _BEFORE = 100
 
 
 @lru_cache(maxsize=16384)
 def is_open(name: str) -> bool:
-    """Whether what has this name may look random and is no secret: an identifier, a digest, a version, something public."""
+    """Whether a value of this name may look random without being a secret: an identifier, a digest, a version, something public."""
     found = [part for part in parts(name[-_BEFORE:]) if not part.isdigit()]
     return bool(found) and (found[-1] in _OPEN or not _DIGESTS.isdisjoint(found))
 
 
 def is_place(name: str) -> bool:
-    """Whether what has this name leads somewhere."""
+    """Whether this is the name of a location."""
     return parts(name[-_BEFORE:])[-1:] in {(word,) for word in _PLACES}
 
 
 def may_stand_in(text: str) -> bool:
-    """A cheap look: False for a text in which no word looks random."""
+    """A cheap test: False for a text without any random-looking word."""
     return len(text) >= _SHORTEST_WORD and ("!" in text or "^" in text or _HINT.search(text) is not None)
 
 
 def in_text(text: str, hide: Hide) -> str:
-    """The text with the words in it hidden that look random."""
+    """The text with random-looking words masked."""
     if not may_stand_in(text):
         return text
     return _each(_WORD, _each(_BASE64, text, hide), hide)
@@ -104,7 +103,7 @@ def _each(pattern: re.Pattern[str], text: str, hide: Hide) -> str:
 
 
 def _is_random(found: re.Match[str]) -> bool:
-    """Whether letters and digits of this word take turns as chance makes them; UUIDs, ULIDs, KSUIDs and times in it count for nothing."""
+    """Whether letters and digits of this word alternate by chance; UUIDs, ULIDs, KSUIDs and times in it are ignored."""
     word = _KSUID.sub(lambda one: "" if _has_time(one[0]) else one[0], _COUNTED.sub("", found[0]))
     match found.lastgroup:
         case "hex":
@@ -124,14 +123,14 @@ def _is_random(found: re.Match[str]) -> bool:
 
 _KSUID = re.compile(r"(?<![0-9A-Za-z])[0-9A-Za-z]{27}(?![0-9A-Za-z])")
 _SINCE, _UNTIL = 96_000_000, 461_920_000
-"""From June 2017, when KSUIDs came, to the end of 2028, in the seconds of a KSUID, which counts from 1,400,000,000."""
+"""The years of KSUIDs to accept: from June 2017, when they were introduced, to the end of 2028, in KSUID seconds, which count from 1,400,000,000."""
 _BASE_62 = {
     letter: place for place, letter in enumerate(string.digits + string.ascii_uppercase + string.ascii_lowercase)
 }
 
 
 def _has_time(word: str) -> bool:
-    """Whether the first 4 of the 20 bytes that this word of base 62 writes are a time of these years (segmentio/ksuid)."""
+    """Whether the first 4 of the 20 bytes of this base 62 word are a time of these years (segmentio/ksuid)."""
     number = 0
     for letter in word:
         number = number * 62 + _BASE_62[letter]
@@ -139,7 +138,7 @@ def _has_time(word: str) -> bool:
 
 
 _SHORTEST, _SHORT, _MIXED, _LONG = 2.2, 2.5, 2.7, 12
-"""Letters and digits that a part of a random word has at most on average, from 8, 10 and 12 letters on: the longer a word, the more is known."""
+"""Upper limits of the mean length of letter and digit runs in a random word, from 8, 10 and 12 letters on: a longer word gives more evidence."""
 _SHORTEST_WORD, _VARIED, _LONGEST_CODE, _FEW, _SMALL, _LONGEST_WORD = 8, 10, 15, 4, 3.2, 20
 
 

@@ -1,7 +1,7 @@
-"""Objects and texts without their secrets: by name, by form, and by place.
+"""Masks secrets in objects and texts: by name, by form, and by place.
 
-A place is the data of a Secret, the item after `--password`, the value next to `name: DB_PASSWORD`. A text in an object that is
-JSON, YAML, lines of settings or base64 is read as what it is (`documents`).
+A place is the data of a Secret, the item after `--password`, the value next to `name: DB_PASSWORD`. A text in an object that is JSON, YAML,
+lines of settings or base64 is parsed (`documents`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from argolint.redaction.names import (
 from argolint.values import split_pointer
 
 HIDDEN = "(masked)"
-"""What stands for a secret in everything that is printed."""
+"""The mask in everything that is printed."""
 
 
 _VALUES = word_set(
@@ -36,7 +36,7 @@ _VALUES = word_set(
     " propertyValue settingValue paramValue parameterValue ParameterValue optionValue attributeValue headerValue envValue varValue"
     " property_value setting_value param_value parameter_value option_value attribute_value header_value env_value var_value"
 )
-"""Under these keys stands what a sibling names: an environment variable, a Helm parameter, a header, an option."""
+"""Keys of values that a sibling names: an environment variable, a Helm parameter, a header, an option."""
 _NAMES = (
     *(
         "name",
@@ -73,9 +73,9 @@ _WITHIN = word_set(
     "value plain plaintext text literal raw inline data string content default base64 list example enum stringVal stringValue val"
     " inline_string inlineString"
 )
-"""Under these keys of a map stands what the map is called: `password: {value: x}`."""
+"""Keys of values that the parent map's key names (`password: {value: x}`)."""
 _OPAQUE = word_set("managedFields fieldsV1 encryptedData")
-"""Names of fields alone, and what only a controller can read (SealedSecret)."""
+"""Field names only, and data that only a controller can decrypt (SealedSecret)."""
 _PROSE = word_set("message note reason description error title summary")
 _SHELL = (".sh", ".bash", ".zsh", ".ksh", ".env")
 _CODE = tuple(
@@ -85,16 +85,16 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]{1,80}")
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
 _MAY_HOLD = re.compile(r"[=:]|hooks?/|-[-paAuUw]|\A-\w|://|(?i:\b(?:bearer|basic|apikey|token|pass\w*|auth)[ (<\[])")
 _SHORTEST = 20
-"""A shorter text without such a sign is no token, no address and no command line."""
+"""A shorter text without such a character is no token, no URL and no command line."""
 _LIKE_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 _LIKE_LINES = re.compile(r"\n|^\s*(?:- )?[\"']?[\w.-]+[\"']?\s*[:=]|^\s*[{\[]")
 
 
 class Redactor:
-    """Hides secrets; `hide` makes what stands for one, `userinfo` what stands for user and password of a URL, if not `hide`.
+    """Masks secrets; `hide` returns the mask of a value, `userinfo` that of user and password in a URL, by default `hide`.
 
-    Equal values are hidden alike as far as `hide` does so, and a second pass changes nothing more. It does not `remember` what it
-    found where `hide` wants to see each secret.
+    Equal values get equal masks if `hide` does so, and a second pass changes nothing. Without `remember` it caches no results, so that
+    `hide` sees each secret.
     """
 
     def __init__(
@@ -107,29 +107,29 @@ class Redactor:
         self._key = lru_cache(maxsize=4096)(self._key_without) if remember else self._key_without
 
     def value(self, node: Json, name: str = "", *, everything: bool = False) -> Json:
-        """A decoded value with its secrets hidden, the same object when there are none; `everything`: it is all secret."""
+        """A decoded value with secrets masked, the same object if there are none; `everything`: the whole value is secret."""
         try:
             return self._node(node, name, everything)
         except RecursionError:
             return self._hide("nested too deeply")
 
     def arguments(self, items: list[Json], command: Sequence[Json]) -> Json:
-        """The arguments of a command with their secrets hidden."""
+        """The arguments of a command with secrets masked."""
         return self._list(items, "args", everything=False, before=command)
 
     def text(self, text: str, *, named: bool = False) -> str:
-        """A text of any kind with its secrets hidden; what is `named` like an identifier may look random."""
+        """Any text with secrets masked; with a name (`named`) of an identifier it may look random."""
         return words.in_text(self._objects_in(text), self._hide, self._userinfo, named=named)
 
     def document(self, text: str) -> str:
-        """A file's text (JSON, YAML, lines of settings) with its secrets hidden, line by line as it was."""
+        """A file's text (JSON, YAML, lines of settings) with secrets masked; its lines stay in place."""
         return self._inside(text, "")
 
     def _node(self, node: Json, name: str, everything: bool) -> Json:
         if isinstance(node, str):
             if type(node) is str:
                 return self._leaf(node, name, everything)
-            text = str(node)  # a scalar that knows its place in a text
+            text = str(node)  # a scalar with its position in a text
             found = self._leaf(text, name, everything)
             return node if found == text else found
         if isinstance(node, dict):
@@ -165,11 +165,11 @@ class Redactor:
         return node if made is None else made
 
     def _key_without(self, key: str) -> str:
-        """A key of a map that is a token, or an address with a login, itself."""
+        """A key of a map, masked if it is a token or a URL with a login."""
         return forms.by_form(key, self._hide, self._userinfo)
 
     def _list(self, node: list[Json], name: str, everything: bool, before: Sequence[Json] = ()) -> Json:
-        """A list; of arguments also what stands `before` them, their command."""
+        """A list, masked; for arguments, `before` is the command before them."""
         made: list[Json] | None = None
         named = _indexed(node)
         line: list[Json] = [*before, *node] if before else node
@@ -188,7 +188,7 @@ class Redactor:
         return node if made is None else made
 
     def item(self, items: list[Json], index: int, item: str, name: str) -> str:
-        """An item of a list; of a command line it may be what the item before it asks for."""
+        """An item of a list; on a command line, the item before it may announce a secret."""
         before = items[index - 1] if index else None
         if isinstance(before, str):
             if before.startswith("-") and follows_secret(before, item):
@@ -221,14 +221,14 @@ class Redactor:
             return text
         manner = _manner(name, text)
         found = (self._short if len(text) < _REMEMBERED else self._long)(text, manner)
-        return text if found == text else found  # what was remembered may be another text of the same letters
+        return text if found == text else found  # the cached text may be a different object with equal content
 
     def _found_in(self, text: str, manner: str) -> str:
         found = self._inside(text, manner)
         return text if found == text else found
 
     def _inside(self, text: str, manner: str) -> str:
-        """A text's own secrets: as JSON, as YAML or lines of a file, as base64, and by the forms and words that any text may hold."""
+        """A text with its secrets masked: as JSON, as YAML or lines of a file, as base64, and by the forms and words of any text."""
         start = text.lstrip()[:1]
         if start in ("{", "["):
             found = documents.in_json(text, self._walked)
@@ -251,7 +251,7 @@ class Redactor:
         return words.in_text(self._objects_in(text), self._hide, self._userinfo, code=code, named=manner == "named")
 
     def _objects_in(self, text: str) -> str:
-        """A text without the secrets of the objects in it; where it speaks of a Secret, a patch is one of a Secret."""
+        """The text with secrets masked in its JSON objects; if the text mentions a Secret, a patch in it counts as a patch of a Secret."""
         if '{"' not in text or len(text) > _LONGEST_SENTENCE:
             return text
         name = _LISTED if _OF_SECRET.search(text) else ""
@@ -262,7 +262,7 @@ class Redactor:
 
 
 def _manner(name: str, text: str) -> str:
-    """How a text is read: `prose`, `code`, `shell`, the numbers of lists (`tables`), `named` like no secret, or empty for all else."""
+    """How to read a text: `prose`, `code`, `shell`, the numbers of lists (`tables`), `named` for a public name, or empty for all others."""
     if name in _PROSE:
         return "prose"
     if name.endswith(_SHELL) or _SHEBANG.match(text):
@@ -284,7 +284,7 @@ _LONGEST_SENTENCE = 1 << 16
 _OF_SECRET = re.compile(
     r"\bKind=Secret\b|\bResource=secrets\b|\bSecret \"|\bsecrets? \"[^\"]{1,253}\" (?:is|in|not|cannot)"
 )
-"""How kubectl and the API server say what a patch is for."""
+"""How kubectl and the API server name the target of a patch."""
 _DIFF = re.compile(r"^\+[ \t]", re.MULTILINE)
 _PAIR = 2
 _SURE, _LOGGED_IN = ("password", "secret"), ("login", "object", "method", "mode")
@@ -292,7 +292,7 @@ _CUT_SECRET = re.compile(r"\"kind\"\s*:\s*\"Secret(?:List)?\"")
 
 
 _LISTED, _METADATA, _ANNOTATIONS, _TEMPLATE = "\0items", "\0metadata", "\0annotations", "\0template"
-"""Places within Secrets; names of fields hold no NUL."""
+"""Places within Secrets; field names contain no NUL."""
 _KEYED = {
     (word,)
     for word in word_set(
@@ -303,13 +303,13 @@ _KEYED = {
 _USERS = word_set("u user username login")
 """Next to these `p` is a password."""
 _GENERATOR = "secretGenerator"
-"""Kustomize makes Secrets of its `literals`."""
+"""Kustomize generates Secrets from its `literals`"""
 _COPIES = {(word,) for word in word_set("data content contents value values backup copy payload original raw")}
-"""Ends of the names of annotations in which tools keep what a Secret holds."""
+"""Suffixes of annotations in which tools copy a Secret's data."""
 
 
 def _is_special(node: Object, name: str) -> bool:
-    """A cheap look: False for a map in which every child is called what its key says."""
+    """A cheap test: False for a map in which each key alone names its child."""
     if _says_more(name) or _makes_secret(node, name):
         return True
     if _has_none(node, _TELLING):
@@ -326,27 +326,27 @@ def _is_special(node: Object, name: str) -> bool:
 
 
 def _makes_secret(node: Object, name: str) -> bool:
-    """Whether this is the template of a Secret, as External Secrets and Sealed Secrets have it; one of pods has a `spec`."""
+    """Whether this is the template of a Secret, as in External Secrets and Sealed Secrets; a pod template has a `spec`."""
     return name == "template" and isinstance(node.get("data"), dict) and "spec" not in node
 
 
 def _has_none(node: Object, keys: frozenset[str]) -> bool:
-    """Whether none of these is a key of the map. The shorter one is walked: a change in a map of thousands asks for each of them."""
+    """Whether the map has none of these keys. The shorter one is walked: a change in a map of thousands calls it for each entry."""
     return node.keys().isdisjoint(keys) if len(node) > len(keys) else keys.isdisjoint(node)
 
 
 _TELLING = _VALUES | {"kind", "kty", "secretKey", "stringData", "key", "p"}
-"""Keys of a map that may tell what its children are called; most maps have none of them."""
+"""Keys of a map that may name its children; most maps have none of them."""
 
 
 @lru_cache(maxsize=16384)
 def _says_more(name: str) -> bool:
-    """Whether a map of this name tells more of its children than their keys do."""
+    """Whether a map of this name says more about its children than their keys do."""
     return name != "" and (name[0] == "\0" or name == _GENERATOR or sort_of(name) not in ("", "near"))
 
 
 def _indexed(items: list[Json]) -> dict[str, str]:
-    """What Helm parameters that set items of a list call each other: `env[0].value` as what `env[0].name` says."""
+    """Names for Helm parameters that set list items: `env[0].value` is named by the value of `env[0].name`."""
     by_start = {
         name.removesuffix("name"): str(one.get("value"))
         for one in items
@@ -356,7 +356,7 @@ def _indexed(items: list[Json]) -> dict[str, str]:
 
 
 class Scope:
-    """What a map says of its children: what they are called, and whether they are secret whatever they are called."""
+    """What a map says about its children: their names, and whether they are secret regardless of name."""
 
     __slots__ = ("_all", "_annotations", "_heir", "_metadata", "_name", "_named", "_node")
 
@@ -370,10 +370,10 @@ class Scope:
         self._named = _sibling(node)
 
     def of(self, key: str, child: Json) -> tuple[str, bool]:
-        """(name, whether all of it is secret) of the child at this key."""
+        """(name, whether all of it is secret) for the child at this key."""
         of_patch = key == "value" and str(self._node.get("path")).startswith("/stringData/")
         if key == "stringData" or (key == "literals" and self._name == _GENERATOR) or of_patch:
-            return key, True  # of a Secret, or of what makes one
+            return key, True  # of a Secret, or of its maker
         if self._all:
             if key in ("data", "binaryData"):
                 return key, True
@@ -405,13 +405,13 @@ class Scope:
         if key == "p" and isinstance(child, str) and not _USERS.isdisjoint(self._node):
             return "password", False
         if key == "secretKey" and ("remoteRef" in self._node or "sourceRef" in self._node):
-            return "", False  # an ExternalSecret's name for a key
+            return "", False  # an ExternalSecret's field with the name of a key
         if key == "items" and self._node.get("kind") == "SecretList":
             return _LISTED, False
         return key, False
 
     def _holds(self, child: str) -> bool:
-        """Whether a text below `secrets` or `secretEnv` is a secret itself, and no name of one."""
+        """Whether a text below `secrets` or `secretEnv` is a secret itself and not the name of one."""
         if self._heir in _HOLDERS:
             return words.looks_secret(child)
         if sort_of(self._heir) in ("password", "secret", "login", "typed"):
@@ -422,21 +422,21 @@ class Scope:
 _HOLDING = {(word,) for word in word_set("secret secrets credentials creds env")}
 _GROUPS = word_set("data env")
 _JWK = word_set("d p q dp dq qi k oth")
-"""Of a private JSON Web Key (RFC 7518, 6)."""
+"""The private members of a JSON Web Key (RFC 7518, 6)."""
 
 
 def is_core_secret(node: Object) -> bool:
-    """A Secret of the core group, or something that looks like one of its list's items; other groups may have a kind of that name."""
+    """Whether it is a Secret of the core group, or looks like an item of a Secret list; other groups may have a kind of that name."""
     return node.get("kind") in ("Secret", "secret") and node.get("apiVersion") in (None, "", "v1")
 
 
 _HOLDERS = word_set("secrets credentials creds")
-"""Maps of secrets, or of the names of Secrets: what has digits among letters is a secret."""
+"""Names of maps with secrets or names of Secrets: a value with digits among letters is a secret."""
 _LESS_SURE = word_set("id k var field option property setting fieldPath path type title label attr attribute env param")
 
 
 def _sibling(node: Object) -> str:
-    """The name next to a value: of an environment variable, a parameter, a header, or the field that a patch sets."""
+    """The name next to a value: of an environment variable, a parameter, a header, or a patch's field."""
     if _has_none(node, _VALUES):
         return ""
     if "op" in node and isinstance(path := node.get("path"), str):
@@ -455,7 +455,7 @@ def _sibling(node: Object) -> str:
 
 
 def follows_secret(flag: str, value: str) -> bool:
-    """Whether a value that follows this flag on a command line is a secret: `--password`, `hunter2`."""
+    """Whether the value after this flag on a command line is a secret: `--password`, `hunter2`."""
     if not _FLAG.fullmatch(flag) or value.startswith("-") or (len(flag) < 5 and not flag.startswith("--")):
         return False
     return is_secret(sort_of(flag.lstrip("-")), value)

@@ -1,6 +1,6 @@
-"""Two and more values of one place: what is hidden in one of them is hidden in all.
+"""Masks several values of one place: a part that is masked in one is masked in all.
 
-A password that looks like a word is known only by the generated one that it replaces.
+A password that looks like a word is recognized only by the generated one that replaces it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from argolint.redaction.names import is_secret, looks_typed
 from argolint.redaction.redactor import HIDDEN
 
 _TELLING = 3
-"""Values that say what is hidden; an object that thousands of applications share has thousands."""
+"""Most values that are compared; an object that thousands of applications share has thousands."""
 _WORD = re.compile(r"[^\s\"'=:,;/@{}\[\]()<>|&]{6,200}")
 
 
 def alike(values: Sequence[Json], printed: Sequence[Json]) -> list[Json]:
-    """The values as they may be printed, each hidden as far as any other is."""
+    """The values for printing, each masked wherever another one is."""
     found = list(printed)
     differ = [pair for pair in zip(values, printed, strict=True) if pair[0] is not pair[1] and pair[0] != pair[1]]
     for raw, without in differ[:_TELLING]:
@@ -27,12 +27,12 @@ def alike(values: Sequence[Json], printed: Sequence[Json]) -> list[Json]:
 
 
 def _shown_where_alike(raw: Json, printed: Json, value: Json, found: Json) -> Json:
-    """A value of which `found` may be printed, hidden also where `printed` differs from `raw`."""
+    """The value for printing: `found`, and also masked where `printed` differs from `raw`."""
     if printed is raw:
         return found
     if isinstance(printed, dict) and isinstance(raw, dict) and isinstance(value, dict) and isinstance(found, dict):
         if found.keys() != value.keys():
-            return found  # a key was hidden
+            return found  # a key was masked
         known = raw.keys() & printed.keys() & value.keys()
         return {k: _shown_where_alike(raw[k], printed[k], value[k], v) if k in known else v for k, v in found.items()}
     if isinstance(printed, list) and isinstance(raw, list) and isinstance(value, list) and isinstance(found, list):
@@ -60,7 +60,7 @@ def _text(raw: str, printed: str, found: str, *, unread: bool) -> str:
 
 
 def _places(kept: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """Where a text differs from one of which these parts were kept; None where it differs in them."""
+    """The spans of a text between these parts of another one; None if a part is missing."""
     first, last = kept[0], kept[-1]
     end = len(text) - len(last)
     if len(kept) < 2 or end < len(first) or not (text.startswith(first) and text.endswith(last)):

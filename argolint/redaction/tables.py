@@ -1,6 +1,6 @@
-"""Secrets in lists and tables, where only a file's name or a column's head says what they are: `.pgpass`, `users.txt`, CSV.
+"""Secrets in lists and tables that only a file name or a column header marks: `.pgpass`, `users.txt`, CSV.
 
-As in `forms`, no regular expression here takes more time than the text is long.
+As in `forms`, every regular expression takes linear time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from argolint.redaction.names import Sort, is_secret, looks_typed, sort_of
 
 @dataclass(frozen=True)
 class List:
-    """Files of that name hold a secret on every line; `sure`: also where it looks like a name or a word."""
+    """Files of that name have a secret on every line; `sure`: even if it looks like a name or a word."""
 
     name: re.Pattern[str]
     line: re.Pattern[str]
@@ -50,12 +50,12 @@ _COMMENT = re.compile(r"\A\s*(?:[#;].*)?")
 
 @lru_cache(maxsize=4096)
 def lists_of(name: str) -> str:
-    """The numbers of the lists that a file of this name may be, one after the other; empty when it is none."""
+    """The numbers of the lists that a file of this name may be, concatenated; empty if it is none."""
     return "".join(str(at) for at, one in enumerate(LISTS) if one.name.fullmatch(name))
 
 
 def in_list(text: str, numbers: str, hide: Hide) -> str | None:
-    """The text of a file with the secret of each line hidden; None when it is no such list after all."""
+    """The text of a file with the secret of each line masked; None if it is no such list."""
     for kind in (LISTS[int(number)] for number in numbers):
         found = [_COMMENT.fullmatch(line) or kind.line.fullmatch(line.rstrip()) for line in text.split("\n")]
         named = [one for one in found if one is not None and "secret" in one.groupdict()]
@@ -76,11 +76,11 @@ _HEAD = re.compile(r"\A\s*[\"'`*]*(?P<name>[A-Za-z_][\w ./()-]{0,60}?)[\"'`*]*\s
 _RULE = re.compile(r"\A[\s|:+-]*")
 _SEPARATORS = ("\t", ";", "|", ",")
 _MOST = 100
-"""Columns."""
+"""Most columns."""
 
 
 def in_table(text: str, hide: Hide) -> str:
-    """The text with the columns of a table hidden whose heads are the names of secrets: CSV, or a table of Markdown."""
+    """The text of a table (CSV or Markdown) with the columns masked whose headers are names of secrets."""
     start, _, _ = text.lstrip("\n").partition("\n")
     separator = next((one for one in _SEPARATORS if one in start), "")
     if not separator or start.count(separator) > _MOST or len(start) > _LONGEST:

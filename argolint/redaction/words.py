@@ -1,7 +1,6 @@
-"""Secrets that the words before them tell, in any text: `password=x`, `--token x`, `Authorization: Basic x`, a line of a file.
+"""Secrets that the words before them mark, in any text: `password=x`, `--token x`, `Authorization: Basic x`, a line of a file.
 
-What is no secret by its words stays: `invalid token: expired`, `password: $(cat file)`. As in `forms`, no regular expression here
-takes more time than the text is long.
+Other values stay: `invalid token: expired`, `password: $(cat file)`. As in `forms`, every regular expression takes linear time.
 """
 
 from __future__ import annotations
@@ -36,28 +35,28 @@ _PAIR = re.compile(
 _QUOTES = ("'", '"')
 _QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|'[^'\n]{1,400}'")
 _REST = re.compile(r"[^\s\"'&;<>]*")
-"""What follows of a value of which only the beginning was looked at."""
+"""The rest of a value that was matched only at its beginning."""
 _IS = re.compile(
     r"(?i)((?<![A-Za-z])(?:password|passphrase|secret|token|key|passwort|kennwort|wachtwoord|mot de passe|contraseña|senha) (?:is|was|lautet|ist|est|es|é) [\"']?)([^\s\"',;]+)"
 )
-"""`the token is x`: only what looks like one."""
+"""`the token is x`: only if it looks like a secret."""
 _TWO_WORDS = re.compile(
     r"(?i)((?<![A-Za-z])(?:t?otp|mfa|licen[cs]e|unlock|unseal|seal|recovery|activation|product|access|api|signing|encryption|private|shared"
     r"|client|root|master|session|auth|refresh|bot|service)[ ](?:key|secret|token|code|seed|pin)s?(?:[ ]\d{1,2})?[ ]?[:=][ ]{0,4}[\"'`]?)"
     r"([^\s\"'`,;]{6,200})"
 )
-"""`unseal key 1: x`: a name of two words. Only what looks like a secret, and like no name of an object."""
+"""`unseal key 1: x`: a name of two words; only values that look like a secret and not like an object name."""
 _ESCAPED_PAIR = re.compile(r"(?i)((?:pass(?:word|wd)?|token|secret|api_?key)%3D)([^\s&%\"'<>]{1,400})")
-"""`password%3Dx` in an address."""
+"""`password%3Dx` in a URL."""
 _SAID = re.compile(
     r"(?i)(\b(?:[\w.-]{0,80}(?:pass(?:word|wd|phrase)?|pwd?|token|secret[-_. ]?key|(?<![A-Za-z])secret|psk|auth|(?:shared|sec|signing)_key|community)|api[-_ ]?key)(?:(?:\t|[ \u00a0]{1,40})[\"'`<\[(“„«‘]?|[(\[<]))(?!(?:password|secret|token)\b)([^\s\"'`,;|<>()\[\]“”«»‘’]{8,200})(?=[\s\"'`,;.:)>\]”»’]|$)"
 )
-"""`with password "x"`, `ssl.keystore.password x`: only what looks like one, and like no name of an object."""
+"""`with password "x"`, `ssl.keystore.password x`: only values that look like a secret and not like an object name."""
 _NEW_VALUE = re.compile(
     r"(?<![\w.-])(?P<start>(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?[ \t]{0,8}[:=][ \t]{0,8}(?:\"[^\"\n]{0,400}\"|[^\s\"]{1,400})[ \t]{0,8}[=-]>[ \t]{0,8})"
     r"(?P<value>\"[^\"\n]{1,400}\"|[^\s\"]{1,400})"
 )
-"""`password = "x" -> "y"`: the second of them; `_PAIR` finds the first."""
+"""`password = "x" -> "y"`: the second value; `_PAIR` finds the first."""
 _SET_TO = re.compile(
     r"(?<![\w.-])(?P<name>(?=[\w.-]{0,120}?(?i:pass|token|secret|key|pwd|cred))[A-Za-z_][\w.-]{0,120})(?:[: ][ \w\"',]{0,40})?[ \t](?:from|to|value|got|credentials|literal)[ \t]{1,4}[\"'`<]?(?P<value>[^\s\"'`,;<>]{6,200})"
     r"(?:[\"'`]?[ \t]to[ \t][\"'`]?(?P<next>[^\s\"'`,;]{6,200}))?"
@@ -76,7 +75,7 @@ _LOGGED_IN = re.compile(
     r"(?i)(\b(?:credentials?(?: are| is| were| used)?|log(?:ged )?in(?: with| as| failed for)?|auth\w{0,12}(?: failed)?(?: for| as)?)"
     r":? (?:user )?[\"'`(]?[\w.@-]{1,64} ?[:/] ?)([^\s\"'`,;:/()@]{6,200})"
 )
-"""`credentials admin:x rejected`, `login failed for admin:x@db`: only what looks like one."""
+"""`credentials admin:x rejected`, `login failed for admin:x@db`: only if it looks like a login."""
 _CELL = re.compile(
     r"(^[ \t]*+\|[ \t]*+[*`]{0,2}(?P<name>[A-Za-z][\w .-]{0,60}?)[*`]{0,2}[ \t]*\|[ \t]*`?)(?P<value>[^\s|`]{4,200})(?=`?[ \t]*\|)",
     re.MULTILINE,
@@ -99,7 +98,7 @@ _CALLED = {
     "UsernamePasswordCredentialsImpl": 5,
     "fromString": 1,
 }
-"""Functions of which one argument is a secret, and which."""
+"""Functions with a secret argument, and its position."""
 _CALLS = re.compile(
     rf"(?:(?<=new )|(?<=DBI->)|(?<=Secret\.)|(?<=db\.)|(?<=Realm\.)|(?<=Net\.)|(?<![\w.>]))(?P<called>{'|'.join(_CALLED)})(?P<arguments>\((?:[^()'\"]|'[^'\n]{{0,400}}'|\"[^\"\n]{{0,400}}\")*+\))"
 )
@@ -120,7 +119,7 @@ _BRACED = re.compile(
 )
 """`ENV['X_PASSWORD'] ||= 'x'`, `$ENV{API_TOKEN} = 'x'`, `ENV.fetch('X_TOKEN') { 'x' }`"""
 _BINARY = re.compile(r"((?<!\w)(?P<name>[a-z]\w{0,120})\s{0,4},?\s{0,4}<<\")(?P<value>[^\"\n]{1,400})(?=\">>)")
-"""`{default_pass, <<"x">>}` of Erlang."""
+"""`{default_pass, <<"x">>}` in Erlang."""
 _REFUSED_AS = re.compile(
     r"(Invalid value: \")([^\"\\\n]{6,200})(?=\": [^\n:]{0,60}?\b(?i:password|token|secret|credential))"
 )
@@ -129,11 +128,11 @@ _DIGESTED = re.compile(
     r"(?i)(\b(?:digest|aws4-hmac-sha256)\b[^\n]{0,1000}?\b(?:response|signature)=\\{0,3}\"?)([0-9A-Za-z+/=_-]{8,200})"
 )
 _PORT = re.compile(r"(\binvalid port \\{0,3}\":)([^\s\"\\]{1,400})")
-"""How Go tells of a password with a slash in it: `invalid port ":x" after host`."""
+"""Go's error for a password with a slash: `invalid port ":x" after host`."""
 _QUOTED_PAIR = re.compile(
     r"(%(?:25)?22(?P<name>[\w.-]{1,120})%(?:25)?22%(?:25)?3A%(?:25)?22)(?P<value>(?:(?!%(?:25)?22)[^\s\"'<>]){1,4096})"
 )
-"""`%22password%22%3A%22x%22`: JSON in an address."""
+"""`%22password%22%3A%22x%22`: JSON in a URL."""
 _FLAG = re.compile(
     r"(?<![^\s\"'(\[,=;|&])(--?[A-Za-z][\w.-]{1,80})[ \t]+(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'<>|&;-][^\s\"']*)"
 )
@@ -174,7 +173,7 @@ _REFUSED = re.compile(
 _GO_DATA = re.compile(
     r"((?:StringData|Data|stringData|data):map(?:\[string\](?:\[\]uint8|\[\]byte|string)\{|\[))([^{}\[\]]*(?:[{\[][^{}\[\]]*[}\]][^{}\[\]]*)*)(?=[}\]])"
 )
-"""The data of a Secret as Go prints it."""
+"""The data of a Secret in Go's print format."""
 _REFUSED_SECRET = re.compile(r"\bSecret \"[^\"]{1,260}\" is invalid\b")
 _COMMENT = re.compile(r"^[ \t]*#[^\n]*$", re.MULTILINE)
 _STEMS = re.compile(
@@ -188,19 +187,19 @@ _JQ_LITERAL = re.compile(
 )
 """`select(.value == "x")` in a jq program."""
 _WORDS = re.compile(r"[A-Za-z]?[a-z'’-]+|\d{1,3}")
-"""What stands after `token:` in a sentence: `expired`, `Unauthorized`, `401`."""
+"""Words after `token:` in a sentence: `expired`, `Unauthorized`, `401`."""
 _NO_VALUE = word_set(
     "is are was were must or and not flag flags option options argument arguments to for if when cannot can should requires required"
     " with in the has value needs instead of from on by as at be may a an"
 )
-"""Words that follow the name of a flag in a sentence."""
+"""Words after the name of a flag in a sentence."""
 
 
 def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool = False, named: bool = False) -> str:
-    """The text with every secret in it hidden; `userinfo` makes what stands for user and password of a URL, if not `hide`.
+    """The text with all secrets masked; `userinfo` masks user and password of a URL, by default `hide` does.
 
-    In `code` a word after `password =` is a variable, and only what is quoted or looks like a secret is one. What is `named`
-    like an identifier may look random.
+    In `code` a word after `password =` is a variable, and only quoted or secret-looking words are secrets. With a name (`named`) of an
+    identifier it may look random.
     """
     text = by_form(text, hide, userinfo)
     if may_name_secret(text):
@@ -219,12 +218,12 @@ def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool =
 
 
 def in_comments(text: str, hide: Hide) -> str:
-    """The text with the secrets of lines that are commented out hidden; comments are sentences too."""
+    """The text with secrets in commented lines masked; comments may be sentences, too."""
     return _COMMENT.sub(lambda found: in_text(found[0], hide), text) if "#" in text else text
 
 
 def may_name_secret(text: str) -> bool:
-    """A cheap look: False for a text in which no word hints at a secret."""
+    """A cheap test: False for a text without any word that hints at a secret."""
     lower = text.lower()
     if _STEMS.search(lower):
         return True
@@ -232,7 +231,7 @@ def may_name_secret(text: str) -> bool:
 
 
 def _named_hidden(text: str, hide: Hide, *, code: bool) -> str:
-    """What words in the text call a secret."""
+    """The text with secrets masked that words in it name."""
     if "\n" in text:
         text = in_table(text, hide)
     text = _DIGESTED.sub(lambda found: found[1] + hide(found[2]), text)
@@ -274,7 +273,7 @@ def _named_hidden(text: str, hide: Hide, *, code: bool) -> str:
 
 
 def _in_syntax(text: str, hide: Hide) -> str:
-    """What the syntax of programs, queries and tables calls a secret, where no `name = value` does."""
+    """The text with secrets masked that the syntax of programs, queries and tables names, other than `name = value`."""
 
     def valued(found: re.Match[str]) -> str:
         return str(found[1]) + _value(found["value"], found["name"], hide)
@@ -309,7 +308,7 @@ def _surely(value: str, name: str, hide: Hide) -> str:
 
 
 def _listed(value: str, name: str, hide: Hide) -> str:
-    """What follows a name in a list: after a flag any value, after a name what looks like one."""
+    """The value after a name in a list: after a flag masked always, after a name only if it looks like a secret."""
     if name.startswith("--"):
         return hide(value) if is_secret(sort_of(name[2:]), value) and not value.startswith("-") else value
     return _surely(value, name, hide)
@@ -326,7 +325,7 @@ def _array(found: re.Match[str], hide: Hide) -> str:
 
 
 def _called_with(found: re.Match[str], hide: Hide) -> str:
-    """A call with the argument hidden that its function takes a secret for."""
+    """A call with the function's secret argument masked."""
     wanted, place = _CALLED[found["called"]], 0
 
     def argument(one: re.Match[str]) -> str:
@@ -341,7 +340,7 @@ def _called_with(found: re.Match[str], hide: Hide) -> str:
 
 
 def _inserted(found: re.Match[str], hide: Hide) -> str:
-    """The rows of `INSERT INTO … (name, password) VALUES …` with the columns of secrets hidden."""
+    """The rows of `INSERT INTO … (name, password) VALUES …` with secret columns masked."""
     names = [name.strip(' `"[]\n\t') for name in found["names"].split(",")]
     if not any(sort_of(name) for name in names):
         return str(found[0])
@@ -363,13 +362,13 @@ def _inserted(found: re.Match[str], hide: Hide) -> str:
 
 
 def _argument(value: str, name: str, hide: Hide) -> str:
-    """`define('DB_PASSWORD', 'x')`; a list of names is none: `IN("erlang-cookie", "rabbitmq-password")`."""
+    """`define('DB_PASSWORD', 'x')`; a list of names has no secret: `IN("erlang-cookie", "rabbitmq-password")`."""
     literal = in_code(*unquoted(value)) and sort_of(name) in ("password", "secret", "key")
     return _value(value, name, hide) if literal else value
 
 
 def _each(pattern: re.Pattern[str], text: str, change: Callable[[re.Match[str]], str | None]) -> str:
-    """The text with each match changed; where one stays (None), its value is looked at for matches of its own: `a=password=x`."""
+    """The text with each match changed; if a match stays (None), its value is searched again: `a=password=x`."""
     parts, at = [], 0
     while found := pattern.search(text, at):
         new = change(found)
@@ -377,7 +376,7 @@ def _each(pattern: re.Pattern[str], text: str, change: Callable[[re.Match[str]],
         if new is not None and len(found["value"]) == _LOOKED_AT and (rest := _REST.match(text, end)):
             end = rest.end()
         while new is not None and text[end - 1 : end] in _QUOTES and (more := _QUOTED.match(text, end)):
-            end = more.end()  # of the shell: `"a"'b'` is one word
+            end = more.end()  # in the shell, `"a"'b'` is one word
         parts += [text[at : found.start()], text[found.start() : end] if new is None else new]
         at = end
     return "".join([*parts, text[at:]])
@@ -397,7 +396,7 @@ def _value(value: str, name: str, hide: Hide) -> str:
 
 
 def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str | None:
-    """`password=x`, `"password": "x"`, `Password:x`; in a sentence (`invalid token: expired`) only what looks like a value."""
+    """`password=x`, `"password": "x"`, `Password:x`; in a sentence (`invalid token: expired`) only values that look like a secret."""
     name, value, sep = found["name"], found["value"], found["sep"]
     if found["dash"] == "-" and name[:1] == "D":
         name = name[1:]  # `-Dpw=x` of Java
@@ -438,24 +437,24 @@ def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str 
 
 
 _NO_DEFAULT = re.compile(r"[?+]|[-=]?[\"']?[$}]")
-"""After `${NAME:`: a message, another variable, nothing."""
+"""Texts after `${NAME:` that are no default: a message, another variable, nothing."""
 
 
 def of_shell(value: str) -> bool:
-    """`$NAME`, `$(command)`, a command in backquotes; `${NAME:-x}` only where x is no value."""
+    """`$NAME`, `$(command)`, a command in backquotes; `${NAME:-x}` only if x is no value."""
     whole = re.match(r"\$\{[^{}]*\}", value)
     return is_reference(whole[0]) if whole else bool(re.match(r"\$[A-Z_][A-Z0-9_]*(?:/[\w./$-]*)?$|\$\(|`|\$\{", value))
 
 
 def in_code(value: str, quote: str) -> bool:
-    """Whether a value in a program is a literal: not a variable, and not the name of one."""
+    """Whether a value in a program is a literal: not a variable or the name of one."""
     if quote:
         return not (re.fullmatch(r"[a-z][a-z0-9_.-]*", value) and sort_of(value))
     return looks_secret(value) and not re.search(r"[()\[\]]", value)
 
 
 def _to_its_end(value: str, sep: str) -> tuple[str, str]:
-    """A value without quotes and what follows it: a closing bracket of Go's `map[password:x]`, a comma, a full stop."""
+    """A value without quotes, and the text after it: a closing bracket of Go's `map[password:x]`, a comma, a full stop."""
     end = len(value)
     while end and (
         value[end - 1] in ",.:" or (value[end - 1] in _CLOSING and not _balanced(value[:end], value[end - 1]))
@@ -474,7 +473,7 @@ def _balanced(text: str, closing: str) -> bool:
 
 
 def looks_secret(value: str) -> bool:
-    """Whether a word in a sentence may be a secret: digits among letters, or signs that words do not have."""
+    """Whether a word in a sentence may be a secret: digits among letters, or characters that words do not have."""
     if len(value) < 5 or _WORDS.fullmatch(value):
         return False
     return bool(re.search(r"[0-9]", value) and re.search(r"[A-Za-z]", value)) and not re.search(
@@ -529,7 +528,7 @@ def _flag(found: re.Match[str], hide: Hide) -> str:
 
 
 def _header(found: re.Match[str], hide: Hide) -> str:
-    """A header's value, the scheme aside: `Authorization: Basic x`; of cookies the rest of the line."""
+    """A header's value without the scheme: `Authorization: Basic x`; for cookies the rest of the line."""
     value = found[3]
     scheme = _KNOWN_SCHEME.match(value)
     start = scheme.end() if scheme else 0
@@ -545,12 +544,12 @@ def _header(found: re.Match[str], hide: Hide) -> str:
 _KNOWN_SCHEME = re.compile(
     r"(?i)(?:bearer|basic|digest|negotiate|token|apikey)\s+|[a-z][a-z-]{2,30}\s+(?=[^\s=,]*[0-9]|\(masked\))"
 )
-"""`Bearer x`, and what others call theirs (`GenieKey x1`): a word, and then one with digits."""
+"""`Bearer x`, and vendors' own schemes (`GenieKey x1`): a word, then one with digits."""
 _SCHEMES = word_set("bearer basic digest negotiate token apikey `bearer `basic bearer` basic`")
 
 
 def _scheme(found: re.Match[str], hide: Hide) -> str:
-    """`Bearer x`, where x is no word of a sentence."""
+    """`Bearer x`, if x is no word of a sentence."""
     value = found[4]
     if _WORDS.fullmatch(value.rstrip(".:=")) or not is_secret("secret", value):
         return found[0]
@@ -562,16 +561,16 @@ def _scheme(found: re.Match[str], hide: Hide) -> str:
 
 
 def looks_like_credentials(value: str) -> bool:
-    """Whether a word after `Basic` or `token` may be one: random, or base64 of `user:password`."""
+    """Whether a word after `Basic` or `token` may be a credential: random, or base64 of `user:password`."""
     return looks_random(value) or ":" in (decoded(value) or "") or looks_secret(value)
 
 
 _VARIABLE = re.compile(r"\benv\[\d+\]\.value$")
-"""The value of an environment variable, whose name the API server does not tell."""
+"""The value of an environment variable, whose name the API server does not report."""
 
 
 def _refused(found: re.Match[str], hide: Hide, *, of_secret: bool) -> str:
-    """A value that the API server refuses and repeats: of a field with the name of a secret, or anything of a Secret."""
+    """A value that the API server refuses and repeats: of a field with the name of a secret, or any value of a Secret."""
     inner, quote = unquoted(found["value"])
     field = found["field"] or ""
     last = re.split(r"[.\[\]/]", field.rstrip("]"))[-1]

@@ -1,7 +1,7 @@
-"""What of an application's sync waits for something that the same sync applies only afterwards.
+"""Finds objects of a sync that wait for something that the same sync applies only later.
 
-A sync goes on to the next wave, or phase, only when everything of this one is healthy and its hooks have completed (`argolint.sequence`). An object of
-an earlier place that does not become healthy without one of a later place (`waits.yaml`) stops it for good.
+A sync goes on to the next wave, or phase, only when everything of this one is healthy and its hooks have completed (`argolint.sequence`).
+An earlier object that does not become healthy without a later one (`waits.yaml`) stops it permanently.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from argolint.values import annotations_of, dig, get, text_at
 from argolint.values.kubernetes import CLUSTER_SCOPED, api_of
 
 How = Literal["reads", "made", "written", "consumer", "job", "host"]
-"""Why one needs the other: it refers to it; that makes the Secret it refers to; a Job of that name writes it; a claim waits for its first pod; its pods wait
-for the Job; a hook calls its Service."""
+"""Why an object needs the other: it refers to it; the other makes the Secret that it refers to; a Job of that name writes it; a claim waits
+for its first pod; its pods wait for the Job; a hook calls its Service.
+"""
 _STORAGE = "storage.k8s.io"
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """An object that a sync applies. `resource` is None for a hook that only the render shows."""
+    """An object that a sync applies. `resource` is None for a hook that only the render has."""
 
     id: ResourceId
     place: Place
@@ -43,7 +44,7 @@ class Member:
 
     @cached_property
     def manifest(self) -> Object:
-        """What the sync applies; of a hook that is not rendered, what its last run left."""
+        """The manifest that the sync applies; for a hook without a render, the object of its last run."""
         if self.rendered is not None:
             return self.rendered
         assert self.resource is not None
@@ -51,12 +52,12 @@ class Member:
 
     @property
     def absent(self) -> bool:
-        """Not in the cluster now, as far as is known."""
+        """True if the cluster does not have it now, as far as is known."""
         return self.resource is None or self.resource.live is None
 
     @property
     def starts(self) -> bool:
-        """The next sync makes it, or what of it waits: a hook runs each time, a workload makes pods for a new template."""
+        """True if the next sync creates it or something of it that waits: a hook runs each time, a workload creates pods for a new template."""
         if self.hook or self.absent:
             return True
         assert self.resource is not None
@@ -74,13 +75,13 @@ class Member:
 
 @dataclass(frozen=True)
 class Blocked:
-    """`waiting` does not become healthy, or complete, before `later` is there, and the sync applies that only after it.
+    """`waiting` does not become healthy, or complete, without `later`, which the sync applies only after it.
 
-    pointer   the field of `waiting` that says so
-    name      what it needs, where that is not `later` itself: the Secret that `later` makes
-    now       the next sync stops here; else it is a first sync, of a new cluster, that would
-    sure      False where a controller or a shell decides
-    says      how a sentence goes on that begins with `later`
+    pointer   the field of `waiting` with the dependency
+    name      what it needs, if that is not `later` itself: the Secret that `later` makes
+    now       True if the next sync stops here; else only a first sync to a new cluster would
+    sure      False if a controller or a shell decides
+    says      the rest of a sentence that begins with `later`
     """
 
     waiting: Member
@@ -94,7 +95,7 @@ class Blocked:
 
 
 def members(app: App) -> tuple[Member, ...]:
-    """What a sync of the application applies, hooks included where the render, or what their last run left, shows them."""
+    """The objects that a sync of the application applies; hooks only if the render or their last run shows them."""
     found = [
         _member(r)
         for r in app.resources
@@ -110,7 +111,7 @@ def members(app: App) -> tuple[Member, ...]:
 
 
 def _member(resource: Resource) -> Member | None:
-    """Most manifests say nothing of when, and are not decoded."""
+    """The resource as a member. Most manifests have no sync annotation, and are not decoded."""
     if not any(resource.mentions(mark, "desired") for mark in MARKS):
         return Member(resource.id, Place(SYNC, 0), False, resource)
     return Member(resource.id, place_of(resource.desired), False, resource) if phases_of(resource.desired) else None
@@ -130,12 +131,12 @@ def _hook(app: App, manifest: Object) -> Member:
 
 
 def in_steps(app: App) -> bool:
-    """True when a sync has more than one wave or phase, as far as is known: in one step nothing waits for anything."""
+    """True if a sync has more than one wave or phase, as far as is known: within one step nothing waits."""
     return len({member.place for member in app.derive(members)}) > 1
 
 
 def blocked(app: App, fleet: Fleet) -> tuple[Blocked, ...]:
-    """Everything that waits for what comes later, in the order of the sync."""
+    """All objects that wait for a later one, in the order of the sync."""
     if app.deleting or not app.desired_known or not app.derive(in_steps):
         return ()
     sync = app.derive(_sync, fleet)
@@ -146,7 +147,7 @@ def blocked(app: App, fleet: Fleet) -> tuple[Blocked, ...]:
 
 
 def movable(app: App, fleet: Fleet, pair: Blocked) -> tuple[bool, bool]:
-    """Whether the later object may come as early as the one that waits for it, and whether that one may come as late: nothing else is in the way."""
+    """Whether the later object can move to the step of the waiting one, and whether the waiting one can move to the later step."""
     sync = app.derive(_sync, fleet)
     wait = wait_of(pair.later.id.group, pair.later.id.kind, fleet)
     needed = [known.place for _, known, _ in sync.needed_by(pair.later, wait)] if wait else []
@@ -161,7 +162,7 @@ def _sync(app: App, fleet: Fleet) -> _Sync:
 
 @dataclass(frozen=True, eq=False)
 class _Sync:
-    """The members of one sync, by what others know them by."""
+    """The objects of one sync, indexed by what others refer to."""
 
     app: App
     fleet: Fleet
@@ -173,7 +174,7 @@ class _Sync:
 
     @cached_property
     def _by_identity(self) -> Mapping[tuple[str, str, str, str], Member]:
-        """The first of each: an object may be there as a hook and again as an ordinary one."""
+        """The first member of each identity: an object may be both a hook and an ordinary object."""
         found: dict[tuple[str, str, str, str], Member] = {}
         for member in sorted(self.members, key=lambda m: m.place):
             found.setdefault((member.id.group, member.id.kind, member.id.namespace, member.id.name), member)
@@ -181,7 +182,7 @@ class _Sync:
 
     @cached_property
     def _by_secret(self) -> Mapping[tuple[str, str], Member]:
-        """What makes a Secret, by its namespace and name."""
+        """The maker of each Secret, by namespace and name of the Secret."""
         kinds = frozenset(makers())
         found: dict[tuple[str, str], Member] = {}
         for member in sorted(self.members, key=lambda m: m.place):
@@ -192,7 +193,7 @@ class _Sync:
 
     @cached_property
     def _by_written(self) -> Mapping[tuple[str, str], Member]:
-        """The Job that writes a Secret or ConfigMap, by the namespace and the name that its command tells."""
+        """The Job that writes a Secret or ConfigMap, by its namespace and the name in the Job's command."""
         found: dict[tuple[str, str], Member] = {}
         for member in sorted(self.members, key=lambda m: m.place):
             if (member.id.group, member.id.kind) == ("batch", "Job"):
@@ -202,7 +203,7 @@ class _Sync:
 
     @cached_property
     def _consumers(self) -> Mapping[tuple[str, str], Sequence[Member]]:
-        """The workloads that mount a claim and run, by its namespace and name."""
+        """The workloads with pods that mount a claim, by its namespace and name."""
         found: dict[tuple[str, str], list[Member]] = {}
         for member in self.members:
             wait = wait_of(member.id.group, member.id.kind, self.fleet)
@@ -221,7 +222,7 @@ class _Sync:
         return found
 
     def that_need(self, other: Member) -> Sequence[Member]:
-        """The objects that do not become healthy without it."""
+        """The objects that do not become healthy without this one."""
         return self._needing.get(other, ())
 
     def all(self) -> Iterator[Blocked]:
@@ -233,7 +234,7 @@ class _Sync:
                 yield from self._of_claim(member)
 
     def needed_by(self, member: Member, wait: Wait) -> Iterator[tuple[Reference, Member, How]]:
-        """What of this sync the object needs, by its references."""
+        """The objects of this sync that the object needs, by its references."""
         for reference in needs(member.manifest, wait):
             if reference.kind == "StorageClass" and dig(member.manifest, "spec", "volumeName"):
                 continue  # it is bound to that volume, whatever its class
@@ -258,7 +259,7 @@ class _Sync:
             yield Blocked(member, known, how, reference.pointer, name, absent and member.starts, sure, says)
 
     def _of_pods(self, member: Member) -> Iterator[Blocked]:
-        """Jobs for which an init container waits, and Services that a hook calls."""
+        """Jobs that an init container waits for, and Services that a hook calls."""
         for pointer, name in named_jobs(member.manifest):
             job = self._by_identity.get(("batch", "Job", member.id.namespace, name))
             if job is not None and job.id != member.id and job.place > member.place:
@@ -270,7 +271,7 @@ class _Sync:
                 yield Blocked(member, service, "host", pointer, "", service.absent, False, "which calls it")
 
     def _of_claim(self, member: Member) -> Iterator[Blocked]:
-        """A claim that is bound only when a pod uses it, while all that use it come later."""
+        """A claim that is bound only when a pod uses it, if all its users come later."""
         if (member.id.group, member.id.kind) != ("", "PersistentVolumeClaim") or dig(
             member.manifest, "spec", "volumeName"
         ):
@@ -284,7 +285,7 @@ class _Sync:
             )
 
     def _binds_late(self, claim: Member) -> bool | None:
-        """Whether the claim's class waits for a first consumer; None where nothing tells it."""
+        """Whether the claim's class waits for a first consumer; None if unknown."""
         live = claim.resource.live if claim.resource else None
         if "volume.kubernetes.io/selected-node" in annotations_of(live):
             return True
@@ -293,13 +294,13 @@ class _Sync:
         if own is not None:
             return text_at(own.manifest, "volumeBindingMode") == "WaitForFirstConsumer"
         if text_at(live, "status", "phase") == "Bound":
-            return False  # the scheduler marks those that waited
+            return False  # the scheduler marks the claims that waited
         return True if name in late_binding() else None
 
 
 @dataclass(frozen=True)
 class Halted:
-    """An object that Argo CD calls Suspended on purpose, so that nothing of a later place is applied. `after`: what comes later."""
+    """An object that Argo CD shows as Suspended by its own field, so that no later step is applied. `after`: the later objects."""
 
     member: Member
     pointer: str
@@ -307,7 +308,7 @@ class Halted:
 
 
 def halted(app: App, fleet: Fleet) -> Iterator[Halted]:
-    """Objects whose own field suspends them in a place that is not the last."""
+    """Objects that their own field suspends, in a step that is not the last."""
     if app.deleting or not app.desired_known or not app.derive(in_steps):
         return
     everything = app.derive(members)
@@ -317,12 +318,12 @@ def halted(app: App, fleet: Fleet) -> Iterator[Halted]:
         if wait is None or not wait.suspended or get(member.manifest, wait.suspended, None) is not True:
             continue
         same = not (member.hook or member.absent) and not (member.resource and member.resource.modified)
-        if not (same and "ApplyOutOfSyncOnly=true" in app.sync_options):  # else a sync passes it over
+        if not (same and "ApplyOutOfSyncOnly=true" in app.sync_options):  # otherwise a sync skips it
             yield Halted(member, wait.suspended, tuple(m for m in everything if m.place > member.place))
 
 
 def derived_kinds(app: App, fleet: Fleet) -> Iterator[tuple[Resource, Resource]]:
-    """Objects of a kind that a controller makes from another object of this application, where the dry run of all will not find it: (object, maker)."""
+    """Objects of a kind that a controller defines from another object of this application, while the dry run does not yet know it: (object, maker)."""
     made = {
         of: resource
         for (group, kind), maker in makers_of_kinds().items()

@@ -1,4 +1,4 @@
-"""said-by-child and contradicts: the conditions of what is below an object, and its own, against what Argo CD shows."""
+"""said-by-child and contradicts: compares the conditions of an object and of its children with Argo CD's health."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.quantities import amount
 
 _LOOKED_AT = 4
-"""Children of one object whose live state is read."""
+"""Most children of one object whose live state is read."""
 _SILENT = frozenset(
     {
         "Pod",
@@ -33,16 +33,16 @@ _SILENT = frozenset(
         "Role",
     }
 )
-"""Kinds without conditions of their own; pods have their own rules."""
+"""Kinds without conditions; pods have their own rules."""
 _BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "Invalid", "Conflicted", "Pressure")
 _WELL = ("Ready", "Available", "Healthy", "Synced", "Programmed", "Succeeded", "Established", "Reconciled")
 
 
 def wanted_of_children(complaint: Complaint) -> Iterator[Want]:
-    """The live state of what is below the object and may say why: what is not well first, then what has no health of its own."""
+    """The live state of the object's children that may show the reason: unhealthy ones first, then those without a health."""
     node = complaint.app.node(complaint.id) if complaint.id else None
     below = [n for n in complaint.app.descendants(node.uid) if n.id.kind not in _SILENT] if node else []
-    full = any(_FULL.search(text) for text in complaint.texts)
+    full = complaint.first(_FULL) is not None
     speaking = [n for n in below if n.health.status != "Healthy" or (full and n.id.kind == "PersistentVolumeClaim")]
     for child in sorted(speaking, key=lambda n: (not n.health.status, n.id.kind != "Service"))[:_LOOKED_AT]:
         managed = complaint.app.resource(child.id.key)
@@ -51,7 +51,7 @@ def wanted_of_children(complaint: Complaint) -> Iterator[Want]:
 
 
 def template_of(complaint: Complaint) -> tuple[Object | None, str]:
-    """The pod template that the complaint is about, and whose it is: empty for the object's own, else the workload below it."""
+    """The pod template that the complaint is about, and the name of the child workload that has it: empty for the object's own."""
     if complaint.manifest is not None and pod_spec(complaint.manifest)[1]:
         return complaint.manifest, ""
     node = complaint.app.node(complaint.id) if complaint.id else None
@@ -70,10 +70,10 @@ _SIZES = frozenset({"size", "storage", "volumeSize", "storageSize", "diskSize"})
 
 
 def full_volume(complaint: Complaint) -> Iterator[Explained]:
-    """A volume that is full, and a claim below the object that is smaller than what the object asks for: nothing has enlarged it."""
+    """A full volume whose claim, below the object, is smaller than the object requests: nothing has expanded it."""
     app = complaint.app
     node = app.node(complaint.id) if complaint.id else None
-    if node is None or complaint.manifest is None or not any(_FULL.search(text) for text in complaint.texts):
+    if node is None or complaint.manifest is None or complaint.first(_FULL) is None:
         return
     asked = [
         (amount(value), str(value))
@@ -110,7 +110,7 @@ def full_volume(complaint: Complaint) -> Iterator[Explained]:
 
 
 def said_by_child(complaint: Complaint) -> Iterator[Explained]:
-    """The condition of a child that is not met, the deepest first: its controller knows more than its owner's."""
+    """The unmet condition of a child, the deepest first: its controller knows more than its owner's."""
     app = complaint.app
     node = app.node(complaint.id) if complaint.id else None
     if node is None or complaint.id is None:
@@ -154,8 +154,7 @@ _FINE = frozenset(
 
 
 def _says(live: Object | None) -> tuple[str, str]:
-    """(message, the whole as evidence) of what a live object says is wrong: a condition, else a status that is a text (an ACME challenge, an
-    analysis run); both empty where it says nothing."""
+    """(message, evidence) of a live object's complaint: a condition, or a status that is a text (an ACME challenge, an analysis run); both empty if there is none."""
     for condition in maps(live, "status", "conditions"):
         said = text_at(condition, "message")
         if speaks(condition) and len(said) >= _SHORTEST:
@@ -172,7 +171,7 @@ def _says(live: Object | None) -> tuple[str, str]:
 
 
 _SHORTEST = 8
-"""Characters of a message that says anything."""
+"""Fewest characters of a useful message."""
 
 
 def _live(complaint: Complaint, child: Node) -> Object | None:
@@ -182,14 +181,14 @@ def _live(complaint: Complaint, child: Node) -> Object | None:
 
 
 def speaks(condition: Object) -> bool:
-    """A condition that says what is wrong: False, or True for the types that mean failure."""
+    """True for a condition that reports a fault: False, or True for the types that mean failure."""
     status, kind = text_at(condition, "status"), text_at(condition, "type")
     bad_when_true = kind.endswith(_BAD_WHEN_TRUE) or kind.startswith("Invalid")
     return status == "True" if bad_when_true else status == "False"
 
 
 def contradicts(complaint: Complaint) -> Iterator[Explained]:
-    """The object's own conditions all say that it is well, for the spec of now, and Argo CD's health check does not."""
+    """All conditions of the object report success for the current generation, but Argo CD's health check does not."""
     app, id_ = complaint.app, complaint.id
     resource = app.resource(id_.key) if id_ else None
     if resource is None or id_ is None or resource.live is None:
@@ -219,12 +218,12 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
     if ready is None or health.status not in ("Progressing", "Degraded") or any(speaks(c) for c in conditions):
         return
     if any(_under_way(c) or (c is not ready and _shows(health.message, c)) for c in conditions):
-        return  # it says itself what Argo CD shows
+        return  # the object itself reports what Argo CD shows
     if lags and dig(live, "status", "observedGeneration") is not None:
         return
     seen = ready.get("observedGeneration")
     if seen is not None and seen != dig(live, "metadata", "generation"):
-        return  # it speaks of an earlier spec
+        return  # it is about an earlier generation
     group = f"{id_.group}_"
     facts = {
         "object": str(id_),
@@ -254,12 +253,12 @@ _UNDER_WAY = re.compile(
 
 
 def _under_way(condition: Object) -> bool:
-    """A condition that says that its controller is at work."""
+    """True for a condition that says that its controller is working."""
     return text_at(condition, "status") == "True" and _UNDER_WAY.search(text_at(condition, "type")) is not None
 
 
 def _shows(shown: str, condition: Object) -> bool:
-    """Argo CD's message is the condition's own."""
+    """True if Argo CD's message is the condition's message."""
     said = text_at(condition, "message")
     return bool(said) and said.strip() in shown
 
@@ -271,9 +270,9 @@ _SETTLED = timedelta(minutes=10)
 
 
 def there(complaint: Complaint) -> Iterator[Explained]:
-    """A controller calls an object of this application not found that is there since long before: it looks elsewhere, or has not looked again.
+    """A controller says that an object of this application is not found, though it has long existed: it looks elsewhere, or has not retried.
 
-    Only of custom resources, whose controllers try again; a Secret or ConfigMap of the name may be one of a provider.
+    Only for custom resources, whose controllers retry; a Secret or ConfigMap of that name may be the provider's.
     """
     app, id_ = complaint.app, complaint.id
     if id_ is None or "." not in id_.group or id_.group == "apps":
@@ -302,7 +301,7 @@ def there(complaint: Complaint) -> Iterator[Explained]:
 
 
 def rolled_out(live: Object) -> bool:
-    """What Argo CD's own check of a Deployment or StatefulSet calls Healthy (gitops-engine pkg/health/health_deployment.go, health_statefulset.go)."""
+    """True if Argo CD's own check calls this Deployment or StatefulSet Healthy (gitops-engine pkg/health/health_deployment.go, health_statefulset.go)."""
     status, wanted = mapping(live, "status"), dig(live, "spec", "replicas")
     kind = live.get("kind")
     current = number_at(status, "observedGeneration") >= number_at(live, "metadata", "generation") > 0

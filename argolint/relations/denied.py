@@ -19,13 +19,13 @@ _LEVEL = re.compile(r'violates PodSecurity "(restricted|baseline)(?::[^"]{0,40})
 _MUST = re.compile(r"failed quota: ([a-z0-9][\w.-]{0,252}): must specify ([^\n]{1,2000})")
 
 USUAL_REQUESTS = {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "100Mi"}
-"""What a container that asks for nothing may ask for first."""
+"""Suggested first requests for a container without any."""
 
 
 def level(complaint: Complaint) -> Iterator[Explained]:
-    """Pod Security refuses what the manifest asks for on purpose, and the namespace came bare from CreateNamespace=true."""
+    """Pod Security refuses settings that the manifest has on purpose; CreateNamespace=true created the namespace without labels."""
     app, id_ = complaint.app, complaint.id
-    found = next((f for text in complaint.texts if (f := _LEVEL.search(text))), None)
+    found = complaint.first(_LEVEL)
     if found is None or id_ is None or complaint.manifest is None:
         return
     asked = tuple(_privileges(complaint.manifest))
@@ -68,7 +68,7 @@ _HOST_FIELDS = ("hostPID", "hostIPC", "hostNetwork")
 
 
 def _privileges(manifest: Object) -> Iterator[str]:
-    """What of a pod spec no level below `privileged` lets through (k8s.io/pod-security-admission, policy/check_*.go)."""
+    """Fields of a pod spec that only the level `privileged` allows (k8s.io/pod-security-admission, policy/check_*.go)."""
     _, spec = pod_spec(manifest)
     yield from (field for field in _HOST_FIELDS if spec.get(field) is True)
     if any("hostPath" in volume for volume in items(spec, "volumes") if isinstance(volume, dict)):
@@ -83,8 +83,8 @@ def _privileges(manifest: Object) -> Iterator[str]:
 
 
 def unspecified(complaint: Complaint) -> Iterator[Explained]:
-    """A quota that wants requests or limits of every container, and the container that has none: nothing is used up."""
-    found = next((f for text in complaint.texts if (f := _MUST.search(text))), None)
+    """A quota requires requests or limits of every container, and this container has none; the quota is not used up."""
+    found = complaint.first(_MUST)
     if found is None or complaint.id is None:
         return
     quota, rest = found[1], found[2]
@@ -93,7 +93,7 @@ def unspecified(complaint: Complaint) -> Iterator[Explained]:
         resource, separator, names = part.partition(" for: ")
         for name in names.split(",") if separator else ():
             asked.setdefault(name.strip(), []).append(resource.strip())
-    if not asked:  # before Kubernetes 1.25: no containers, only the resources
+    if not asked:  # before Kubernetes 1.25 the message has no containers, only the resources
         asked[""] = [word.strip() for word in rest.split(",")][:8]
     name = next(iter(asked))
     manifest, child = template_of(complaint)
@@ -127,7 +127,7 @@ def unspecified(complaint: Complaint) -> Iterator[Explained]:
 
 
 def _without(manifest: Object | None, wanted: list[str]) -> str:
-    """The first container that lacks one of `limits.cpu`, `requests.memory`…, where the message names none."""
+    """The first container without one of `limits.cpu`, `requests.memory`…, if the message names none."""
     for pointer, container in containers(manifest):
         for what in wanted:
             section, _, resource = what.partition(".") if "." in what else ("requests", "", what)
@@ -137,7 +137,7 @@ def _without(manifest: Object | None, wanted: list[str]) -> str:
 
 
 def _fields(wanted: list[str]) -> str:
-    """The resources to write, as YAML with a value to choose."""
+    """The resources to add, as YAML with placeholder values."""
     sections: dict[str, list[str]] = {}
     for what in wanted[:8]:
         section, _, resource = (

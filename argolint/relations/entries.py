@@ -1,4 +1,4 @@
-"""contradicts: of the entries of one status, for each parent or controller, a bad one counts that is not of now or not of the one that serves."""
+"""contradicts: among the entries of a status (per parent or controller), a bad one is outdated or from a controller that does not serve the object."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from argolint.relations.look_up import Complaint
 from argolint.values import dig, maps, text_at
 
 _PARTS = {"parents": "parentRef", "ancestors": "ancestorRef"}
-"""Lists of a status with an entry for each, and the field that says of whom (Gateway API)."""
+"""Lists of a status with per-owner entries, and the field that names the owner (Gateway API)."""
 _NOT_HIS = frozenset({"TargetNotFound", "NoMatchingParent"})
 """Reasons of a controller that finds nothing of its own in the object."""
 
 
 def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
-    """A controller accepts the object; what speaks against it is left of an earlier parent, or said by another controller."""
+    """A controller accepts the object; the bad entry belongs to a former parent or another controller."""
     app, id_ = complaint.app, complaint.id
     resource = app.resource(id_.key) if id_ is not None else None
     if id_ is None or resource is None or resource.live is None:
@@ -56,7 +56,7 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
             app.ref,
             id_,
             message,
-            evidence=(f"{len(entries)} entries stand in /status/{part}, {len(bad)} of them bad",),
+            evidence=(f"{len(entries)} entries are in /status/{part}, {len(bad)} of them bad",),
             fixes=advice(__package__, "contradicts/entry", facts, id_),
             likely=True,
         )
@@ -64,12 +64,12 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
 
 
 def _refused(entry: Object) -> str:
-    """The reason of its condition that is False; empty where none is."""
+    """The reason of a False condition; empty if there is none."""
     return next((text_at(c, "reason") or "False" for c in maps(entry, "conditions") if c.get("status") == "False"), "")
 
 
 def _left(live: Object, entry: Object, whose: str) -> bool:
-    """An entry of an earlier generation, whose parent the object no longer names."""
+    """True for an entry of an earlier generation whose parent the object no longer names."""
     generation = dig(live, "metadata", "generation")
     seen = [c.get("observedGeneration") for c in maps(entry, "conditions")]
     earlier = isinstance(generation, int) and all(isinstance(g, int) and g < generation for g in seen)

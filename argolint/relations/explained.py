@@ -1,4 +1,4 @@
-"""What one kind of relation has to say: data that `resolve` puts into a finding."""
+"""The result of one kind of relation: data that `resolve` puts into a finding."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class Explained:
     """A relation that decides.
 
     app, resource  the other object; `resource` is None for an Application itself
-    message        one sentence: who complains, how it stands to the other object, and what comes of it
+    message        one sentence: the complaining object, its relation to the other one, and the consequence
     evidence       what was seen, one line each
-    fixes          what ends it, the root first
-    pointer        the field of the complaining object, where one decides
+    fixes          fixes, the root cause first
+    pointer        the decisive field of the complaining object, if any
     """
 
     kind: RelationKind

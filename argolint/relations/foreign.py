@@ -1,4 +1,4 @@
-"""not-in-git: the container that a message complains of is in no manifest, since a webhook adds it to the pods."""
+"""not-in-git: the container in the message is in no manifest, since a webhook adds it to the pods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _injectors() -> tuple[tuple[re.Pattern[str], Mapping[str, str]], ...]:
 
 
 def foreign(complaint: Complaint) -> Iterator[Explained]:
-    """A container that the sentence names and the pod template in Git does not hold."""
+    """A container that the sentence names and the pod template in Git does not contain."""
     workload = _workload(complaint)
     if workload is None:
         return
@@ -45,7 +45,7 @@ def foreign(complaint: Complaint) -> Iterator[Explained]:
 
 
 def _workload(complaint: Complaint) -> tuple[ResourceId, Object] | None:
-    """The pod template that the complaint is about: its own, or that of what an autoscaler scales."""
+    """The workload with the pod template that the complaint is about: the object, or the target of an autoscaler."""
     if complaint.id is None or complaint.manifest is None:
         return None
     if any(True for _ in containers(complaint.manifest)):

@@ -1,4 +1,4 @@
-"""owner-ill and rewritten-by: the thing that does not answer belongs to an Application, which is not well or overwrites it."""
+"""owner-ill and rewritten-by: what does not answer belongs to an Application that is unhealthy or overwrites it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from argolint.model import Follows, Object, ResourceId, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, Known, mentioned, peer
-from argolint.relations.names import mentions
 from argolint.values import dig, labels_of, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
 
@@ -26,24 +25,24 @@ _NOT_TRUSTED = re.compile(r"x509|caBundle|failed to verify certificate|unknown a
 _ILL = ("Degraded", "Missing", "Progressing")
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout")
 _PEERS = 3
-"""Workloads of another application that are read to say why a Service of its own does not answer."""
+"""Most workloads of another application that are read to explain why its Service does not answer."""
 
 
 def wanted_of_peers(complaint: Complaint) -> Iterator[Want]:
-    """The workloads behind a Service of another application that the sentence names: the list tells neither replicas nor labels."""
+    """The workloads behind a Service of another application in the sentence: the list has neither replicas nor labels."""
     for mention, known in mentioned(complaint):
         if known.app.ref == complaint.app.ref or "service" not in mention.kinds or known.id.kind != "Service":
             continue
         neighbours = [r for r in known.app.resources if r.kind in _WORKLOADS and r.namespace == known.id.namespace]
         for resource in [known.resource, *neighbours[:_PEERS]]:
             yield Want("peer", resource.id, app=known.app.ref)
-    if any(_NOT_TRUSTED.search(text) for text in complaint.texts):
+    if complaint.first(_NOT_TRUSTED):
         yield from (Want("peer", id_, app=other.ref) for other, id_ in _configurations(complaint))
 
 
 def _configurations(complaint: Complaint) -> list[tuple[App, ResourceId]]:
-    """Webhook configurations of other applications whose namespace the sentence's hosts name, and no more than a few."""
-    spaces = {m.namespace for text in complaint.texts for m in mentions(text) if "service" in m.kinds and m.namespace}
+    """At most a few webhook configurations of other applications, in whose namespaces hosts of the sentence are."""
+    spaces = {m.namespace for m in complaint.names if "service" in m.kinds and m.namespace}
     fleet, cluster = complaint.fleet, complaint.app.cluster
     found = [
         (owner, ResourceId(*key[1:], "v1", cluster))
@@ -56,8 +55,8 @@ def _configurations(complaint: Complaint) -> list[tuple[App, ResourceId]]:
 
 
 def unanswered(complaint: Complaint) -> Iterator[Explained]:
-    """The Service of the fleet that a sentence says does not answer, and what is the matter behind it."""
-    if not any(_NO_ANSWER.search(text) for text in complaint.texts):
+    """The Service of the fleet that does not answer according to the sentence, and the reason."""
+    if not complaint.first(_NO_ANSWER):
         return
     for mention, known in mentioned(complaint):
         named = "service" in mention.kinds and known.id.kind == "Service" and not _later_than(complaint, known.app)
@@ -67,7 +66,7 @@ def unanswered(complaint: Complaint) -> Iterator[Explained]:
 
 
 def _later_than(complaint: Complaint, owner: App) -> bool:
-    """True when the owner turned ill only after the complaint: then it is no cause."""
+    """True if the owner became unhealthy only after the complaint: then it is no cause."""
     since = parse_time(dig(owner.raw, "status", "health", "lastTransitionTime"))
     operation = complaint.app.operation
     ended = (operation.finished_at or operation.started_at) if operation and operation.failed else None
@@ -75,7 +74,7 @@ def _later_than(complaint: Complaint, owner: App) -> bool:
 
 
 def _behind(complaint: Complaint, service: Known) -> Explained | None:
-    """What keeps the Service from answering: a workload scaled to zero, one that is not well, the application as a whole."""
+    """The reason why the Service does not answer: a workload scaled to zero, an unhealthy one, or the whole application."""
     app = service.app
     workloads = [
         peer(complaint.app, app, r.id) or r
@@ -90,7 +89,7 @@ def _behind(complaint: Complaint, service: Known) -> Explained | None:
             return _explained(complaint, service, workload, f"{workload.id}{owner} is scaled to 0", "scaled")
     for workload in serving or workloads:
         if workload.missing and app.ref == complaint.app.ref:
-            return None  # the sync itself has not got there yet
+            return None  # the sync itself has not reached it yet
         said = "is missing" if workload.missing else _state(workload)
         if said:
             return _explained(complaint, service, workload, f"{workload.id}{owner} behind it {said}", "ill")
@@ -100,7 +99,7 @@ def _behind(complaint: Complaint, service: Known) -> Explained | None:
 
 
 def _state(workload: Resource) -> str:
-    """What is wrong with a workload, by its health or, since Argo CD 3.0 keeps no health in the list, by its own status."""
+    """The workload's fault, from its health or, since Argo CD 3.0 keeps no health in the list, from its own status."""
     if workload.health.status in _ILL:
         return f"is {workload.health.status}"
     status = mapping(workload.live, "status")
@@ -109,7 +108,7 @@ def _state(workload: Resource) -> str:
 
 
 def _serves(service: Resource, workload: Resource) -> bool:
-    """The Service's selector picks the workload's pods, where both manifests are known."""
+    """True if the Service's selector matches the workload's pods; both manifests must be known."""
     selector = mapping(service.any, "spec", "selector")
     base, _ = pod_spec(workload.any)
     labels = labels_of(mapping(workload.any, "spec", "template")) if base else {}
@@ -144,10 +143,10 @@ def _explained(complaint: Complaint, service: Known, workload: Resource | None, 
 def rewritten(complaint: Complaint) -> Iterator[Explained]:
     """A webhook or API whose certificate is not trusted, and whose configuration its own Application replaces at each sync.
 
-    Replace=true and Force=true write the manifest as a whole: the caBundle that a controller filled in is gone until it is filled
-    in again (kubectl replace; cert-manager's cainjector and webhook certgen jobs write the live object).
+    Replace=true and Force=true write the whole manifest: the caBundle that a controller added is gone until it is added again (kubectl
+    replace; cert-manager's cainjector and webhook certgen jobs write the live object).
     """
-    if not any(_NOT_TRUSTED.search(text) for text in complaint.texts):
+    if not complaint.first(_NOT_TRUSTED):
         return
     read = (
         (None, Known(owner, found, "webhook"))
@@ -188,7 +187,7 @@ _MARK = re.compile(r"(?<![\w./-])([a-z0-9][\w.-]{0,252}/[\w.-]{1,63})(?![\w/])")
 
 
 def taken_away(complaint: Complaint) -> Iterator[Explained]:
-    """A label or annotation that a controller wrote, and that must stay: Replace=true writes the manifest of Git without it."""
+    """A required label or annotation from a controller: Replace=true writes the manifest of Git without it."""
     app, id_ = complaint.app, complaint.id
     resource = app.resource(id_.key) if id_ else None
     if resource is None or id_ is None or not has_sync_option(app.raw, resource.desired, "Replace=true"):
@@ -214,7 +213,7 @@ def taken_away(complaint: Complaint) -> Iterator[Explained]:
                         id_,
                         f"{id_} is refused because Replace=true takes away its {field[:-1]} {name}, which a controller wrote.",
                         evidence=(
-                            f"live has {field[:-1]} {name}, and Git does not; Replace=true stands {'on the object' if own else 'in the syncOptions of its Application'}",
+                            f"live has {field[:-1]} {name}, and Git does not; Replace=true is {'on the object' if own else 'in the syncOptions of its Application'}",
                         ),
                         fixes=advice(__package__, "rewritten-by/own", facts, id_),
                         pointer=f"/metadata/{field}",
@@ -223,14 +222,14 @@ def taken_away(complaint: Complaint) -> Iterator[Explained]:
 
 
 def _named_in(complaint: Complaint, owner: App, id_: ResourceId) -> Resource | None:
-    """The webhook configuration of another application, where it holds a webhook that the sentence names."""
+    """The webhook configuration of another application, if it has a webhook that the sentence names."""
     found = peer(complaint.app, owner, id_)
     names = {text_at(webhook, "name") for webhook in maps(found.any, "webhooks")} if found else set()
     return found if any(name and f'"{name}"' in text for name in names for text in complaint.texts) else None
 
 
 def ill(complaint: Complaint) -> Iterator[Explained]:
-    """An object that the sentence names by its kind, and that Argo CD shows as Degraded or Missing."""
+    """An object that the sentence names with its kind, and that Argo CD shows as Degraded or Missing."""
     for mention, known in mentioned(complaint):
         kind = known.id.kind
         if (
@@ -241,7 +240,7 @@ def ill(complaint: Complaint) -> Iterator[Explained]:
             continue
         own = known.app.ref == complaint.app.ref
         if own and (known.resource.missing or (complaint.id is not None and _below(complaint, known))):
-            continue  # what the sync has yet to create is not ill
+            continue  # the sync has not created it yet
         owner = "" if own else f" of Application {known.app.ref}"
         health = known.resource.health
         facts = {"workload": str(known.id), "owner": str(known.app.ref), "command": Shell(kubectl_name(known.id))}
@@ -265,7 +264,7 @@ _NOT_WELL = ("Degraded", "Missing", "Progressing")
 
 
 def leaning(complaint: Complaint) -> Iterator[Explained]:
-    """A custom resource belongs to another of its application, by a label or a reference, which is not well itself, and its sentence begins a name with that one's."""
+    """A custom resource that belongs to an unhealthy one of its application, by label or reference; its sentence has a name that begins with the owner's."""
     app, id_ = complaint.app, complaint.id
     if id_ is None or complaint.manifest is None or "." not in id_.group:
         return
@@ -306,7 +305,7 @@ def leaning(complaint: Complaint) -> Iterator[Explained]:
 
 
 def _leans(manifest: Object) -> Iterator[tuple[str, str]]:
-    """(name, kind or nothing) of what the manifest says that it belongs to."""
+    """(name, kind or empty) of the owners that the manifest names."""
     yield from ((value, "") for key, value in labels_of(manifest).items() if key.endswith("/cluster"))
     for key, value in mapping(manifest, "spec").items():
         if _LEANS.search(key) and isinstance(value, dict) and text_at(value, "name"):
@@ -314,7 +313,7 @@ def _leans(manifest: Object) -> Iterator[tuple[str, str]]:
 
 
 def _below(complaint: Complaint, known: Known) -> bool:
-    """True for what the complaining object owns: its own children are no cause of another kind."""
-    assert complaint.id is not None  # the caller has looked
+    """True for objects that the complaining object owns: they are covered by other relations."""
+    assert complaint.id is not None  # the caller has checked it
     node = complaint.app.node(complaint.id)
     return node is not None and any(child.id.key == known.id.key for child in complaint.app.descendants(node.uid))

@@ -1,10 +1,11 @@
-"""comes-later: what the object needs is created only after it, in a later phase or wave of the same sync."""
+"""comes-later: the sync creates what the object needs only after it, in a later phase or wave."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.edits.advice import advice
 from argolint.model import Object, Want
@@ -16,10 +17,11 @@ from argolint.values import leaves, text_at
 
 
 def later(complaint: Complaint) -> Iterator[Explained]:
-    """An object of the application that is missing, that the sentence or the manifest names, and that this sync brings afterwards."""
+    """A missing object of the application that the sentence or the manifest names, and that this sync creates later."""
     own = complaint.place
     seen = set()
-    for known, why in (*_spoken_of(complaint), *_needed(complaint), *_named_after(complaint)):
+    lacks = complaint.app.derive(_lacks_any)
+    for known, why in (*_spoken_of(complaint), *_needed(complaint), *_named_after(complaint)) if lacks else ():
         if known.id not in seen and known.resource.missing and known.place > own:
             seen.add(known.id)
             yield _explained(complaint, known, own, why)
@@ -28,12 +30,16 @@ def later(complaint: Complaint) -> Iterator[Explained]:
         yield from _after_health(complaint)
 
 
+def _lacks_any(app: App) -> bool:
+    return any(resource.missing for resource in app.resources)
+
+
 def _spoken_of(complaint: Complaint) -> Iterator[tuple[Known, str]]:
     return ((known, f"the message names {mention.name}") for mention, known in mentioned(complaint, fleet=False))
 
 
 def _needed(complaint: Complaint) -> Iterator[tuple[Known, str]]:
-    """What the manifest cannot do without, and what makes that."""
+    """The objects that the manifest requires, and the makers of those."""
     manifest = complaint.manifest
     if manifest is None:
         return
@@ -61,7 +67,7 @@ _ABSENT = re.compile(
 
 
 def _named_after(complaint: Complaint) -> Iterator[tuple[Known, str]]:
-    """Operators name what they make after the object that asks for it: `web` brings `web-collector`."""
+    """Objects that an operator names after their maker: `web` creates `web-collector`."""
     absent = {found for text in complaint.texts for found in _ABSENT.findall(text[:8000])}
     for resource in complaint.app.missing if absent else ():
         made = next((name for name in sorted(absent) if name.startswith(f"{resource.name}-")), "")
@@ -95,9 +101,10 @@ _NO_NAMESPACE = re.compile(r'namespaces "([a-z0-9][a-z0-9-]{0,62})" not found')
 
 
 def _namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
-    """A namespace that no manifest brings, for an object of an early wave: what could make it comes later and waits for this one."""
+    """A namespace that no manifest has, for an object of an early wave: its possible maker comes later and waits for this object."""
     app = complaint.app
-    name = next((found[1] for text in complaint.texts if (found := _NO_NAMESPACE.search(text))), "")
+    found = complaint.first(_NO_NAMESPACE)
+    name = found[1] if found else ""
     if not name or complaint.id is None or any(row.kind == "Namespace" and row.name == name for row in app.rows):
         return
     if complaint.fleet.derive(_brings_namespace, app.cluster, name):
@@ -136,7 +143,7 @@ def _brings_namespace(fleet: Fleet, cluster: str, name: str) -> bool:
 
 
 def _after_health(complaint: Complaint) -> Iterator[Explained]:
-    """A PostSync hook that speaks of what is absent, while the sync waits for the health of the very object that needs it."""
+    """A PostSync hook creates something that is absent, while the sync waits for the health of the object that needs it."""
     app = complaint.app
     awaited = app.operation.awaited if app.operation else None
     if awaited is None or awaited.reason != "healthy state of":

@@ -1,14 +1,15 @@
-"""Which object a name in a sentence means: of the application that complains, else of the fleet on its cluster.
+"""Finds the object that a name in a sentence refers to: in the complaining application, else in the fleet on its cluster.
 
-Only what the sentence or the object's own references reach counts: a name that means two things means nothing.
+Only names in the sentence or in the object's own references count: a name with two possible objects is ignored.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from typing import Literal
 
 from argolint.application.app import App
@@ -32,11 +33,11 @@ WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 
 @dataclass(frozen=True)
 class Complaint:
-    """What is wrong and in whose words.
+    """A fault, and the texts that describe it.
 
     id        the object that complains; None for the application itself
-    manifest  the object as Git wants it, else as it is live; None where it is not known
-    texts     sentences that Argo CD, the object, its children or its Events give; the one that decides first
+    manifest  the desired object, else the live one; None if unknown
+    texts     sentences of Argo CD, the object, its children or its Events; the most important one first
     """
 
     app: App
@@ -47,7 +48,7 @@ class Complaint:
 
     @property
     def namespace(self) -> str:
-        """Where names without a namespace are looked for."""
+        """The namespace for names without one."""
         return self.id.namespace if self.id and self.id.namespace else self.app.destination_namespace
 
     @property
@@ -55,24 +56,39 @@ class Complaint:
         """The object, or the application."""
         return str(self.id) if self.id else f"Application {self.app.ref}"
 
+    @cached_property
+    def names(self) -> tuple[Mention, ...]:
+        """What the sentences name, each once."""
+        return tuple(dict.fromkeys(m for text in self.texts for m in mentions(text)))
+
+    def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """What the pattern finds in the first sentence in which it finds something."""
+        return next((found for text in self.texts if (found := _first(pattern, text[:8000]))), None)
+
     @property
     def place(self) -> Place:
-        """When a sync applies the object that complains."""
+        """The place in the sync of the complaining object."""
         resource = self.app.resource(self.id.key) if self.id else None
         found = place_of(self.manifest, resource.sync_wave if resource else None)
         return found if self.manifest or not (phase := self._phase()) else Place(PHASES.index(phase), found.wave)
 
     def _phase(self) -> str:
-        """The phase in which the running operation applied the object; empty where it does not say."""
+        """The phase in which the running operation applied the object; empty if not shown."""
         results = self.app.operation.results if self.app.operation and self.id else ()
         wanted = (self.id.group, self.id.kind, self.id.name) if self.id else ()
         said = (r for r in results if tuple(text_at(r, key) for key in ("group", "kind", "name")) == wanted)
         return next((phase for r in said if (phase := text_at(r, "syncPhase")) in PHASES), "")
 
 
+@lru_cache(maxsize=2048)
+def _first(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Several finders ask the same of a sentence: before the reads, for the finding, and after each fix."""
+    return pattern.search(text)
+
+
 @dataclass(frozen=True)
 class Known:
-    """An object that a name means. `app` holds it; `how` the name stands for it: its own, a Secret that it makes, a webhook that it configures."""
+    """An object that a name refers to. `app` has it; `how` it is related to the name: the object itself, a Secret that it makes, a webhook that it configures."""
 
     app: App
     resource: Resource
@@ -88,7 +104,7 @@ class Known:
 
 
 def by_name(app: App) -> Mapping[str, Sequence[Known]]:
-    """Everything of an application by the names that others use for it."""
+    """All objects of an application by the names that others use for them."""
     found: dict[str, list[Known]] = defaultdict(list)
     making = frozenset(makers())
     for resource in app.resources:
@@ -103,10 +119,10 @@ def by_name(app: App) -> Mapping[str, Sequence[Known]]:
 
 
 def _on_cluster(fleet: Fleet, cluster: str) -> Mapping[str, Sequence[tuple[App, int]]]:
-    """Where the lists of a cluster's applications name an object, by its name: the application and the row."""
+    """The rows of a cluster's applications by object name: the application and the row's position."""
     found: dict[str, list[tuple[App, int]]] = defaultdict(list)
-    for app in fleet.apps:
-        if app.cluster == cluster and not app.deleting:
+    for app in fleet.on_cluster(cluster):
+        if not app.deleting:
             rows: Sequence[Row | Resource] = app.rows
             for place, row in enumerate(rows):
                 found[row.name].append((app, place))
@@ -114,7 +130,7 @@ def _on_cluster(fleet: Fleet, cluster: str) -> Mapping[str, Sequence[tuple[App, 
 
 
 def of_fleet(complaint: Complaint, name: str) -> Iterator[Known]:
-    """Objects of this name in other applications of the cluster, as the list shows them, or as a request has read them."""
+    """Objects of this name in other applications of the cluster, from the list or from a request."""
     app = complaint.app
     for other, place in complaint.fleet.derive(_on_cluster, app.cluster).get(name, ()):
         if other.ref != app.ref:
@@ -123,7 +139,7 @@ def of_fleet(complaint: Complaint, name: str) -> Iterator[Known]:
 
 
 def peer(app: App, other: App, id_: ResourceId) -> Resource | None:
-    """The object of another application with its states, where a rule has asked for them."""
+    """The object of another application with its states, if a rule has requested them."""
     for want, found in app.evidence.items():
         if want.kind == "peer" and want.app == other.ref and want.resource is not None and want.resource.key == id_.key:
             return found if isinstance(found, Resource) else None
@@ -141,8 +157,8 @@ def _built_in_words() -> frozenset[str]:
 
 
 def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Mention, Known]]:
-    """The objects that the sentences name, each with how it is named; of the application itself before those of others."""
-    names = dict.fromkeys(m for text in complaint.texts for m in mentions(text))
+    """The objects that the sentences name, each with its mention; the application's own objects first."""
+    names = complaint.names
     if not names:
         return
     own = complaint.app.derive(by_name)
@@ -161,17 +177,17 @@ def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Men
 
 
 def _beyond(complaint: Complaint, mention: Mention, kinds: frozenset[str]) -> Iterable[Known]:
-    """Candidates of other applications: only for a name whose kind or namespace the sentence tells."""
+    """Candidates of other applications: only for a name with a kind or namespace in the sentence."""
     return of_fleet(complaint, mention.name) if mention.namespace or not kinds.isdisjoint(mention.kinds) else ()
 
 
 def _one(meant: list[Known]) -> list[Known]:
-    """All, where they are one object (two applications may hold it), or one object and what makes it; none where they differ."""
+    """All candidates if they are one object (two applications may have it), or one object and its maker; none if they differ."""
     return meant if len({(k.id.kind, k.id.namespace) for k in meant if k.how == "name"}) <= 1 else []
 
 
 def means(complaint: Complaint, mention: Mention, known: Known, kinds: frozenset[str]) -> bool:
-    """Whether the name in the sentence stands for this object."""
+    """Whether the name in the sentence refers to this object."""
     word = {"makes": "secret", "webhook": "webhook"}.get(known.how, kind_word(known.id.kind))
     space = mention.namespace if kind_word(mention.namespace) not in kinds else ""
     if space and known.id.namespace and space != known.id.namespace:
@@ -181,6 +197,6 @@ def means(complaint: Complaint, mention: Mention, known: Known, kinds: frozenset
     if word in mention.kinds:
         return True
     if any(kind in kinds for kind in mention.kinds):
-        return False  # the sentence calls it something else
+        return False  # the sentence gives another kind
     telling = len(mention.name) >= 6 and not mention.name.isalpha()
     return telling and (mention.marked or bool(space) or known.how == "webhook")

@@ -1,4 +1,4 @@
-"""made-by: the cluster does not know the kind, since a controller makes it from another object of the same sync."""
+"""made-by: the cluster does not know the kind, since a controller defines it from another object of the same sync."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Maker:
 
 @cache
 def makers_of_kinds() -> Mapping[tuple[str, str], Maker]:
-    """The kinds from which kinds are made, by group and kind."""
+    """The kinds whose objects define other kinds, by group and kind."""
     found = {}
     for entry in load(__package__, "kinds.yaml"):
         group, _, kind = entry["by"].partition("/")
@@ -53,7 +53,7 @@ def makers_of_kinds() -> Mapping[tuple[str, str], Maker]:
 
 
 def made_kinds(maker: Maker, obj: Object) -> Iterator[tuple[str, str]]:
-    """(group, kind) of what the operator makes from this object."""
+    """(group, kind) that the operator defines from this object."""
     group = maker.fixed or get(obj, maker.group, "")
     for pointer in maker.kind:
         if isinstance(kind := get(obj, pointer, None), str):
@@ -61,7 +61,7 @@ def made_kinds(maker: Maker, obj: Object) -> Iterator[tuple[str, str]]:
 
 
 def made(complaint: Complaint) -> Iterator[Explained]:
-    """The object of this application, or of another one of the cluster, from which a controller makes the kind that is not known."""
+    """The object of this application, or of another one of the cluster, from which a controller defines the unknown kind."""
     id_ = complaint.id
     if id_ is None or not any(words in text for text in complaint.texts for words in _UNKNOWN_KIND):
         return
@@ -73,7 +73,7 @@ def made(complaint: Complaint) -> Iterator[Explained]:
 
 @cache
 def _installers() -> Mapping[tuple[str, str], str]:
-    """The kinds of installers.yaml, by group and kind, and how the end of an installation is seen."""
+    """The kinds of installers.yaml, by group and kind, and how to recognize the end of an installation."""
     found = {}
     for entry in load(__package__, "installers.yaml"):
         group, _, kind = entry["by"].partition("/")
@@ -82,9 +82,9 @@ def _installers() -> Mapping[tuple[str, str], str]:
 
 
 def _installed(complaint: Complaint) -> Iterator[Explained]:
-    """The object of this application that installs an operator; of several the one that bears a word of the kind's group."""
+    """The object of this application that installs the operator; of several the one with a word of the kind's group."""
     app, id_ = complaint.app, complaint.id
-    assert id_ is not None  # `made` has looked
+    assert id_ is not None  # `made` has checked it
     if "." not in id_.group or (id_.group, id_.kind) in _installers():
         return
     known = [Known(app, r) for group, kind in _installers() for r in app.of_kind(kind, group) if r.desired is not None]
@@ -105,7 +105,7 @@ _NAMES = (
 
 
 def _bears(installer: Object, group: str, kind: str) -> bool:
-    """Whether what it installs has the kind's name, or a word of the group that is not its maker's domain, in its own."""
+    """Whether the installed package's name contains the kind's name, or a word of the group other than its vendor's domain."""
     labels = group.split(".")
     words = frozenset(_WORD.findall(f"{' '.join(labels[: max(1, len(labels) - 2)])} {kind}".lower())) - _COMMON
     said = " ".join(text_at(installer, *path).rpartition("/")[2] for path in _NAMES).lower()
@@ -138,7 +138,7 @@ def _elsewhere(complaint: Complaint, group: str, kind: str) -> Iterator[tuple[Ap
 
 def _explained(complaint: Complaint, known: Known, *, installs: bool = False) -> Explained:
     app, id_ = complaint.app, complaint.id
-    assert id_ is not None  # `made` has looked
+    assert id_ is not None  # `made` has checked it
     same = known.app.ref == app.ref
     skipped = has_sync_option(app.raw, complaint.manifest, _SKIP)
     misplaced = same and not skipped and has_sync_option({}, known.resource.desired, _SKIP)

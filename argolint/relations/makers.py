@@ -1,4 +1,4 @@
-"""Which objects make Secrets: the operators' kinds of makers.yaml, and the names that they make."""
+"""Objects from which operators make Secrets: the kinds of makers.yaml, and the names of the Secrets."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def made_secrets(obj: Object) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """An object from which an operator makes a Secret; `live`: whether it is in the cluster, None where only the list tells of it."""
+    """An object from which an operator makes a Secret; `live`: whether the cluster has it, None if only the list shows it."""
 
     id: ResourceId
     live: bool | None
 
 
 def maker_of(app: App, fleet: Fleet, namespace: str, secret: str) -> Maker | None:
-    """What makes the Secret: an object of this application, else of another one of the cluster.
+    """The maker of the Secret: an object of this application, else of another one of the cluster.
 
-    Of other applications the list tells an object's name alone, which by custom is the Secret's.
+    For other applications the list shows only an object's name, which by convention is the Secret's.
     """
     kinds = _makers()
     for resource in app.resources:
@@ -66,7 +66,7 @@ def maker_of(app: App, fleet: Fleet, namespace: str, secret: str) -> Maker | Non
 
 
 def places(node: Json, left: Sequence[str], at: str = "") -> Iterator[tuple[str, Json]]:
-    """What stands at these tokens, `*` for every item of a list, with its pointer."""
+    """The values at these tokens, each with its pointer; `*` is every item of a list."""
     if not left:
         yield at, node
     elif left[0] == "*":

@@ -1,6 +1,6 @@
-"""What the commands and variables of a pod spec name: Jobs that it waits for, Services that it calls, Secrets that it writes.
+"""Names in the commands and variables of a pod spec: Jobs that it waits for, Services that it calls, Secrets that it writes.
 
-Nothing is run, and no shell is understood: words are compared. What these functions give is likely, and never sure.
+Nothing is run and no shell syntax is parsed: words are compared. The results are likely, never certain.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _words(container: Object) -> list[str]:
 
 
 def named_jobs(manifest: Object) -> Iterator[tuple[str, str]]:
-    """Jobs that an init container names, as `job/NAME` or after the word `job`, with the container's pointer."""
+    """Jobs in an init container's command, as `job/NAME` or after the word `job`, with the container's pointer."""
     base, spec = pod_spec(manifest)
     for index, container in enumerate(items(spec, "initContainers")):
         words = _words(container) if isinstance(container, dict) else []
@@ -42,7 +42,7 @@ def named_jobs(manifest: Object) -> Iterator[tuple[str, str]]:
 
 
 def hosts(manifest: Object, namespace: str) -> Iterator[tuple[str, str]]:
-    """Names that variables of the containers hold as addresses within this namespace, with the variable's pointer."""
+    """Host names within this namespace in the containers' variables, with the variable's pointer."""
     base, spec = pod_spec(manifest)
     for field in ("initContainers", "containers"):
         for index, container in enumerate(items(spec, field)):

@@ -1,6 +1,6 @@
-"""Which names a sentence marks as names: by quotes, by a kind before them, by a namespace or a host around them.
+"""Finds the names in a sentence: marked by quotes, by a kind before them, by a namespace or a host around them.
 
-A word that is no more than a word is no name: an object may be called `default` or `error`.
+An unmarked word is no name: an object may be called `default` or `error`.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _LONGEST = 8_000
-"""Characters of a sentence that are read from each end: what decides is at its beginning or its end."""
+"""Most characters of a sentence that are read from each end: the relevant part is at its beginning or its end."""
 _MOST = 60
-"""Names of one sentence that are looked up."""
+"""Most names of one sentence that are looked up."""
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?"
 _HOST = re.compile(r"(?<![\w.-])([a-z0-9][a-z0-9-]{0,62})\.([a-z0-9][a-z0-9-]{0,62})\.svc(?![\w-])")
 _TOKEN = re.compile(
     rf"(?P<open>[\"'`(\[/=]?)(?:(?P<space>[a-z0-9](?:[a-z0-9-]{{0,61}}[a-z0-9])?)/)?(?P<name>{_NAME})(?P<close>[\"'`)\]]?)"
 )
 _LINK = frozenset({"a", "an", "the", "with", "name", "named", "called", "object", "resource", "of", "by"})
-"""Words that may stand between a kind and a name."""
+"""Words that may be between a kind and a name."""
 _WORD = re.compile(r"[A-Za-z][\w.-]*")
 
 
@@ -27,9 +27,9 @@ _WORD = re.compile(r"[A-Za-z][\w.-]*")
 class Mention:
     """A name in a sentence.
 
-    kinds      words before it that may be its kind, in one spelling (`kind_word`), the nearest first
-    namespace  of `namespace/name`, or of a host; empty where the sentence names none
-    marked     quotes or brackets stand around it
+    kinds      words before it that may be its kind, normalized (`kind_word`), the nearest first
+    namespace  from `namespace/name`, or from a host; empty if the sentence has none
+    marked     it is in quotes or brackets
     """
 
     name: str
@@ -39,7 +39,7 @@ class Mention:
 
 
 def kind_word(word: str) -> str:
-    """A kind as messages write it, in one spelling: `network-attachment-definitions.k8s.cni.cncf.io` and `NetworkAttachmentDefinition` are one."""
+    """A normalized kind: `network-attachment-definitions.k8s.cni.cncf.io` and `NetworkAttachmentDefinition` are equal."""
     bare = word.partition(".")[0].replace("-", "").lower()
     for end, instead in (("ies", "y"), ("sses", "ss"), ("s", "")):
         if (bare.endswith(end) and not bare.endswith("ss")) or (end == "sses" and bare.endswith(end)):
@@ -62,7 +62,7 @@ def mentions(text: str) -> tuple[Mention, ...]:
         if token["open"] == "/" and before:  # Kind/name
             kinds = (kind_word(before[-1]), *kinds)
         if space:
-            kinds = (kind_word(space), *kinds)  # kind/name, or namespace/name: the look-up decides
+            kinds = (kind_word(space), *kinds)  # kind/name or namespace/name: the look-up decides
         found[Mention(name, kinds, space, marked)] = None
         before = [*before[-3:], name] if _WORD.fullmatch(name) else before[-3:]
         if len(found) >= _MOST * 8:

@@ -1,7 +1,7 @@
-"""Which External Secrets Operator a cluster runs, as narrowly as Argo CD's answers tell.
+"""Determines a cluster's External Secrets Operator version from Argo CD's answers, as narrowly as possible.
 
-Exact evidence first (the operator's image in some application's summary, its chart revision, the chart's labels), then bounds:
-the kinds that the cluster serves, the fields and defaults of a managed CRD, the wording of conditions and the hash in
+Exact evidence comes first (the operator's image in some application's summary, its chart revision, the chart's labels), then bounds: the
+kinds that the cluster serves, the fields and defaults of a managed CRD, the wording of conditions and the hash in
 `status.syncedResourceVersion`. What each of them implies is data (operator_versions.yaml).
 """
 
@@ -31,7 +31,7 @@ _EXACT = re.compile(r"^v?\d{1,9}\.\d{1,9}\.\d{1,9}$", re.ASCII)
 
 @dataclass(frozen=True)
 class OperatorVersion:
-    """A range of versions: `low` is the least possible, `below` the first impossible one; None is open."""
+    """A range of versions: from `low` up to but without `below`; None is open."""
 
     low: Version | None = None
     below: Version | None = None
@@ -42,7 +42,7 @@ class OperatorVersion:
         return self.exact is not None
 
     def at_least(self, version: str) -> bool | None:
-        """True or False when the evidence decides, else None."""
+        """True or False if the evidence decides, else None."""
         wanted = parse(version)
         if self.exact is not None:
             return self.exact >= wanted
@@ -63,7 +63,7 @@ class OperatorVersion:
 
 
 def parse(version: str) -> Version:
-    """`v0.11.0` as numbers; ValueError when it is no plain version."""
+    """`v0.11.0` as numbers; ValueError if it is no plain version."""
     found = parse_version(version) if _EXACT.match(version) else None
     if found is None:
         raise ValueError(f"not a version: {version!r}")
@@ -75,7 +75,7 @@ def text(version: Version) -> str:
 
 
 def version_of(app: App, fleet: Fleet) -> OperatorVersion:
-    """The version on an application's cluster, by all that the application and the fleet show."""
+    """The version on an application's cluster, from the application and the fleet."""
     return app.derive(_version_of, fleet)
 
 
@@ -96,7 +96,7 @@ def _version_of(app: App, fleet: Fleet) -> OperatorVersion:
 
 
 def wants_crd(app: App, fleet: Fleet) -> Iterator[Want]:
-    """The CRD of ExternalSecrets, where another application manages it and no exact evidence is at hand."""
+    """A want for the CRD of ExternalSecrets, if another application manages it and there is no exact evidence."""
     if any(True for _ in _exact(fleet, app.cluster)):
         return
     crd = ResourceId("apiextensions.k8s.io", "CustomResourceDefinition", "", _CRD, cluster=app.cluster)
@@ -123,7 +123,7 @@ def operator_version(fleet: Fleet, cluster: str, objects: Iterable[Object] = ())
         if until := bound.get("until"):
             below = min(below or parse(until), parse(until))
     if low is not None and below is not None and low >= below:
-        return OperatorVersion()  # CRDs and operator are of different versions: no bound can be trusted
+        return OperatorVersion()  # CRDs and operator have different versions: no bound is reliable
     return OperatorVersion(low, below)
 
 
@@ -132,7 +132,7 @@ def _next(version: Version) -> Version:
 
 
 def _exact(fleet: Fleet, cluster: str) -> frozenset[Version]:
-    """Looked for once a cluster: the whole fleet is looked through."""
+    """The exact versions; computed once per cluster, since it searches the whole fleet."""
     return fleet.derive(_all_named, cluster)
 
 
@@ -155,7 +155,7 @@ def _named(fleet: Fleet, cluster: str) -> Iterator[Version]:
 
 
 def _chart(obj: Object) -> str:
-    """The chart's version: it writes `helm.sh/chart: external-secrets-X.Y.Z` on everything it installs."""
+    """The chart's version: it writes `helm.sh/chart: external-secrets-X.Y.Z` on every object."""
     name, _, version = str(labels_of(obj).get(_CHART) or "").rpartition("-")
     return version if name == "external-secrets" and _EXACT.match(version) else ""
 
@@ -166,7 +166,7 @@ def _labelled(obj: Object) -> Version | None:
 
 
 def _served(fleet: Fleet, cluster: str) -> tuple[Object, ...]:
-    """What the kinds that the cluster serves imply."""
+    """The implications of the kinds that the cluster serves."""
     data = load(__package__, "operator_versions.yaml")
     served = fleet.api_versions(cluster)
     if not any(kind.startswith("external-secrets.io/") and kind.endswith("/ExternalSecret") for kind in served):
@@ -186,7 +186,7 @@ def _states(obj: Object) -> Iterator[Object]:
 
 
 def _schema(obj: Object) -> Iterator[Object]:
-    """What the fields of the storage version of the CRD imply."""
+    """The implications of the fields of the CRD's storage version."""
     if obj.get("kind") != "CustomResourceDefinition" or dig(obj, "metadata", "name") != _CRD:
         return
     storage = next((v for v in items(obj, "spec", "versions") if dig(v, "storage")), None)
@@ -211,7 +211,7 @@ def _field(schema: Json, path: str) -> Json:
 
 
 def possible(version: OperatorVersion, bug: Object) -> bool:
-    """Whether the operator may be one of those that a row of version_bugs.yaml speaks of."""
+    """Whether the operator may have one of the versions in a row of version_bugs.yaml."""
     if bug.get("certain_version"):
         return version.at_least(bug["from"]) is True and version.at_least(bug["until"]) is False
     return version.at_least(bug["from"]) is not False and version.at_least(bug["until"]) is not True

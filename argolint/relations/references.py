@@ -1,4 +1,4 @@
-"""Which objects a manifest cannot do without, by name: pod specs, ingresses, bindings, claims, and the fields of references.yaml."""
+"""Objects that a manifest requires by name: in pod specs, ingresses, bindings, claims, and the fields of references.yaml."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")
 
 @dataclass(frozen=True, order=True)
 class Reference:
-    """A name in a manifest: the object that it means and the field that says so. `namespace` is empty for cluster-scoped kinds."""
+    """A name in a manifest: the object, and the field that names it. `namespace` is empty for cluster-scoped kinds."""
 
     group: str
     kind: str
@@ -32,7 +32,7 @@ _NAMESPACED = ("Secret", "ConfigMap", "ServiceAccount", "PersistentVolumeClaim",
 
 @cache
 def namespaced() -> frozenset[str]:
-    """The kinds that a reference may name and that live in a namespace."""
+    """The namespaced kinds that a reference may name."""
     references = (
         kind for fields in _fields().values() for f in fields for kind, scope in f.kinds.items() if scope != "cluster"
     )
@@ -41,7 +41,7 @@ def namespaced() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Field:
-    """An entry of references.yaml: where the field stands, and what it may name, the default first, or none where it must say the kind."""
+    """An entry of references.yaml: the field's place, and the kinds that it may name, the default first; none if the field must state the kind."""
 
     at: tuple[str, ...]
     group: str
@@ -51,7 +51,7 @@ class _Field:
 
 @cache
 def _fields() -> Mapping[tuple[str, str], Sequence[_Field]]:
-    """The fields of references.yaml, by group and kind of the object that holds them."""
+    """The fields of references.yaml, by group and kind of the object that has them."""
     found: dict[tuple[str, str], list[_Field]] = {}
     for entry in load(__package__, "references.yaml"):
         for holder in entry["by"]:
@@ -65,12 +65,12 @@ def _fields() -> Mapping[tuple[str, str], Sequence[_Field]]:
 
 
 def holders(kind: str) -> Iterator[tuple[str, str]]:
-    """(group, kind) of the extension kinds that may name an object of this kind."""
+    """(group, kind) of the custom resources that may refer to an object of this kind."""
     return (holder for holder, fields in _fields().items() if any(kind in f.kinds for f in fields))
 
 
 def references(obj: Object) -> Iterator[Reference]:
-    """Every object that this one cannot do without: pod specs, ingresses, bindings, claims and the fields of extension kinds."""
+    """Every object that this one requires: in pod specs, ingresses, bindings, claims and fields of custom resources."""
     namespace = str(dig(obj, "metadata", "namespace") or "")
     group, kind = group_of(obj), str(obj.get("kind"))
     for field in _fields().get((group, kind), ()):
@@ -132,7 +132,7 @@ def _storage_class(spec: Object, at: str) -> Iterator[Reference]:
 
 
 def _of_field(field: _Field, node: Json, at: str, namespace: str) -> Iterator[Reference]:
-    """What the field of an entry of references.yaml names."""
+    """The references in the field of an entry of references.yaml."""
     reference: Object = node if isinstance(node, Mapping) else {"name": node}
     kind = reference.get("kind") or ("" if field.says else next(iter(field.kinds)))
     group = reference.get("group") or group_of(reference) or field.group
@@ -146,14 +146,14 @@ _CUSTOM = (
     (("onfigMapRef", "onfigMapKeyRef"), "ConfigMap"),
     (("erviceAccountRef",), "ServiceAccount"),
 )
-"""How fields of custom resources end that hold `{name}`, or a list of such, as the core types do."""
+"""Suffixes of custom resource fields with `{name}`, or a list of such, as in the core types."""
 _NAMES = {"secretName": "Secret", "serviceAccountName": "ServiceAccount"}
 _OUTPUT = "privateKeySecretRef"
 """The account key that cert-manager's issuers write themselves."""
 
 
 def _of_custom(node: Json, at: str, namespace: str) -> Iterator[Reference]:
-    """Names of Secrets, ConfigMaps and service accounts at any depth of a custom resource, where they are not optional."""
+    """Required names of Secrets, ConfigMaps and service accounts at any depth of a custom resource."""
     if isinstance(node, list):
         for index, child in enumerate(node):
             yield from _of_custom(child, f"{at}/{index}", namespace)
@@ -170,7 +170,7 @@ def _of_custom(node: Json, at: str, namespace: str) -> Iterator[Reference]:
 
 
 def _either(node: Json, at: str) -> Iterator[tuple[str, Object]]:
-    """The map, or the maps of the list, with their places."""
+    """The map, or the maps of the list, with their pointers."""
     for pointer, one in ((f"{at}/{i}", n) for i, n in enumerate(node)) if isinstance(node, list) else ((at, node),):
         if isinstance(one, Mapping):
             yield pointer, one

@@ -1,4 +1,4 @@
-"""From a finding that quotes a sentence to one that says how its object stands to what the sentence names."""
+"""Turns a finding that quotes a sentence into one that explains how its object relates to what the sentence names."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _FINDERS: tuple[Finder, ...] = (
     full_volume,
     said_by_child,
 )
-"""The first that finds something decides: nearest to what someone can change in Git first (`model.RelationKind`)."""
+"""The first that finds something decides: causes that someone can change in Git come first (`model.RelationKind`)."""
 
 
 def relation_of(complaint: Complaint) -> Explained | None:
-    """The relation that decides; None where nothing that is known stands behind the sentence."""
+    """The relation that decides; None if none applies."""
     if complaint.app.deleting:
         return None
     found = (explained for finder in _FINDERS for explained in finder(complaint))
@@ -61,15 +61,15 @@ def relation_of(complaint: Complaint) -> Explained | None:
 
 
 def related_wants(complaint: Complaint) -> Iterator[Want]:
-    """What must be read before a relation can be seen: children that may say why, and what stands behind a Service of another application."""
+    """What must be read to see a relation: children that may show the reason, and the workloads behind a Service of another application."""
     yield from wanted_of_children(complaint)
     yield from wanted_of_peers(complaint)
 
 
 def resolved(finding: Finding, complaint: Complaint) -> Finding:
-    """The finding as the relation explains it; unchanged where none decides.
+    """The finding as the relation explains it; unchanged if none decides.
 
-    Its own sentence becomes evidence, and its own fixes go: they presume another cause.
+    Its own sentence becomes evidence, and its own fixes are dropped: they assume another cause.
     """
     explained = relation_of(complaint)
     if explained is None:

@@ -1,7 +1,7 @@
-"""Child Applications of an app of apps that need what a child of a later wave brings: CustomResourceDefinitions and their own namespace.
+"""Child Applications of an app of apps that need what a child of a later wave provides: CustomResourceDefinitions and their own namespace.
 
-The list tells it. Argo CD waits for a child only where its settings have a health check for Applications; a child whose first sync fails has nothing
-that is there, so it is Missing, and the later waves of its parent never start.
+The list shows that. Argo CD waits for a child only if its settings have a health check for Applications. A child whose first sync fails has
+no live object, so it is Missing, and the later waves of its parent never start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 @dataclass(frozen=True)
 class Siblings:
-    """`early` needs `brought`, which of all applications only `late`, of a later wave, has."""
+    """`early` needs `brought`, which only `late`, of a later wave, provides."""
 
     early: Resource
     late: Resource
@@ -29,7 +29,7 @@ class Siblings:
 
 
 def late_siblings(parent: App, fleet: Fleet) -> Iterator[Siblings]:
-    """Each pair once, with the first object of it."""
+    """Each pair once, with the first such object."""
     if parent.deleting or not any(row.kind == "Application" for row in parent.rows):
         return
     children = [
@@ -51,7 +51,7 @@ def late_siblings(parent: App, fleet: Fleet) -> Iterator[Siblings]:
 
 
 def _needed(app: App, fleet: Fleet) -> Iterator[ResourceKey]:
-    """The definitions of its custom kinds, and its namespace where it does not make that itself."""
+    """The definitions of its custom kinds, and its namespace unless it creates that itself."""
     kinds = {(row.group, row.kind) for row in app.rows if "." in row.group and not row.hook}
     defined = fleet.of_kind(app.cluster, *_CRD) if kinds else ()
     for group, kind in sorted(kinds):

@@ -1,4 +1,4 @@
-"""spec-says: the Application's own source or destination holds what the message fails on."""
+"""spec-says: the message fails on a value in the Application's own source or destination."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BRACES = re.compile(r"\{\{[^{}\n]{0,200}\}\}")
 
 
 def unexpanded(complaint: Complaint) -> Iterator[Explained]:
-    """The Application itself holds `{{…}}` where a template should have put a value: whatever fails next fails on that."""
+    """The Application has `{{…}}` instead of a template's value: any later error comes from that."""
     app = complaint.app
     for pointer, value in leaves(app.spec, "/spec"):
         last = split_pointer(pointer)
@@ -54,7 +54,7 @@ def unexpanded(complaint: Complaint) -> Iterator[Explained]:
 
 
 def _of_address(tokens: tuple[str, ...] | list[str]) -> bool:
-    """Where the value is an address, a name or a path: elsewhere braces may be meant for another program."""
+    """True for addresses, names and paths: in other values, braces may be for another program."""
     return tokens[1] in ("destination", "project") or (
         tokens[-1] in ("repoURL", "path", "targetRevision", "chart", "releaseName") and "plugin" not in tokens
     )
@@ -71,7 +71,7 @@ _RENDER = (
 
 
 def chart_of_git(complaint: Complaint) -> Iterator[Explained]:
-    """A source that names a chart of a Git repository: `chart` is for Helm and OCI repositories, a folder of Git is `path`.
+    """A source with `chart` for a Git repository: `chart` is for Helm and OCI repositories, a folder in Git needs `path`.
 
     reposerver/repository/repository.go: with `chart` the repo-server runs `helm pull --repo URL`.
     """
@@ -105,7 +105,7 @@ def chart_of_git(complaint: Complaint) -> Iterator[Explained]:
 
 
 def _is_git(complaint: Complaint, app: App, url: str) -> bool:
-    """The address ends in .git, is registered as Git, or serves other sources by `path`."""
+    """True if the address ends in .git, is registered as Git, or serves other sources by `path`."""
     if url.endswith(".git") or url.startswith(("git@", "ssh://")):
         return True
     registered = [text_at(r, "type") for r in complaint.fleet.repositories if same_repository(text_at(r, "repo"), url)]
@@ -127,7 +127,7 @@ _HUB = frozenset({"docker.io", "registry-1.docker.io", "index.docker.io"})
 
 
 def chart_in_address(complaint: Complaint) -> Iterator[Explained]:
-    """The chart's name stands at the end of repoURL and in `chart`: a registry is asked for both, one below the other."""
+    """The chart's name is at the end of repoURL and in `chart`: the registry is asked for the name twice, one below the other."""
     for at, source in _charts(complaint, _ABSENT):
         url, chart = text_at(source, "repoURL").rstrip("/"), text_at(source, "chart")
         above, _, last = url.rpartition("/")
@@ -144,7 +144,7 @@ def chart_in_address(complaint: Complaint) -> Iterator[Explained]:
 
 
 def deep_on_hub(complaint: Complaint) -> Iterator[Explained]:
-    """A chart below the repository of another: those of Docker Hub have two parts, and it answers 401 for what it cannot have."""
+    """A chart below another repository: names on Docker Hub have two parts, and it answers 401 for any other name."""
     for at, source in _charts(complaint, _NOT_HAD):
         url, chart = bare_address(text_at(source, "repoURL")).rstrip("/"), text_at(source, "chart")
         parts = [part for part in (*url.split("/")[1:], *chart.split("/")) if part]
@@ -159,11 +159,11 @@ def deep_on_hub(complaint: Complaint) -> Iterator[Explained]:
 
 
 _OF_HUB = 2
-"""Parts of a repository's name on Docker Hub: who owns it, and its own."""
+"""Parts of a repository's name on Docker Hub: owner and name."""
 
 
 def registered_apart(complaint: Complaint) -> Iterator[Explained]:
-    """Credentials are registered for another address of the same registry: of charts Argo CD takes those of exactly this one."""
+    """Credentials are registered for another address of the same registry: for charts, Argo CD uses only credentials of exactly this address."""
     for at, source in _charts(complaint, _REFUSED):
         url = text_at(source, "repoURL")
         known = [text_at(r, "repo") for r in complaint.fleet.repositories]
@@ -194,7 +194,7 @@ def _of_address_at(
     *,
     likely: bool = False,
 ) -> Explained:
-    """What is wrong with the address of a source; `said` is what the Application does, `address` what it holds."""
+    """The fault in a source's address; `said`: what the Application does, `address`: the value."""
     app = complaint.app
     return Explained(
         "spec-says",
@@ -209,9 +209,9 @@ def _of_address_at(
 
 
 def _charts(complaint: Complaint, words: re.Pattern[str]) -> Iterator[tuple[str, Object]]:
-    """The sources with a chart that cannot be had, by the words of an error of rendering."""
+    """The sources with a chart that could not be fetched, according to the words of a render error."""
     said = complaint.id is None and any(r in t for t in complaint.texts for r in _RENDER)
-    if said and any(words.search(text[:8000]) for text in complaint.texts):
+    if said and complaint.first(words):
         for index, source in enumerate(complaint.app.sources):
             single = "source" in complaint.app.spec and not complaint.app.spec.get("sources")
             url, chart = text_at(source, "repoURL"), text_at(source, "chart")
@@ -225,6 +225,6 @@ def _host(url: str) -> str:
 
 
 def _well(complaint: Complaint, url: str) -> bool:
-    """Another application takes charts from this very address, and is compared without trouble."""
+    """True if another application uses charts from this very address without an error."""
     others = (a for a in complaint.fleet.apps if a.ref != complaint.app.ref and a.desired_known)
     return any(text_at(s, "repoURL").rstrip("/") == url for a in others for s in a.sources if s.get("chart"))

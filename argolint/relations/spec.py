@@ -1,4 +1,4 @@
-"""spec-says: the object's own fields hold what the message refuses, and the message tells what would do."""
+"""spec-says: the message refuses a value in the object's own fields, and says what is allowed."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from argolint.values import (
     text_at,
 )
 from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.memo import by_identity
 
 _CHOICES = re.compile(
     r"\b(?:supported|valid|allowed|available|accepted|possible|known|permitted)(?:\s+[\w-]+){0,3}?(?:\s+(?:are|is|include)\s*:?|\s*[:=])\s*(?P<a>[^\n;]{1,1500})"
@@ -38,7 +39,7 @@ _MOST = 40
 
 
 def choices(text: str) -> tuple[str, ...]:
-    """The values that a message offers instead: in brackets, in quotes, or between commas; empty when it offers none."""
+    """The allowed values that a message lists: in brackets, in quotes, or between commas; empty if there are none."""
     for found in _CHOICES.finditer(text[:8000]):
         body = next(part for part in found.groups() if part).strip()
         inside = _BRACKETED.match(body)
@@ -58,7 +59,7 @@ _PLACEHOLDER = re.compile(r"\$\([\w.-]{1,80}\)|\$\{[\w.:-]{1,80}\}|\{\{[^{}\n]{1
 _FILLED_LATER = frozenset(
     {"argoproj.io", "tekton.dev", "kyverno.io", "apiextensions.crossplane.io", "cluster.x-k8s.io"}
 )
-"""API groups whose controllers fill in such words themselves; so do those that have templates."""
+"""API groups with templates, or whose controllers fill in placeholders themselves."""
 _TEMPLATED = frozenset(
     {"template", "templates", "steps", "tasks", "params", "patches", "env", "args", "command", "data"}
 )
@@ -67,32 +68,28 @@ _LISTS = frozenset({"hosts", "hostnames", "dnsNames"})
 
 
 def placeholder(complaint: Complaint) -> Iterator[Explained]:
-    """A name in the object's own spec is still `$(…)`, `${…}` or `{{…}}`: no object and no host has such a name."""
+    """A name in the object's own spec is still `$(…)`, `${…}` or `{{…}}`: no object or host has such a name."""
     id_, manifest = complaint.id, complaint.manifest
     if id_ is None or manifest is None or id_.group in _FILLED_LATER:
         return
     refused = any(
         words in text for text in complaint.texts for words in ("denied the request", "is invalid", "is forbidden")
     )
-    for pointer, value in leaves(manifest.get("spec"), "/spec"):
-        tokens = split_pointer(pointer)
-        found = _PLACEHOLDER.search(value) if isinstance(value, str) else None
-        if found is None or not _TEMPLATED.isdisjoint(tokens) or not _is_name(tokens):
-            continue
-        if refused and not any(found[0] in text for text in complaint.texts):
-            continue  # it is refused for something else
+    for pointer, value, found in _unfilled(manifest):
+        if refused and not any(found in text for text in complaint.texts):
+            continue  # it is refused for another reason
         facts = {
             "object": str(id_),
             "at": pointer,
-            "kustomize": found[0].startswith("$("),
-            "shell": found[0].startswith("${"),
-            "braces": found[0].startswith(("{", "<")),
+            "kustomize": found.startswith("$("),
+            "shell": found.startswith("${"),
+            "braces": found.startswith(("{", "<")),
         }
         yield Explained(
             "spec-says",
             complaint.app.ref,
             id_,
-            f"{id_} holds {excerpt(found[0], 80)} at {pointer}, where nothing has put a value.",
+            f"{id_} holds {excerpt(found, 80)} at {pointer}, where nothing has put a value.",
             evidence=(f"{pointer} is {excerpt(value, 200)}",),
             fixes=advice(__package__, "spec-says/placeholder", facts, id_),
             pointer=pointer,
@@ -100,14 +97,27 @@ def placeholder(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
+@by_identity(16)
+def _unfilled(manifest: Object) -> tuple[tuple[str, str, str], ...]:
+    """Names in the spec that still hold a placeholder: pointer, value, placeholder."""
+    return tuple(
+        (pointer, value, found[0])
+        for pointer, value in leaves(manifest.get("spec"), "/spec")
+        if isinstance(value, str)
+        and (found := _PLACEHOLDER.search(value))
+        and _TEMPLATED.isdisjoint(tokens := split_pointer(pointer))
+        and _is_name(tokens)
+    )
+
+
 def _is_name(tokens: Sequence[str]) -> bool:
-    """A field that names another object or a host."""
+    """True for a field that names another object or a host."""
     last, above = tokens[-1], tokens[-2]
     return last in _NAMES or last.endswith("ClassName") or (last == "name" and above.endswith("Ref")) or above in _LISTS
 
 
 def refused_value(complaint: Complaint) -> Iterator[Explained]:
-    """A value of the manifest that the sentence quotes next to a list of those that would do."""
+    """A value of the manifest that the sentence quotes next to the allowed ones."""
     if complaint.manifest is None or complaint.id is None:
         return
     for text in complaint.texts:
@@ -143,12 +153,13 @@ _SHOWN = 3
 
 
 def unknown_field(complaint: Complaint) -> Iterator[Explained]:
-    """A field that a decoder does not know: it names the last step alone, and the manifest tells where that stands.
+    """A field that a decoder does not know: the message has only its last key, the manifest has its place.
 
-    Where the live object lacks some of the places, those are the ones: what is live was accepted.
+    Places that the live object lacks are preferred: what is live was accepted.
     """
     app, id_, manifest = complaint.app, complaint.id, complaint.manifest
-    name = next((found[1] for text in complaint.texts if (found := _UNKNOWN_FIELD.search(text[:8000]))), "")
+    found = complaint.first(_UNKNOWN_FIELD)
+    name = found[1] if found else ""
     if not name or id_ is None or manifest is None:
         return
     held = [at for at in _steps(manifest.get("spec"), "/spec") if split_pointer(at)[-1] == name]
@@ -181,7 +192,7 @@ def unknown_field(complaint: Complaint) -> Iterator[Explained]:
 
 
 def _steps(node: Json, at: str) -> Iterator[str]:
-    """Every field below, by its pointer, in the order of the manifest."""
+    """The pointer of every field below, in the order of the manifest."""
     left = [(at, node)]
     while left:
         here, node = left.pop()
@@ -196,7 +207,7 @@ def _steps(node: Json, at: str) -> Iterator[str]:
 
 
 def _explain_path(pointer: str) -> str:
-    """The parent of a field as `kubectl explain` takes it."""
+    """The parent of a field as `kubectl explain` accepts it."""
     return ".".join(token for token in split_pointer(pointer)[:-1] if not token.isdigit())
 
 
@@ -205,7 +216,7 @@ def _number(text: str) -> Json:
 
 
 def _held(manifest: Object, text: str, offered: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Fields of the spec that have their value in the message by itself and is none of those that are offered."""
+    """Fields of the spec whose value is a separate word in the message and not one of the allowed values."""
     words = frozenset(re.findall(r"[\w./:+-]+", text[:8000])) | frozenset(w.rstrip(".:,") for w in text[:8000].split())
     lowered = text[:8000].lower()
     for pointer, value in leaves(manifest.get("spec"), "/spec"):
@@ -217,7 +228,7 @@ def _held(manifest: Object, text: str, offered: tuple[str, ...]) -> Iterator[tup
 
 
 def _nearest(value: str, offered: tuple[str, ...]) -> str:
-    """Of versions the lowest above the refused one, else the highest; of words the one that begins alike, else the first."""
+    """For versions the lowest above the refused one, else the highest; for words the one with the same beginning, else the first."""
     wanted, versions = parse_version(value), {word: parse_version(word) for word in offered}
     known = {word: version for word, version in versions.items() if version is not None}
     if wanted is not None and len(known) == len(offered):
@@ -234,7 +245,7 @@ _TARGETS = (("spec", "scaleTargetRef"), ("spec", "targetRef"), ("spec", "workloa
 
 
 def container_of_target(complaint: Complaint) -> Iterator[Explained]:
-    """A sentence about a container of the workload that the object refers to: that one is to be changed, not the object."""
+    """A sentence about a container of the workload that the object refers to: the workload must change, not the object."""
     app, id_ = complaint.app, complaint.id
     if id_ is None or complaint.manifest is None or pod_spec(complaint.manifest)[1]:
         return
@@ -249,12 +260,12 @@ def container_of_target(complaint: Complaint) -> Iterator[Explained]:
         name = text_at(container, "name")
         if name not in names:
             continue
-        lacks = next((found for text in complaint.texts if (found := _LACKS.search(text[:8000]))), None)
+        lacks = complaint.first(_LACKS)
         what, side = (lacks["what"] or lacks["what2"], lacks["side"] or lacks["side2"]) if lacks else ("", "")
         at = f"{pointer}/resources/{side}s/{what}" if lacks else ""
         absent = bool(at) and get(manifest, at, None) is None
         if at and not absent:
-            continue  # Git has what the message misses
+            continue  # Git has what the message says is missing
         facts = {
             "workload": str(target.id),
             "container": name,

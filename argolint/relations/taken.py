@@ -1,4 +1,4 @@
-"""denied-by: what the object asks for is another object's already, and the sentence names that one."""
+"""denied-by: another object, which the sentence names, already has what this one requests."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _CALLS = re.compile(
 
 
 def gone_service(complaint: Complaint) -> Iterator[Explained]:
-    """A webhook calls a Service that is not there and that no application here brings: its configuration is left over, or names the wrong one."""
-    found = next((f for text in complaint.texts if (f := _CALLS.search(text[:8000]))), None)
+    """A webhook calls a Service that does not exist and that no application here has: its configuration is left over, or has a wrong name."""
+    found = complaint.first(_CALLS)
     if found is None or complaint.id is None:
         return
     cluster = complaint.app.cluster
@@ -50,7 +50,7 @@ def gone_service(complaint: Complaint) -> Iterator[Explained]:
 
 
 def taken(complaint: Complaint) -> Iterator[Explained]:
-    """A validation calls something already managed, used or defined by an object that is known here."""
+    """Validation says that a known object already manages, uses or defines something."""
     app, id_ = complaint.app, complaint.id
     tails = tuple(t[found.end() :] for t in complaint.texts if (found := _ALREADY.search(t[:8000])))
     if id_ is None or not tails:

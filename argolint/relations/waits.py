@@ -1,4 +1,4 @@
-"""Does it become healthy without …? What an object needs before a sync that waits for it goes on (the table waits.yaml)."""
+"""What an object needs to become healthy, so that a sync that waits for it goes on (the table waits.yaml)."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def _waits() -> Mapping[tuple[str, str], Wait]:
 
 
 def wait_of(group: str, kind: str, fleet: Fleet) -> Wait | None:
-    """What an object of this kind waits for; None where Argo CD of this fleet calls it healthy at once, as far as is known."""
+    """What an object of this kind waits for; None if this Argo CD calls it healthy at once, as far as is known."""
     found = _waits().get((group, kind))
     if found is None or (found.since and not fleet.at_least(*found.since)):
         return None
-    return None if fleet.derive(has_own_check, group, kind) else found  # what that check waits for is not known
+    return None if fleet.derive(has_own_check, group, kind) else found  # the needs of the user's own check are unknown
 
 
 def has_own_check(fleet: Fleet, group: str, kind: str) -> bool:
-    """True when the settings of this Argo CD bring a health check of the kind (util/lua/lua.go: a key by name, or with wildcards)."""
+    """True if this Argo CD's settings have a health check for the kind (util/lua/lua.go: a key by name, or with wildcards)."""
     name = f"{group}/{kind}" if group else kind
     return any(
         fnmatchcase(name, key) and any(text_at(entry, field) for field in ("healthLua", "health.lua"))
@@ -70,28 +70,28 @@ def has_own_check(fleet: Fleet, group: str, kind: str) -> bool:
 
 
 def is_idle(manifest: Object, wait: Wait) -> bool:
-    """It asks for nothing that could be waited for, such as no replicas."""
+    """True if the object waits for nothing, for example because it has no replicas."""
     return any(get(manifest, pointer, None) in values for pointer, values in wait.idle.items())
 
 
 def needs(manifest: Object, wait: Wait) -> Iterator[Reference]:
-    """The objects without which it does not become healthy; one of the namespace where a kind has one and none is named."""
+    """The objects that it needs to become healthy. If a kind has one object per namespace, a reference without a name means that one."""
     for reference in references(manifest):
         of_pods = wait.pods and reference.kind in _OF_PODS and reference.pointer.startswith("/spec/")
         if of_pods and ("/imagePullSecrets/" in reference.pointer or _given(reference)):
-            continue  # a pod starts without them, where its image is public
+            continue  # a pod starts without them if its image is public
         others = reference.kind in wait.needs and (not wait.at or reference.pointer.startswith(wait.at))
         if of_pods or others:
             yield reference
 
 
 def _given(reference: Reference) -> bool:
-    """Every namespace has a service account of this name."""
+    """True for the service account that every namespace has."""
     return (reference.kind, reference.name) == ("ServiceAccount", "default")
 
 
 def place_in(reference: Reference, namespace: str) -> tuple[str, str, str, str]:
-    """The identity of what is referred to, from an object of this namespace."""
+    """The identity of the referenced object, for an object of this namespace."""
     where = reference.namespace or namespace
     return reference.group, reference.kind, where if reference.kind in namespaced() else "", reference.name
 
@@ -103,5 +103,5 @@ def claims_of(manifest: Object) -> Iterator[Reference]:
 
 @cache
 def late_binding() -> frozenset[str]:
-    """Storage classes of providers that are known to bind at the first consumer."""
+    """Storage classes of providers that bind at the first consumer."""
     return frozenset(load(__package__, "storage_classes.yaml"))

@@ -1,4 +1,4 @@
-"""A report made of what a run has found: its shapes are in `argolint.reports.document`."""
+"""Builds the report document from the outcome of a run; `argolint.reports.document` defines its types."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def build(
     tool_version: str,
     remarks: tuple[str, ...] = (),
 ) -> Report:
-    """The report of a run. Findings of one server and fingerprint are one finding: the first in order."""
+    """The report of a run. Of findings with the same server and fingerprint, it keeps the first."""
     parent = {_shown(mark): _shown(cause) for mark, cause in outcome.causes.parent.items()}
     titles = {_shown(mark): without_secrets(title) for mark, title in outcome.causes.title.items()}
     made = [finding(f) for f in outcome.findings]
@@ -86,19 +86,19 @@ def build(
 
 
 def _stale(findings: Iterable[ReportedFinding]) -> Iterator[Stale]:
-    """What the report says first: Argo CD's own verdicts are old."""
+    """The entries for the top of the report: Argo CD's own status is outdated."""
     for found in findings:
         if found.rule == STALE and found.suppressed is None:
             yield Stale(found.app.server, found.cause or "", found.message, found.fingerprint)
 
 
 def _shown(mark: Identity) -> Identity:
-    """As the report's findings name the server."""
+    """The identity with the server's URL masked, as the report's findings have it."""
     return without_secrets(mark[0]), mark[1]
 
 
 def _applications(outcome: Outcome, findings: Iterable[ReportedFinding]) -> Iterator[Application]:
-    """Those that were looked at. A fleet finding counts where it stands."""
+    """The applications that were looked at. A finding about the fleet counts for the application that it names."""
     own: dict[ReportedApp, list[ReportedFinding]] = {}
     for found in findings:
         own.setdefault(found.app, []).append(found)
@@ -123,7 +123,7 @@ def _applications(outcome: Outcome, findings: Iterable[ReportedFinding]) -> Iter
 def summarise(
     findings: Sequence[ReportedFinding], failures: int, *, apps: int, resources: int, unread: int = 0
 ) -> Summary:
-    """Counts of what is not suppressed."""
+    """Counts of the findings that are not suppressed."""
     active = [f for f in findings if f.suppressed is None]
     root = causes.roots(findings)
     return Summary(
@@ -148,7 +148,7 @@ def _counted_by(findings: Iterable[ReportedFinding], key: Callable[[ReportedFind
 
 
 def app(ref: model.AppRef) -> ReportedApp:
-    """An application's identity."""
+    """The application's identity, without secrets."""
     return ReportedApp(without_secrets(ref.server), ref.namespace, ref.name, ref.project)
 
 
@@ -157,14 +157,14 @@ def _resource(found: model.ResourceId | None) -> ReportedResource | None:
 
 
 def resource(found: model.ResourceId) -> ReportedResource:
-    """An object's identity."""
+    """The object's identity."""
     return ReportedResource(
         found.group, found.version, found.kind, found.namespace, found.name, without_secrets(found.cluster)
     )
 
 
 def finding(f: model.Finding) -> ReportedFinding:
-    """One finding as the report holds it, without secrets, no matter who made it."""
+    """The report's form of a finding, without secrets, whichever rule made it."""
     f = guarded(f)
     return ReportedFinding(
         rule=f.rule,
@@ -172,7 +172,7 @@ def finding(f: model.Finding) -> ReportedFinding:
         severity=f.severity or "warning",
         confidence=f.confidence,
         app=app(f.at.app),
-        message=" ".join(f.message.splitlines()),  # a value from Git may hold line breaks; a message is one line
+        message=" ".join(f.message.splitlines()),  # a value from Git may contain line breaks; a message is one line
         docs=rule_page(f.rule),
         fingerprint=fingerprint(f),
         cause=f.cause,

@@ -1,4 +1,4 @@
-"""A baseline made of a report."""
+"""Makes a baseline from a report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from argolint.suppression.baseline import BASELINE_VERSION, Accepted, Baseline
 
 
 def baseline_of(report: Report) -> Baseline:
-    """Today's findings as accepted ones; suppressed findings and complaints about suppressions are left out."""
+    """A baseline that accepts today's findings, except suppressed findings and complaints about suppressions."""
     several = is_of_several(report)
     rows = [
         Accepted(

@@ -1,4 +1,4 @@
-"""The causes behind a report's findings: what follows from what, how much hangs on each, and what to repair first."""
+"""Groups a report's findings by cause: what each follows from, how many follow from each cause, and what to repair first."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _AFFECTED = frozenset({"owner", "claimant", "dependent", "symptom", "other"})
 
 
 def identity(f: ReportedFinding) -> Identity:
-    """What makes two findings the same one: two Argo CDs may hold Applications of one name."""
+    """The key of a finding: server and fingerprint, since two Argo CDs may have an Application of the same name."""
     return f.app.server, f.fingerprint
 
 
 def linked(
     findings: Sequence[ReportedFinding], parent: Mapping[Identity, Identity], title: Mapping[Identity, str]
 ) -> tuple[ReportedFinding, ...]:
-    """The findings with `caused_by`. A cause that is not shown is replaced by what it follows from itself, as far as that is."""
+    """The findings with `caused_by`. If the report does not show a cause, the nearest shown cause above it takes its place."""
     shown = {identity(f) for f in findings}
 
     def cause(mark: Identity) -> str | None:
@@ -38,11 +38,11 @@ def linked(
 
 
 def roots(findings: Iterable[ReportedFinding]) -> dict[Identity, Identity]:
-    """The cause at the end of each finding's chain, itself where it has none."""
+    """The cause at the end of each finding's chain; a finding without a cause maps to itself."""
     every = tuple(findings)
     parent = {identity(f): _cause(f) for f in every}
     elsewhere = {f.fingerprint: identity(f) for f in every if f.related}
-    for mark, cause in parent.items():  # what two Argo CDs have in common stands on one of them
+    for mark, cause in parent.items():  # a cause that two Argo CDs share is a finding of only one of them
         if cause is not None and cause not in parent:
             parent[mark] = elsewhere.get(cause[1], cause)
     found: dict[Identity, Identity] = {}
@@ -60,7 +60,7 @@ def _cause(f: ReportedFinding) -> Identity | None:
 
 
 def grouped(findings: Iterable[ReportedFinding]) -> dict[Identity, list[ReportedFinding]]:
-    """The findings that are not suppressed by the cause behind them, worst first in each group, the cause itself in front."""
+    """The unsuppressed findings by their root cause. Each group has the cause first, then the worst findings."""
     every = tuple(findings)
     root = roots(every)
     groups: dict[Identity, list[ReportedFinding]] = defaultdict(list)
@@ -84,7 +84,7 @@ def causes_of(report: Report) -> list[tuple[Cause, list[ReportedFinding]]]:
 
 
 def worst_first(report: Report) -> tuple[ReportedFinding, ...]:
-    """The findings that are not suppressed, in the order of every output: by cause, as `causes` has them, a cause before what follows from it."""
+    """The unsuppressed findings in the order of every output: by cause, in the order of `causes`, with the cause first."""
     found = [f for _, group in causes_of(with_causes(report)) for f in group]
     listed = {identity(f) for f in found}
     others = (f for f in report.findings if f.suppressed is None and identity(f) not in listed)
@@ -92,12 +92,12 @@ def worst_first(report: Report) -> tuple[ReportedFinding, ...]:
 
 
 def with_causes(report: Report) -> Report:
-    """The report; one that an older argolint wrote gets its causes here."""
+    """The report with causes; they are added here if an older argolint wrote the report."""
     return report if report.causes else msgspec.structs.replace(report, causes=causes(report.findings, {}))
 
 
 def causes(findings: Sequence[ReportedFinding], titles: Mapping[Identity, str]) -> tuple[Cause, ...]:
-    """The causes of these findings, first what is worst, then what repairs most applications. `titles` are those of causes that no finding shows."""
+    """The causes of these findings, the worst first, then those that repair most applications. `titles`: of causes that are not among the findings."""
     messages = {identity(f): f.message for f in findings}
     groups = grouped(findings)
     frees = _freed(groups)
@@ -119,18 +119,18 @@ def causes(findings: Sequence[ReportedFinding], titles: Mapping[Identity, str]) 
 
 
 def worth(cause: Cause) -> tuple[int, int, int, int]:
-    """What orders causes: the worst first, then what repairs most applications, then what touches most."""
+    """The sort key of causes: the worst first, then those that repair most applications, then those with most applications and findings."""
     return WORST_FIRST.index(cause.severity), -cause.frees, -cause.apps, -cause.findings
 
 
 def affected(finding: ReportedFinding) -> Iterator[ReportedApp]:
-    """The application of a finding, and those that it names as affected."""
+    """The application of a finding, and the applications that it names as affected."""
     yield finding.app
     yield from (r.app for r in finding.related if r.role in _AFFECTED)
 
 
 def _freed(groups: Mapping[Identity, Sequence[ReportedFinding]]) -> dict[Identity, int]:
-    """By cause: how many applications have no finding as bad as its own left once it is repaired. What only informs counts not."""
+    """By cause: the number of applications that have no other finding as severe once it is repaired. Info findings do not count."""
     worst: dict[ReportedApp, tuple[int, set[Identity]]] = {}
     for mark, group in groups.items():
         for finding in group:

@@ -1,7 +1,7 @@
-"""Why one application, object or field is as it is: the chain from Git to the cluster, and the rule that explains each link.
+"""Explains why one application, object or field is in its state: the chain from Git to the cluster, and the rule behind each link.
 
-Pure: the states and evidence are on the App, the findings come from the engine. `explain` builds the chain, `narrate` tells
-it; the chain's structs are its JSON form.
+Pure functions: the App has the states and evidence, the engine made the findings. `explain` builds the chain, `formats.narrative` prints
+it; the JSON form is the structs of the chain.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Wrote(msgspec.Struct, frozen=True):
 
 
 class FieldState(msgspec.Struct, frozen=True):
-    """Both sides of one field as text (JSON, cut and masked); null when that side is not known. `equal`: no difference.
+    """The desired and live value of one field as JSON text, cut and masked; null if it is not known. `equal`: no difference.
 
-    `source`: its file and line in Git, where a checkout tells them.
+    `source`: file and line in Git, if a checkout has them.
     """
 
     pointer: str
@@ -66,7 +66,7 @@ class FieldState(msgspec.Struct, frozen=True):
 
 
 class Involved(msgspec.Struct, frozen=True):
-    """Another application or object that has to do with it."""
+    """Another application or object that is involved."""
 
     role: str
     app: report.ReportedApp
@@ -74,9 +74,9 @@ class Involved(msgspec.Struct, frozen=True):
 
 
 class Link(msgspec.Struct, frozen=True):
-    """One thing to be explained. `kind`: change, missing, extra, health, operation, condition, sync, or field (no difference).
+    """One link of the chain. `kind`: change, missing, extra, health, operation, condition, sync, or field (no difference).
 
-    `because` are the findings that explain it, `also` those that comment on the same place.
+    `because`: the findings that explain it; `also`: findings that comment on the same place.
     """
 
     kind: str
@@ -89,8 +89,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Why(msgspec.Struct, frozen=True):
-    """The whole answer. `also`: the application's own other findings; those on the whole fleet are a check's to tell. `steps`: the order of
-    a sync, where something stops in it."""
+    """The whole explanation. `also`: the application's other findings, without those about the whole fleet. `steps`: the order of a sync that stops somewhere."""
 
     schema_version: str
     app: report.ReportedApp
@@ -106,14 +105,14 @@ class Why(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the user wants explained: nothing narrower, an object, or a field of it."""
+class Target:
+    """The target of the explanation: the whole application, one object, or one field of it."""
 
     resource: str = ""
     pointer: str = ""
 
     def takes(self, id_: ResourceId) -> bool:
-        """True when `resource` (Kind/name or Kind/namespace/name, kind perhaps with .group, globs) names this object."""
+        """True if `resource` (Kind/name or Kind/namespace/name; Kind may have .group; globs allowed) matches this object."""
         kind, *rest = self.resource.lower().split("/")
         kind, _, group = kind.partition(".")
         name = rest[-1] if rest else "*"
@@ -126,22 +125,22 @@ class Asked:
         )
 
 
-def chosen(app: App, asked: Asked) -> tuple[Resource, ...]:
-    """The objects asked for, all of them when none is named. UsageError when none fits, or when a pointer is no pointer."""
-    if asked.pointer and not asked.pointer.startswith("/"):
+def chosen(app: App, target: Target) -> tuple[Resource, ...]:
+    """The objects that the user named, or all objects. UsageError if none matches or the JSON pointer is malformed."""
+    if target.pointer and not target.pointer.startswith("/"):
         raise UsageError(
-            f"{asked.pointer!r} is no JSON pointer", "write it as /spec/replicas, with ~1 for a slash in a key"
+            f"{target.pointer!r} is no JSON pointer", "write it as /spec/replicas, with ~1 for a slash in a key"
         )
-    if not asked.resource:
+    if not target.resource:
         return tuple(app.resources)
-    found = tuple(r for r in app.resources if asked.takes(r.id))
+    found = tuple(r for r in app.resources if target.takes(r.id))
     if not found:
         names = [_plain_name(r.id) for r in app.resources]
-        close = difflib.get_close_matches(asked.resource, names, 1) or [
-            n for n in names if asked.resource.lower() in n.lower()
+        close = difflib.get_close_matches(target.resource, names, 1) or [
+            n for n in names if target.resource.lower() in n.lower()
         ]
         raise UsageError(
-            f"application {app.ref} has no object {asked.resource!r}"
+            f"application {app.ref} has no object {target.resource!r}"
             + (f"; did you mean {close[0]!r}?" if close else ""),
             f"it has {len(names)}: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}",
         )
@@ -149,21 +148,21 @@ def chosen(app: App, asked: Asked) -> tuple[Resource, ...]:
 
 
 def sharing(app: App, fleet: Fleet) -> frozenset[AppRef]:
-    """The other applications that claim an object of this one: fleet-wide rules need their facts too."""
+    """The other applications that claim an object of this one: rules about the fleet need their facts, too."""
     return frozenset(ref for r in app.resources for ref in fleet.owners(r.key) if ref != app.ref)
 
 
 def explain(
-    app: App, fleet: Fleet, findings: Sequence[Finding], asked: Asked, revisions: Mapping[str, Object] | None = None
+    app: App, fleet: Fleet, findings: Sequence[Finding], target: Target, revisions: Mapping[str, Object] | None = None
 ) -> Why:
-    """The chain for what is asked. `findings` are those of the whole run; `revisions` tell author, date and message by revision."""
-    resources = chosen(app, asked)
+    """The chain for the target. `findings` come from the whole run; `revisions` has author, date and message by revision."""
+    resources = chosen(app, target)
     mine = [f for f in findings if app.ref in {f.at.app, *(r.app for r in f.related)}]
-    links = [link for resource in resources for link in _object(app, resource, asked, mine)]
-    if not asked.resource:
+    links = [link for resource in resources for link in _object(app, resource, target, mine)]
+    if not target.resource:
         links = [*_application(app, mine), *links]
     listed = {f.fingerprint for link in links for f in (*link.because, *link.also)}
-    own = [] if asked.resource else [assemble.finding(f) for f in mine if not f.key]
+    own = [] if target.resource else [assemble.finding(f) for f in mine if not f.key]
     return Why(
         SCHEMA_VERSION,
         assemble.app(app.ref),
@@ -175,7 +174,7 @@ def explain(
         tuple(_origins(app, revisions or {})),
         tuple(links),
         tuple(f for f in own if f.fingerprint not in listed),
-        () if asked.resource else order(app, fleet),
+        () if target.resource else order(app, fleet),
     )
 
 
@@ -219,7 +218,7 @@ def _origins(app: App, revisions: Mapping[str, Object]) -> Iterator[Origin]:
 
 
 def _application(app: App, findings: Sequence[Finding]) -> Iterator[Link]:
-    """Conditions, the operation, and what status says with no object to show for it."""
+    """Links for the conditions, the operation, and statuses that no object explains."""
     for condition in app.conditions:
         yield _link("condition", f"{condition.type}: {excerpt(condition.message)}", condition.symptom, findings)
     operation = app.operation
@@ -233,10 +232,10 @@ def _application(app: App, findings: Sequence[Finding]) -> Iterator[Link]:
             yield link
 
 
-def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Finding]) -> Iterator[Link]:
-    """What is wrong with one object; for a field that is asked for, its two sides even when they are equal."""
-    yield from _differences(app, resource, asked, findings)
-    if asked.pointer:
+def _object(app: App, resource: Resource, target: Target, findings: Sequence[Finding]) -> Iterator[Link]:
+    """Links for the faults of one object; for a requested field, its desired and live value even if they are equal."""
+    yield from _differences(app, resource, target, findings)
+    if target.pointer:
         return
     about = assemble.resource(resource.id)
     if resource.missing:
@@ -254,7 +253,7 @@ def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Findi
         why = f": {excerpt(resource.health.message)}" if resource.health.message else ""
         fact = f"{resource.id} is {resource.health.status}{why}"
         yield _link("health", fact, Symptom.health(resource.id), findings, resource)
-    if asked.resource:
+    if target.resource:
         general = [f for f in findings if f.at.app == app.ref and f.at.resource == resource.id and not f.explains]
         new = [f for f in general if not any(_comments(f, resource, (change,)) for change in resource.changes)]
         if new:
@@ -262,9 +261,9 @@ def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Findi
             yield Link("comment", fact, about, (), (), tuple(map(assemble.finding, new)), _involved(app.ref, new))
 
 
-def _differences(app: App, resource: Resource, asked: Asked, findings: Sequence[Finding]) -> Iterator[Link]:
-    """Changed fields, those of one explanation together."""
-    changes = [c for c in resource.changes if not asked.pointer or _related(c.pointer, asked.pointer)]
+def _differences(app: App, resource: Resource, target: Target, findings: Sequence[Finding]) -> Iterator[Link]:
+    """Links for the changed fields; fields with the same explanation share a link."""
+    changes = [c for c in resource.changes if not target.pointer or _related(c.pointer, target.pointer)]
     groups: dict[tuple[int, ...], list[Change]] = {}
     for change in changes:
         symptom = Symptom.change(resource.id, change.pointer)
@@ -282,12 +281,12 @@ def _differences(app: App, resource: Resource, asked: Asked, findings: Sequence[
             tuple(map(assemble.finding, also)),
             _involved(app.ref, [*because, *also]),
         )
-    if asked.pointer and not changes:
-        state = _asked_field(resource, asked.pointer)
+    if target.pointer and not changes:
+        state = _asked_field(resource, target.pointer)
         also = [
             f
             for f in findings
-            if f.at.resource and f.at.resource.key == resource.key and _related(f.at.pointer, asked.pointer)
+            if f.at.resource and f.at.resource.key == resource.key and _related(f.at.pointer, target.pointer)
         ]
         fact = (
             f"{resource.id} shows no difference there"
@@ -306,7 +305,7 @@ def _differences(app: App, resource: Resource, asked: Asked, findings: Sequence[
 
 
 def _related(one: str, other: str) -> bool:
-    """True when one pointer is the other, or above or below it."""
+    """True if the pointers are equal or one contains the other."""
     a, b = split_pointer(one), split_pointer(other)
     short = min(len(a), len(b))
     return bool(one) and a[:short] == b[:short]
@@ -363,7 +362,7 @@ def _link(
 
 
 def _involved(app: AppRef, findings: Sequence[Finding]) -> tuple[Involved, ...]:
-    """Other applications, and objects that are a cause, an owner or a claimant; symptoms are links of their own."""
+    """Other applications, and objects with the role of cause, owner or claimant; symptoms have their own links."""
     found: dict[tuple[AppRef, ResourceId | None], Involved] = {}
     for finding in findings:
         subject = (finding.at.app, finding.at.resource)

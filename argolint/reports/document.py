@@ -1,7 +1,7 @@
-"""The report: one versioned JSON document, decoupled from the model on purpose.
+"""The report: one versioned JSON document, separate from the model on purpose.
 
-Programs hold on to these names (additions bump the minor version, removals the major one); the model may change freely.
-The JSON Schema is made from these types (`argolint schema report`).
+Other programs rely on these names (an addition bumps the minor version, a removal the major one); the model may change freely. The JSON
+Schema is generated from these types (`argolint schema report`).
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ class ReportedFix(msgspec.Struct, frozen=True):
 
 
 class ReportedSource(msgspec.Struct, frozen=True):
-    """`in_change`: where a change is judged, whether it edits this line; null where none is, or no line is known. `excerpt`: the
-    line and those next to it, without secrets, where a checkout has them; its first one is line `excerpt_from`."""
+    """`in_change`: whether the change edits this line; null without a change to judge or without a known line. `excerpt`: the line with its
+    neighbours, without secrets, if a checkout has them; it begins with line `excerpt_from`.
+    """
 
     repo: str
     revision: str
@@ -84,7 +85,7 @@ class ReportedSource(msgspec.Struct, frozen=True):
 
 
 class ReportedRelation(msgspec.Struct, frozen=True):
-    """What an explanation rests on: how the finding's object stands to another one; no `resource` where that is an Application."""
+    """The relation that an explanation rests on: from the finding's object to another object; without `resource`, to an Application."""
 
     kind: Literal[
         "comes-later",
@@ -125,11 +126,10 @@ class ReportedFinding(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """What findings follow from: a finding of that fingerprint, or what has none of its own, such as a missing operator.
+    """A cause of findings: the finding with this fingerprint, or something that is no finding, such as a missing operator.
 
-    A finding that follows from nothing is its own cause. `severity` is the worst of its `findings`, which touch that many
-    `objects` and `apps`; `frees` counts the applications whose worst findings have this cause alone. `server` is its Argo CD's
-    URL, where the report is about several.
+    A finding that follows from nothing is its own cause. `severity` is the worst of its `findings`; `objects` and `apps` count what they
+    touch. `frees` counts the applications whose worst findings have no other cause. `server`: the Argo CD's URL, in a report about several.
     """
 
     fingerprint: str
@@ -143,7 +143,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class ReportedFailure(msgspec.Struct, frozen=True):
-    """`server` is the name of the Argo CD, where the report is about several and no application says it."""
+    """`server`: the name of the Argo CD, in a report about several, if `app` does not say it."""
 
     stage: str
     error: str
@@ -159,14 +159,14 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class Knowledge(msgspec.Struct, frozen=True):
-    """Which knowledge of charts, versions and messages the findings rest on, and the day of its last change."""
+    """The version of the knowledge on charts, products and messages that the findings use, and the date of its last change."""
 
     version: str
     date: str
 
 
 class Server(msgspec.Struct, frozen=True):
-    """`name` is how the user calls it, where the report is about several."""
+    """`name`: the user's name for the server, in a report about several."""
 
     url: str
     version: str
@@ -181,8 +181,9 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """Counts of what is not suppressed; `by_cause` is keyed by the fingerprint of the cause behind. `unread` are applications that
-    Argo CD shows as fine and whose states were not asked for, where there are any: --deep reads them too."""
+    """Counts of unsuppressed findings; `by_cause` is keyed by the fingerprint of the root cause. `unread`: applications that Argo CD shows
+    as healthy and synced, so that their states were not read; --deep reads them, too.
+    """
 
     apps: Number
     resources: Number
@@ -197,8 +198,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Application(msgspec.Struct, frozen=True):
-    """One application that was looked at, healthy ones too. `url` is its page in Argo CD's UI; `labels` are those that
-    `metrics.app-labels` of the configuration names."""
+    """One application that was looked at, healthy ones too. `url`: its page in Argo CD's UI; `labels`: those that `metrics.app-labels` of the configuration names."""
 
     app: ReportedApp
     sync: str
@@ -211,7 +211,7 @@ class Application(msgspec.Struct, frozen=True):
 
 
 class GateField(msgspec.Struct, frozen=True):
-    """One value that the change alters: JSON text of both sides, cut and masked; null where a side lacks the field."""
+    """One value that the change alters: JSON text before and after, cut and masked; null if the field is missing on that side."""
 
     pointer: str
     base: str | None = None
@@ -219,7 +219,7 @@ class GateField(msgspec.Struct, frozen=True):
 
 
 class GateChange(msgspec.Struct, frozen=True):
-    """What the change does to one object. `fields` is empty for an object that comes or goes whole."""
+    """What the change does to one object. `fields` is empty if the whole object is added or removed."""
 
     resource: ReportedResource
     what: Literal["added", "removed", "changed"]
@@ -236,10 +236,10 @@ class GateApp(msgspec.Struct, frozen=True):
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """What a change brings: `new` counts the report's findings, `fixed` those that base has and head lacks (`gone`).
+    """The effect of a change: `new` counts the report's findings, `fixed` the findings that base has and head does not (`gone`).
 
-    `unlisted` says which applications were left out, and why, one sentence each. `fails` says in one sentence why the gate does not
-    pass; it is empty when it does. `deletes` says what goes once the change is merged, one sentence each.
+    `unlisted`: which applications were left out, and why, one sentence each. `fails`: why the gate does not pass, in one sentence; empty if
+    it passes. `deletes`: what is deleted after the merge, one sentence each.
     """
 
     base: str
@@ -256,7 +256,7 @@ class Gate(msgspec.Struct, frozen=True):
 
 
 class ForecastVersion(msgspec.Struct, frozen=True):
-    """A product, what runs today and what it shall be; versions as text."""
+    """A product with its current and its requested version, as text."""
 
     product: str
     today: str
@@ -264,7 +264,7 @@ class ForecastVersion(msgspec.Struct, frozen=True):
 
 
 class ForecastCause(msgspec.Struct, frozen=True):
-    """What its findings (`findings[].cause`) have in common: the effect, the release with the change, where that is written down."""
+    """What several findings (`findings[].cause`) have in common: the effect, the release with the change, and its source."""
 
     cause: str
     effect: Literal["breaks", "deletes", "looks-different", "stays", "hangs", "refuses"]
@@ -276,7 +276,7 @@ class ForecastCause(msgspec.Struct, frozen=True):
 
 
 class ForecastLook(msgspec.Struct, frozen=True):
-    """What changes and no API tells whether it matters here: how to find out."""
+    """A change whose effect here no API shows: how to find out."""
 
     cause: str
     says: str
@@ -287,9 +287,9 @@ class ForecastLook(msgspec.Struct, frozen=True):
 
 
 class ForecastStep(msgspec.Struct, frozen=True):
-    """One step of a plan or of a deletion: what happens to what, the command, and how to see that it worked.
+    """One step of a plan or of a deletion: what happens to which object, the command, and how to check that it worked.
 
-    Steps of one `turn` happen together, one turn after the other.
+    Steps with the same `turn` happen together; turns follow each other.
     """
 
     what: str
@@ -301,10 +301,10 @@ class ForecastStep(msgspec.Struct, frozen=True):
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """What has not happened yet. Its findings are those of the report.
+    """A prediction. Its findings are those of the report.
 
-    `versions` are the upgrades asked for, `about` names what is deleted or moved. `order` says in sentences what comes before what,
-    `unknown` what could not be known and why.
+    `versions`: the requested upgrades; `about`: names of what is deleted or moved. `order`: sentences on what must precede what; `unknown`:
+    what could not be determined, and why.
     """
 
     kind: Literal["upgrade", "delete", "prune", "move"]
@@ -318,7 +318,7 @@ class Forecast(msgspec.Struct, frozen=True):
 
 
 class RanRule(msgspec.Struct, frozen=True):
-    """A rule that was run, and the severity that its findings have unless it states another one."""
+    """A rule that ran, and the default severity of its findings."""
 
     id: str
     family: str
@@ -326,7 +326,7 @@ class RanRule(msgspec.Struct, frozen=True):
 
 
 class Point(msgspec.Struct, frozen=True):
-    """One of several reports, oldest first: what it counted, and what was new and gone since the one before."""
+    """One of several reports, oldest first: its counts, and the findings that were new or gone since the report before."""
 
     at: str
     complete: bool
@@ -336,7 +336,7 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Stale(msgspec.Struct, frozen=True):
-    """Verdicts of Argo CD that are old, on which every other finding of these applications rests. `fingerprint` is that of the finding."""
+    """Argo CD's status is outdated; all other findings of these applications depend on it. `fingerprint`: of the finding that says so."""
 
     server: str
     cause: str
@@ -345,7 +345,7 @@ class Stale(msgspec.Struct, frozen=True):
 
 
 STALE = "verdict-stale"
-"""The rule whose findings a report repeats as `stale`, at its top."""
+"""The rule whose findings a report repeats as `stale` at its top."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -373,24 +373,24 @@ ADDRESS = re.compile(r"https?://[\w.:/~-]+")
 
 
 def page(of: ReportedApp) -> str:
-    """The application's page in Argo CD's UI; empty where the server's address is no plain URL. It tells what `of` tells."""
+    """The application's page in Argo CD's UI; empty if the server's address is no plain URL."""
     if not ADDRESS.fullmatch(of.server):
         return ""
     return f"{of.server}/applications/{quote(of.namespace, safe='')}/{quote(of.name, safe='')}"
 
 
 def is_of_several(report: Report) -> bool:
-    """True for a run over several Argo CDs, of which some may not have been read."""
+    """True for a run over several Argo CDs, even if some could not be read."""
     return any(server.name for server in report.servers)
 
 
 def of_server(report: Report, url: str) -> Iterator[ReportedFinding]:
-    """The findings of one of its Argo CDs that are not suppressed."""
+    """The unsuppressed findings of one of its Argo CDs."""
     return (f for f in report.findings if f.app.server == url and f.suppressed is None)
 
 
 def counted(findings: Iterable[ReportedFinding]) -> Counts:
-    """How many there are of each severity."""
+    """The number of findings of each severity."""
     counts = Counter(f.severity for f in findings)
     return Counts(counts["error"], counts["warning"], counts["info"])
 
@@ -401,16 +401,16 @@ def to_json(report: Report) -> bytes:
 
 
 def plain_data(value: Any) -> Any:
-    """Findings and the like as maps and lists."""
+    """Findings and other structs as dictionaries and lists."""
     return msgspec.to_builtins(value)
 
 
 MAX_BYTES = 1 << 30
-"""Of a saved report or shard: that of ten thousand applications has a tenth."""
+"""The largest saved report or shard; ten thousand applications need a tenth of it."""
 
 
 def read(file: Path) -> Report:
-    """A saved report; UsageError when the file cannot be read, or as `from_json`."""
+    """A saved report. UsageError if the file cannot be read, or from `from_json`."""
     try:
         return from_json(named_bytes(file, MAX_BYTES), str(file))
     except (OSError, FileError) as error:
@@ -419,7 +419,7 @@ def read(file: Path) -> Report:
 
 
 def from_json(text: bytes, where: str) -> Report:
-    """A saved report; UsageError says what in `where` is not one, or that it belongs to a newer major version."""
+    """A saved report. UsageError if `where` holds no report, or one of a newer major version."""
     try:
         head = json_value(text)
     except msgspec.DecodeError as error:
@@ -446,11 +446,11 @@ def from_json(text: bytes, where: str) -> Report:
 
 
 def _redacted(node: Any) -> Any:
-    """Every text of a saved report without secrets."""
+    """A copy of a saved report's value with the secrets masked in all texts."""
     if isinstance(node, str):
         return without_secrets(node)
     if isinstance(node, dict):
-        whole = PRINTED.value(node) if "op" in node else node  # an operation of a patch: its path names its value
+        whole = PRINTED.value(node) if "op" in node else node  # a JSON patch operation: its path names its value
         return {key: _redacted(child) for key, child in whole.items()}
     return [_redacted(child) for child in node] if isinstance(node, list) else node
 
@@ -471,5 +471,5 @@ _LINK = re.compile(r"https?://[\w.:/~%#?=&-]+")
 
 
 def docs_link(of: ReportedFinding) -> str:
-    """Where its rule is explained; empty where a saved report says what is no plain URL."""
+    """The rule's page; empty if a saved report has something else than a plain URL."""
     return of.docs if _LINK.fullmatch(of.docs) else ""

@@ -1,7 +1,7 @@
-"""What earlier checks saw, in one SQLite file: since when a finding is there, and how often it came back.
+"""The history of findings in one SQLite file: since when a finding exists, and how often it came back.
 
-The file may be lost at any time: what is lost then is history, never a finding. A check is one transaction, so a crash
-leaves the state of the check before. Never put the file on a network file system, whose locks SQLite cannot trust.
+The file may be lost at any time; only the history is lost then, never a finding. A check is one transaction, so a crash leaves the state of
+the check before. Never put the file on a network file system: SQLite cannot trust its locks.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from argolint.errors import UsageError
+from argolint.model import SETTINGS
 from argolint.reports.causes import identity
 from argolint.reports.document import Counts, Point, Report, ReportedApp, ReportedFinding, counted
 from argolint.reports.trend import apps_of, looked_at
@@ -39,7 +40,7 @@ CREATE TABLE findings (server TEXT, fingerprint TEXT, rule TEXT, apps TEXT, firs
 
 
 class History:
-    """An open state file. `remark` says what happened to a damaged one, else it is empty."""
+    """An open history file. `remark` says what happened to a damaged file, otherwise it is empty."""
 
     def __init__(self, file: Path, connection: sqlite3.Connection, remark: str) -> None:
         self.file = file
@@ -47,11 +48,11 @@ class History:
         self._db = connection
 
     def remember(self, report: Report, apps: Collection[ReportedApp] | None = None, *, whole: bool = True) -> Report:
-        """The report with what is known of its findings (`since`, `flaps`) and the counts of earlier days (`trend`).
+        """Record the report; return it with the known age of its findings (`since`, `flaps`) and the counts of earlier days (`trend`).
 
-        `apps` are those that were looked at; None means all, so that findings of an application that is no more are gone.
-        A report that is older than one that is known gets what is known, and is not kept. One of a look at a few applications (not
-        `whole`) counts with the run before it, of which there may be another every ten seconds.
+        `apps`: the applications that were looked at, None for all; then findings of deleted applications are gone. A report older than the
+        last recorded one is not recorded, nor is one whose settings were not read and whose server is then unknown here. A check of a few
+        applications (not `whole`) updates the counts of the run before it, since such a check may come every ten seconds.
         """
         try:
             with self._transaction():
@@ -63,7 +64,8 @@ class History:
         own = [server.url for server in report.servers] or [""]
         at = report.started_at
         last = max(filter(None, map(self._last, own)), default=None)
-        keeps = last is None or last <= at
+        named = last is not None or not any(f.stage == SETTINGS and f.app is None for f in report.failures)
+        keeps = named and (last is None or last <= at)
         now = {identity(f): f for f in report.findings}
         servers = {*own, *(owner for owner, _ in now)}
         known = {(row[0], row[1]): row for name in servers for row in self._known(name)}
@@ -92,7 +94,7 @@ class History:
         return msgspec.structs.replace(_remarked(report, self.remark), findings=findings, trend=self._trend(own, at))
 
     def _count(self, run: tuple[Any, ...], changes: tuple[int, int], *, whole: bool) -> None:
-        """A row of its own for a whole check; what a part of one found goes to the last."""
+        """Insert a row for a whole check; a partial check updates the last row."""
         last = self._last(run[0])
         if whole or last is None:
             self._db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*run, *changes))
@@ -123,7 +125,7 @@ class History:
         self._db.execute("INSERT OR REPLACE INTO findings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def _forget(self, at: str) -> None:
-        """Drop what is over for long."""
+        """Delete runs and gone findings older than the limit."""
         now = parse_time(at)
         if now is not None:
             old = (now - timedelta(days=_DAYS)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -131,7 +133,7 @@ class History:
             self._db.execute("DELETE FROM findings WHERE gone_at < ?", (old,))
 
     def _trend(self, servers: Sequence[str], at: str) -> tuple[Point, ...]:
-        """The last run of each day, up to this one, with all that came and went on that day; of several servers their sums."""
+        """One point per day, up to this run: its last counts, with all new and gone findings of that day; several servers are summed."""
         days: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
         for server in servers:
             rows = self._db.execute(
@@ -162,16 +164,18 @@ class History:
 
 @contextmanager
 def opened(file: Path) -> Iterator[History]:
-    """The state file, made if it is not there. A damaged one is put aside and begun again.
+    """The history file, created if it does not exist. A damaged file is renamed and a new one begun.
 
-    UsageError when it cannot be written, belongs to a newer argolint, or is another program's database.
+    UsageError if it cannot be written, belongs to a newer argolint, or is another program's database.
     """
     place = own_path(file)
     remark = ""
     try:
         connection = _ready(place, file)
     except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):  # locked, no room, no right: the file may be sound
+        if isinstance(
+            error, sqlite3.OperationalError
+        ):  # locked, disk full or no permission: the file itself may be intact
             raise UsageError(
                 f"the state file {file} cannot be used: {error}", "name a file in a folder that you may write"
             ) from None
@@ -183,7 +187,7 @@ def opened(file: Path) -> Iterator[History]:
 
 
 def _ready(place: Path, file: Path) -> sqlite3.Connection:
-    """A connection to a sound file with our tables; sqlite3.DatabaseError for a damaged one."""
+    """A connection to an intact file with our tables; sqlite3.DatabaseError for a damaged one."""
     connection = sqlite3.connect(place, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -212,7 +216,7 @@ def _ready(place: Path, file: Path) -> sqlite3.Connection:
 
 
 def _put_aside(place: Path) -> Path:
-    """The damaged file under another name, with its journal, which must never be applied to a new file."""
+    """Rename the damaged file and its journal: SQLite must never apply that journal to a new file."""
     number = next(n for n in range(1, 1_000_000) if not place.with_name(f"{place.name}.damaged-{n}").exists())
     aside = place.with_name(f"{place.name}.damaged-{number}")
     for suffix in ("-journal", "-wal", "-shm"):
@@ -223,12 +227,12 @@ def _put_aside(place: Path) -> Path:
 
 
 def _run_of(server: str, own: Sequence[str]) -> str:
-    """The server in whose run a finding counts: one about the configuration has none, and counts in the first."""
+    """The server whose run counts a finding. A finding about the configuration has no server and counts for the first."""
     return server if server in own else own[0]
 
 
 def _is_whole(server: str, report: Report) -> bool:
-    """Whether everything of this server could be looked at."""
+    """Whether the report has no failure of this server."""
     names = {s.url: s.name for s in report.servers if s.name}
     if not names:
         return report.complete

@@ -1,7 +1,7 @@
-"""Reports written to a cluster: applied server-side, and those that are gone are deleted. Nothing without argolint's label is touched.
+"""Writes reports to a cluster by server-side apply and deletes outdated ones. It touches only objects with argolint's label.
 
-The token goes to the API server that it was given for and nowhere else: no redirect is followed, no proxy of the environment is used.
-Source: Kubernetes server-side apply (fieldManager, 409 with causes), PartialObjectMetadataList for lists without their contents.
+The token goes only to the API server that it is for: no redirect is followed, no proxy from the environment is used. Source: Kubernetes
+server-side apply (fieldManager, 409 with causes), PartialObjectMetadataList for lists without their contents.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_PAGES = 1000
 
 @dataclass(frozen=True)
 class Done:
-    """What a publish did, as namespace/name. `refused` says why one was not written: someone else owns fields of it."""
+    """The result of a publish, as namespace/name. `refused` says why a Report was not written: someone else owns fields of it."""
 
     applied: tuple[str, ...]
     unchanged: tuple[str, ...]
@@ -52,7 +52,7 @@ class Cluster:
             parts = urlsplit("")
         local = parts.hostname in ("127.0.0.1", "::1", "localhost")
         if parts.scheme != "https" and not (parts.scheme == "http" and local):
-            raise UsageError(f"{plain(url)} is no https address", "a token is sent in clear to loopback alone")
+            raise UsageError(f"{plain(url)} is no https address", "without TLS, a token is sent to loopback only")
         self._url = url.rstrip("/")
         self._session = requests.Session()
         self._session.trust_env = False
@@ -68,7 +68,7 @@ class Cluster:
             answer = self._call("GET", f"/apis/{API_VERSION}/reports", query, accept=_METADATA)
             for item in items(answer, "items"):
                 if dig(item, "metadata", "labels", LABEL) != "true":
-                    continue  # whatever the server makes of the selector
+                    continue  # the server may have ignored the selector
                 place = f"{text_at(item, 'metadata', 'namespace')}/{text_at(item, 'metadata', 'name')}"
                 found[place] = text_at(item, "metadata", "resourceVersion")
             token = text_at(answer, "metadata", "continue")
@@ -78,13 +78,13 @@ class Cluster:
         raise ArgolintError(f"{self._url} lists Reports without end", "look at the API server")
 
     def apply(self, report: Mapping[str, Any], *, force: bool) -> str:
-        """Write one Report; its resourceVersion afterwards. ConflictError when others own fields of it."""
+        """Write one Report and return its resourceVersion. ConflictError if others own fields of it."""
         query = {"fieldManager": "argolint", "force": str(force).lower()}
         answer = self._call("PATCH", _path(_place(report)), query, body=json.dumps(report))
         return text_at(answer, "metadata", "resourceVersion")
 
     def delete(self, place: str) -> None:
-        """Delete one Report; one that is gone already is no error."""
+        """Delete one Report; a missing one is no error."""
         with contextlib.suppress(GoneError):
             self._call("DELETE", _path(place), {})
 
@@ -149,7 +149,7 @@ def _path(place: str) -> str:
 def publish(
     cluster: Cluster, wanted: Iterable[Mapping[str, Any]], looked_at: Container[str], *, force: bool = False
 ) -> Done:
-    """Make the cluster's Reports those that are wanted. Of the others, those whose place was looked at are deleted."""
+    """Apply the wanted Reports, and delete outdated ones whose applications were looked at."""
     there = cluster.published()
     applied: list[str] = []
     unchanged: list[str] = []
@@ -171,7 +171,7 @@ def publish(
 
 
 def connect(url: str, token_file: Path | None, ca: Path | None, environment: Mapping[str, str]) -> Cluster:
-    """The cluster that the options name, else the one that this process runs in."""
+    """The cluster that the options name, else the cluster of this process."""
     if not url:
         host = environment.get("KUBERNETES_SERVICE_HOST", "")
         if not host:

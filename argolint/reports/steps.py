@@ -1,4 +1,4 @@
-"""The order of an application's next sync, for people who ask why: its waves and phases, and what stops in them."""
+"""The order of an application's next sync: its waves and phases, and what stops there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.model import ResourceId
 from argolint.relations.blocked import blocked, halted
-from argolint.relations.sequel import items_of, options_of
+from argolint.relations.next_sync import items_of, options_of
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.sequence.order import PHASES, Place
@@ -20,7 +20,7 @@ from argolint.values.kubernetes import CLUSTER_SCOPED, api_of
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What a sync applies or prunes together. `hooks`: how many of the objects are hooks; `waits`: what stops there, in words."""
+    """Objects that a sync applies or prunes together. `hooks`: how many of them are hooks; `waits`: what stops there, in words."""
 
     phase: str
     wave: int
@@ -30,7 +30,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def order(app: App, fleet: Fleet) -> tuple[Step, ...]:
-    """The steps of a whole sync; none where nothing stops in them, and no sync waits."""
+    """The steps of a whole sync; empty if nothing stops in them and no sync waits."""
     waits = _waits(app, fleet)
     awaited = app.operation.awaited if app.operation and app.operation.phase == "Running" else None
     if not waits and awaited is None:
@@ -52,7 +52,9 @@ def order(app: App, fleet: Fleet) -> tuple[Step, ...]:
 def _id(app: App, task: Task) -> ResourceId:
     group, version = api_of(task.manifest)
     own = text_at(task.manifest, "metadata", "namespace")
-    namespaced = task.hook and (group, task.kind) not in CLUSTER_SCOPED  # the states of others name theirs
+    namespaced = (
+        task.hook and (group, task.kind) not in CLUSTER_SCOPED
+    )  # objects of other applications have a namespace already
     return ResourceId(group, task.kind, own or (task.namespace if namespaced else ""), task.name, version, app.cluster)
 
 

@@ -1,4 +1,4 @@
-"""Several saved reports of one Argo CD as one: the newest, with what is known since when, and how the counts went."""
+"""Merges several saved reports of one Argo CD: the newest, with the age of its findings and the counts over time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from argolint.reports.document import Point, Report, ReportedApp, ReportedFindin
 
 
 def joined(reports: Sequence[tuple[str, Report]]) -> Report:
-    """The newest of named reports, its findings with `since`; `trend` has a point for each where there are several.
+    """The newest of the named reports, its findings with `since`; `trend` has a point for each report if there are several.
 
-    A finding is there since the first report of those that hold it without a gap. What a report could not look at is no
-    gap. UsageError when reports are of different servers.
+    A finding exists since the first report of an unbroken series that has it. A report that could not look at its place does not break the
+    series. UsageError if the reports are of different servers.
     """
     ordered = sorted(reports, key=lambda named: named[1].started_at)
     last_name, last = ordered[-1]
@@ -54,21 +54,21 @@ def joined(reports: Sequence[tuple[str, Report]]) -> Report:
 def still_there(
     since: Mapping[Identity, str], report: Report, seen: Mapping[Identity, ReportedFinding]
 ) -> dict[Identity, str]:
-    """Since when each finding of the report is there; those that it could not look at keep their time."""
+    """Since when each finding of the report exists; findings whose place it could not look at keep their time."""
     now = {identity(f): f.since or since.get(identity(f), report.started_at) for f in report.findings}
     kept = {i: at for i, at in since.items() if i not in now and not looked_at(seen[i].rule, apps_of(seen[i]), report)}
     return {**kept, **now}
 
 
 def apps_of(f: ReportedFinding) -> frozenset[ReportedApp]:
-    """Every application that has a part in the finding."""
+    """All applications that the finding names."""
     return frozenset((f.app, *(related.app for related in f.related)))
 
 
 def looked_at(rule: str, apps: Collection[ReportedApp], report: Report) -> bool:
-    """False when the report would not have a finding of this rule and these applications even if the fault were there.
+    """False if the report would miss a finding of this rule and these applications even if the fault existed.
 
-    It failed at one of them or at its Argo CD, did not read that one, or did not run the rule.
+    It has a failure at one of them or at its Argo CD, did not read one, or did not run the rule.
     """
     if report.rules and rule not in {r.id for r in report.rules}:
         return False
@@ -84,7 +84,7 @@ def looked_at(rule: str, apps: Collection[ReportedApp], report: Report) -> bool:
 
 
 def _alike(one: Report, other: Report) -> bool:
-    """Reports of one Argo CD, or of several, of which some may not have been read at times."""
+    """True for reports of one Argo CD, or of the same several; some of these may be missing at times."""
     if is_of_several(one) and is_of_several(other):
         return bool({server.url for server in one.servers} & {server.url for server in other.servers})
     return _servers(one) == _servers(other)

@@ -11,7 +11,7 @@ from argolint.values.kubernetes import HOOK, wave
 PHASES = ("PreSync", "Sync", "PostSync", "SyncFail")
 SYNC, SYNC_FAIL = PHASES.index("Sync"), PHASES.index("SyncFail")
 MARKS = ("sync-wave", "/hook")
-"""What the text of a manifest holds that is applied at any other time than in wave 0 of the phase Sync."""
+"""Strings in every manifest that is applied at another time than wave 0 of the phase Sync."""
 _HELM_HOOK = "helm.sh/hook"
 _OWN = frozenset((*PHASES, "Skip"))
 _OF_HELM = {"pre-install": "PreSync", "pre-upgrade": "PreSync", "post-install": "PostSync", "post-upgrade": "PostSync"}
@@ -21,18 +21,18 @@ _POLICIES_OF_HELM = dict(zip(("before-hook-creation", "hook-succeeded", "hook-fa
 
 @dataclass(frozen=True, order=True, slots=True)
 class Place:
-    """When a sync applies an object: the phase (0 PreSync, 1 Sync, 2 PostSync, 3 SyncFail), then the wave."""
+    """The time in a sync when an object is applied: the phase (0 PreSync, 1 Sync, 2 PostSync, 3 SyncFail), then the wave."""
 
     phase: int
     wave: int
 
     def __str__(self) -> str:
-        """As people say it: the phase is named where it is not Sync."""
+        """The text for people: with the phase unless it is Sync."""
         return f"wave {self.wave}" if self.phase == SYNC else f"{PHASES[self.phase]} wave {self.wave}"
 
 
 def hook_phases(manifest: Object | None) -> frozenset[str]:
-    """The phases in which an object runs as a hook; Argo CD's own annotation wins over Helm's where it knows a word of it."""
+    """The phases in which an object runs as a hook; Argo CD's own annotation wins over Helm's if it has a valid phase."""
     annotations = annotations_of(manifest)
     own = _OWN.intersection(comma_list(annotations.get(HOOK)))
     helm = comma_list(annotations.get(_HELM_HOOK))
@@ -40,7 +40,7 @@ def hook_phases(manifest: Object | None) -> frozenset[str]:
 
 
 def is_hook(manifest: Object | None) -> bool:
-    """True for what no sync applies as an ordinary object, even where no phase of its annotation is known."""
+    """True for an object that no sync applies as an ordinary one, even if its annotation has no valid phase."""
     annotations = annotations_of(manifest)
     if HOOK in annotations:
         return hook_phases(manifest) != {"Skip"}
@@ -48,7 +48,7 @@ def is_hook(manifest: Object | None) -> bool:
 
 
 def phases_of(manifest: Object | None) -> tuple[int, ...]:
-    """Every phase in which a sync applies the object, in order; none for what it skips and for hooks of other times."""
+    """Every phase in which a sync applies the object, in order; none for skipped objects and for hooks outside of syncs."""
     known = hook_phases(manifest)
     if is_hook(manifest):
         return tuple(i for i, phase in enumerate(PHASES) if phase in known)
@@ -56,7 +56,7 @@ def phases_of(manifest: Object | None) -> tuple[int, ...]:
 
 
 def delete_policies(manifest: Object | None) -> frozenset[str]:
-    """When Argo CD deletes a hook; before it is created again, where nothing else is said."""
+    """When Argo CD deletes a hook; by default before its next creation."""
     annotations = annotations_of(manifest)
     own = frozenset(_POLICIES).intersection(comma_list(annotations.get("argocd.argoproj.io/hook-delete-policy")))
     helm = comma_list(annotations.get("helm.sh/hook-delete-policy"))
@@ -65,12 +65,12 @@ def delete_policies(manifest: Object | None) -> frozenset[str]:
 
 
 def runs_before(manifest: Object | None) -> bool:
-    """PreSync, or the Helm hooks that stand for it."""
+    """True for PreSync and the corresponding Helm hooks."""
     return "PreSync" in hook_phases(manifest)
 
 
 def place_of(manifest: Object | None, listed_wave: int | None = None) -> Place:
-    """When a sync applies this manifest first; the wave of the list counts where the manifest is not known."""
+    """The first time when a sync applies this manifest; without a manifest, the wave of the list is used."""
     phases = [PHASES.index(phase) for phase in hook_phases(manifest) if phase in PHASES]
     return Place(
         min(phases, default=SYNC), wave(manifest) if manifest is not None or listed_wave is None else listed_wave

@@ -1,4 +1,4 @@
-"""A sync from its first task to its end, for objects of which the caller says how they turn out (gitops-engine pkg/sync/sync_context.go, Sync)."""
+"""Simulates a sync from its first task to its end; the caller gives the result of each object (gitops-engine pkg/sync/sync_context.go, Sync)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from argolint.values import annotations_of, comma_list, dig
 from argolint.values.kubernetes import SYNC_OPTIONS
 
 End = Literal["none", "healthy", "progressing", "suspended", "degraded", "refused", "unknown-kind", "denied"]
-"""How an object turns out: Argo CD has no health check for it; what its health comes to; the API server takes it not; it knows no such kind; the
-project does not permit it.
+"""The result of an object: no health check; its later health; refused by the API server; unknown kind; not permitted by the project.
 
-Of a prune `progressing` says that the object does not go.
+For a prune, `progressing` means that the object is not deleted.
 """
 _WAITS = ("progressing", "suspended")
 _SKIP = "SkipDryRunOnMissingResource=true"
@@ -23,13 +22,13 @@ _SKIP = "SkipDryRunOnMissingResource=true"
 
 @dataclass(frozen=True)
 class Played:
-    """How far a sync comes.
+    """How far a sync gets.
 
-    phase     Succeeded, Failed, or Running: it waits and does not end
+    phase     Succeeded, Failed, or Running: it waits without end
     done      what was applied or pruned, in order; SyncFail hooks last
-    waiting   what it waits for, the reason for `Running`
+    waiting   what it waits for, if `Running`
     failed    what made it fail
-    left      tasks that it never comes to
+    left      tasks that it does not reach
     deleted   hooks that are deleted at its end
     """
 
@@ -42,7 +41,7 @@ class Played:
 
 
 def play(items: Iterable[Item], ends: Callable[[Task], End], options: Options = PLAIN) -> Played:
-    """One sync. A sync that fails and is retried starts again from its first task, so it comes as far as before."""
+    """One sync. A failed sync that is retried starts again from its first task, so it gets equally far."""
     everything = tuple(items)
     ordered = tasks(everything, options)
     normal = tuple(t for t in ordered if t.place.phase != SYNC_FAIL)
@@ -64,7 +63,7 @@ def play(items: Iterable[Item], ends: Callable[[Task], End], options: Options = 
         hooks = any(t.hook for t in group)
         refused = tuple(t for t in group if ends(t) == "refused")
         if not refused and not left and not hooks:
-            break  # the last wave is not waited for, unless it has hooks
+            break  # the last wave is not awaited, unless it has hooks
         waits = tuple(t for t in group if _waited_for(t, ends, all_objects=several and not refused))
         if waits:
             return replace(state, waiting=waits, failed=refused)
@@ -74,7 +73,7 @@ def play(items: Iterable[Item], ends: Callable[[Task], End], options: Options = 
 
 
 def _is_own_namespace(task: Task, options: Options) -> bool:
-    """The application's namespace is made before anything is looked at, since the dry run would fail without it."""
+    """True for the application's own namespace, which is created before the dry run: that would fail without it."""
     absent = task.kind == "Namespace" and task.group == "" and task.item.live is None and not task.prune
     return absent and task.name == options.namespace
 
@@ -82,9 +81,9 @@ def _is_own_namespace(task: Task, options: Options) -> bool:
 def _invalid(
     items: Sequence[Item], ordered: Sequence[Task], ends: Callable[[Task], End], options: Options
 ) -> tuple[Task, ...]:
-    """Objects of kinds that the cluster does not know, or that the project does not permit: one is enough, and nothing is applied.
+    """Objects whose kind is unknown or that the project does not permit: with one of them, nothing is applied.
 
-    CRDs of the very sync are expected.
+    CRDs of the same sync count as known.
     """
     defined = {(dig(i.target, "spec", "group"), dig(i.target, "spec", "names", "kind")) for i in items if i.target}
 
@@ -101,19 +100,19 @@ def _passed_over(task: Task, options: Options) -> bool:
 
 
 def _stays(task: Task, options: Options) -> bool:
-    """Left Git, and is not deleted: Argo CD calls it done."""
+    """True if the object left Git but is not deleted: Argo CD treats that as done."""
     own = comma_list(annotations_of(task.item.live).get(SYNC_OPTIONS))
     return task.prune and (not options.prune or "Prune=false" in own)
 
 
 def _awaits_confirmation(task: Task, options: Options) -> bool:
-    """A prune that someone has to confirm; until then nothing of its wave is done."""
+    """True for a prune that needs a confirmation; until then its wave is not done."""
     own = [o for o in comma_list(annotations_of(task.item.live).get(SYNC_OPTIONS)) if o.startswith("Prune=")]
     return task.prune and not options.confirmed and ("Prune=confirm" in own or (options.confirm and not own))
 
 
 def _in_turn(group: Sequence[Task], ends: Callable[[Task], End]) -> tuple[Task, ...]:
-    """Prunes come first; then kind after kind. What the API server refuses is not done."""
+    """The tasks in order: prunes first, then by kind. Tasks that the API server refuses are left out."""
     first = [t for t in group if t.prune]
     return tuple(t for t in (*first, *(t for t in group if not t.prune)) if ends(t) != "refused")
 
@@ -123,7 +122,7 @@ def _waited_for(task: Task, ends: Callable[[Task], End], *, all_objects: bool) -
 
 
 def _failed(state: Played, rescue: Sequence[Task], ends: Callable[[Task], End]) -> Played:
-    """The hooks of SyncFail run, and the sync ends only with them."""
+    """The result after a failure: the hooks of SyncFail run, and the sync ends only with them."""
     done = (*state.done, *_in_turn(rescue, ends))
     waiting = tuple(t for t in rescue if ends(t) in _WAITS)
     return replace(

@@ -1,4 +1,4 @@
-"""What one sync has to do, sorted as Argo CD sorts it (gitops-engine pkg/sync/sync_context.go, getSyncTasks; pkg/sync/sync_tasks.go)."""
+"""The tasks of one sync, sorted as Argo CD sorts them (gitops-engine pkg/sync/sync_context.go, getSyncTasks; pkg/sync/sync_tasks.go)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _KINDS = (
     "IngressClass Ingress APIService"
 ).split()
 _RANK = {kind: number - len(_KINDS) for number, kind in enumerate(_KINDS)}
-"""Kinds within a wave; every other kind comes last."""
+"""The order of kinds within a wave; other kinds come last."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One object of an application: what Git wants and what is live; one of them may lack. `modified`: Argo CD shows it as different."""
+    """One object of an application: desired and live state; one of them may be missing. `modified`: Argo CD shows it as different."""
 
     target: Object | None
     live: Object | None = None
@@ -31,14 +31,14 @@ class Item:
 
 @dataclass(frozen=True)
 class Options:
-    """What the Application and the operation ask of a sync.
+    """The options of a sync, from the Application and the operation.
 
-    namespace            where objects go that name none
+    namespace            for objects without one
     create_namespace     CreateNamespace=true, or labels for the namespace: a task of its own, before all others
-    prune, prune_last    delete what left Git; after everything else
-    out_of_sync_only     ApplyOutOfSyncOnly=true: objects without a difference are passed over
+    prune, prune_last    delete objects that left Git; after everything else
+    out_of_sync_only     ApplyOutOfSyncOnly=true: objects without a difference are skipped
     skip_missing_kinds   SkipDryRunOnMissingResource=true
-    confirm              Prune=confirm of the Application: someone confirms each prune that says nothing else; `confirmed`: someone has
+    confirm              Prune=confirm of the Application, for each prune without its own option; `confirmed`: someone has
     chosen               the objects of a selective sync, which runs no hooks; None for all
     revision             goes into the names of hooks that have only a generateName
     """
@@ -56,12 +56,12 @@ class Options:
 
 
 PLAIN = Options()
-"""Those of a whole sync with prune."""
+"""The options of a whole sync with prune."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One thing to do. `prune`: the object is deleted; `hook`: it is made again in its phase."""
+    """One task. `prune`: the object is deleted; `hook`: it is created again in its phase."""
 
     item: Item
     place: Place
@@ -94,7 +94,7 @@ class Task:
 
 
 def tasks(items: Iterable[Item], options: Options = PLAIN) -> tuple[Task, ...]:
-    """What a sync has to do, in the order in which it does it."""
+    """The tasks of a sync in order."""
     everything = tuple(items)
     found = [task for item in everything for task in _of_item(item, options)]
     if options.create_namespace and options.namespace:
@@ -106,7 +106,7 @@ def _of_item(item: Item, options: Options) -> Iterator[Task]:
     manifest = item.target or item.live or {}
     hook = is_hook(manifest)
     if hook and (item.target is None or options.chosen is not None):
-        return  # what its last run left is no object of the sync
+        return  # a hook of the last run is no object of this sync
     if options.chosen is not None and not options.chosen(manifest):
         return
     for phase in phases_of(manifest):
@@ -116,7 +116,7 @@ def _of_item(item: Item, options: Options) -> Iterator[Task]:
 
 
 def _named(item: Item, phase: int, revision: str) -> Item:
-    """A hook with a generateName gets a name of its own in each phase (the time that ends it is left out here)."""
+    """A hook with a generateName gets a different name in each phase (the real name also has the time)."""
     target = item.target or {}
     metadata = dict(target.get("metadata") or {})
     short = revision[:7] if len(revision) >= 8 else revision
@@ -125,7 +125,7 @@ def _named(item: Item, phase: int, revision: str) -> Item:
 
 
 def _namespace(items: Sequence[Item], options: Options) -> Iterator[Task]:
-    """The application's namespace, where no manifest brings it."""
+    """The application's namespace, if no manifest has it."""
     if any(_is_namespace(item.target) and dig(item.target, "metadata", "name") == options.namespace for item in items):
         return
     target = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": options.namespace}}
@@ -137,7 +137,7 @@ def _is_namespace(manifest: Object | None) -> bool:
 
 
 def _pruned(found: list[Task], options: Options) -> Iterator[Task]:
-    """Waves of prunes are mirrored: what came last goes first; PruneLast comes after all else of the phase Sync."""
+    """The tasks with the waves of prunes mirrored: the last one applied is pruned first; PruneLast comes at the end of the phase Sync."""
     waves = sorted({task.place.wave for task in found if task.prune})
     mirrored = dict(zip(waves, reversed(waves), strict=True))
     turned = [_at(task, mirrored[task.place.wave]) if task.prune else task for task in found]
@@ -157,7 +157,7 @@ def _key(task: Task) -> tuple[Place, int, str]:
 
 
 def _adjusted(ordered: list[Task]) -> list[Task]:
-    """Namespaces before the first object in them, then CRDs before the first object of their kind: in its phase and wave."""
+    """The tasks with namespaces before the first object in them, then CRDs before the first object of their kind; they take its phase and wave."""
     ordered = _moved(ordered, lambda t: t.name if _is_namespace(t.item.target) else None, lambda t: t.namespace or None)
     return _moved(ordered, _defined, lambda t: f"{t.group}/{t.kind}")
 
@@ -174,7 +174,7 @@ _Key = Callable[[Task], str | None]
 
 
 def _moved(ordered: list[Task], brings: _Key, needs: _Key) -> list[Task]:
-    """What brings a key goes before the first task that needs it, where that comes earlier; a list of the same tasks."""
+    """The same tasks; one that provides a key (`brings`) moves before the first task that needs it, if that is earlier."""
     first: dict[str, int] = {}
     early: dict[int, list[Task]] = {}
     late: set[int] = set()
@@ -191,7 +191,7 @@ def _moved(ordered: list[Task], brings: _Key, needs: _Key) -> list[Task]:
 
 
 def steps(ordered: Sequence[Task]) -> Iterator[tuple[Place, tuple[Task, ...]]]:
-    """The tasks of each phase and wave; those of SyncFail run only when the sync fails, and are left out."""
+    """The tasks of each phase and wave, without those of SyncFail, which run only after a failure."""
     group: list[Task] = []
     for task in ordered:
         if task.place.phase == SYNC_FAIL:

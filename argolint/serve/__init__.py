@@ -1,16 +1,16 @@
-"""A service that checks again and again and answers from the last report.
+"""A service that checks repeatedly and answers from the last report.
 
-documents       what one report looks like at each address, made once
-checker         the checks, in the background, and what is published of them
-checked         what one check gave
-watcher         when to list, look and reconnect while changes are followed: hints and a clock in, actions out
+documents       the answers at each address, made once per report
+checker         runs the checks in the background and publishes them
+checked         the result of one check
+watcher         decides when to list, look and reconnect while following changes: hints and a clock in, actions out
 stream          Argo CD's event stream as hints
-follower        the thread that reads the stream, and the checks that are due
-looks           the looks at everything, or at what changed
-times           how often all of this happens
+follower        the thread that reads the stream, and the due checks
+fleet_reader    reads everything, or what changed, while changes are followed
+times           the intervals of all this
 live            metrics of the service itself
-web             the HTTP server: GET only, bounded, from memory
-extension       what Argo CD's own UI asks for: the findings of one application
-other_projects  findings without the names of applications that their reader may not see
+web             the HTTP server: only GET, with limits, from memory
+extension       answers for Argo CD's own UI: the findings of one application
+other_projects  findings without the names of applications that the reader must not see
 ui              the file that Argo CD's UI loads, and its archive
 """

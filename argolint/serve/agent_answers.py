@@ -1,7 +1,7 @@
-"""What a tool answers: one JSON document of at most 20 kB, which says what it leaves out.
+"""Answers of the tools for agents: one JSON document of at most 20 kB, which says what it leaves out.
 
-Messages, names and values come from clusters and manifests. They stand in fields of their own, escaped, and never in a sentence of
-argolint's, so that a message that reads like an instruction is seen to be a message.
+Messages, names and values come from clusters and manifests. They are in separate fields, escaped, and never in a sentence of argolint's, so
+that a message that reads like an instruction is recognizable as a message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TEXT = 2000
 
 
 def listed(report: Report, chosen: Sequence[ReportedFinding], cursor: int, limit: int) -> str:
-    """A page of findings, and where the next one begins."""
+    """A page of findings, and the cursor of the next one."""
     limit = max(1, min(limit, MOST_FINDINGS))
     page = [_row(f) for f in chosen[cursor : cursor + limit]]
     return _fitted(
@@ -37,7 +37,7 @@ def listed(report: Report, chosen: Sequence[ReportedFinding], cursor: int, limit
 
 
 def chosen(report: Report, wanted: Mapping[str, str]) -> list[ReportedFinding]:
-    """The findings that fit every given word: severity, family, rule, project, application, or a part of the message; worst first."""
+    """The findings that match all given filters: severity, family, rule, project, application, or a part of the message; worst first."""
     return [f for f in worst_first(with_causes(report)) if all(_fits(f, k, v) for k, v in wanted.items() if v)]
 
 
@@ -74,7 +74,7 @@ def whole(finding: ReportedFinding) -> str:
 
 
 def document(data: Any) -> str:
-    """Any JSON data; where it is too much, the longest lists of its top keep their first entries, and `left_out` counts the others."""
+    """Any JSON data; if it is too large, the longest top-level lists are cut, and `left_out` has the numbers of dropped entries."""
     text = json.dumps(_shortened(data), ensure_ascii=True)
     if len(text) <= MOST_BYTES:
         return text

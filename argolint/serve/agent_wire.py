@@ -1,6 +1,6 @@
-"""Standard input for the Model Context Protocol: a line that is no message gets an answer too, and is not handed on.
+"""Filters standard input for the Model Context Protocol: a line that is no message is answered here and not passed on.
 
-The library drops what it cannot read, and an agent would wait for the answer for good. Source: JSON-RPC 2.0, section 5.1.
+The library drops what it cannot read, and an agent would wait for the answer forever. Source: JSON-RPC 2.0, section 5.1.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any, BinaryIO, cast
 MOST_BYTES = 1 << 22
 _NO_JSON, _NO_MESSAGE = -32700, -32600
 _ID = re.compile(rb"""\s*\{[^{}\[\]]{0,1000}?"id"\s*:\s*(\d{1,18}|"[\w.-]{1,200}")\s*[,}]""")
-"""The id of a message that cannot be read, where it stands before all that is nested."""
+"""The id of an unreadable message, if it comes before any nested value."""
 
 
 @contextmanager
 def standard_streams(is_message: Callable[[str], bool]) -> Iterator[None]:
-    """Within this block the standard streams hold messages alone; what else prints goes to standard error."""
+    """In this block, the standard streams carry only messages; other output goes to standard error."""
     usual = sys.stdin, sys.stdout
     out = _Out(usual[1].buffer)
     sys.stdin = cast(Any, SimpleNamespace(buffer=_Messages(usual[0].buffer, out, is_message)))
@@ -35,7 +35,7 @@ def standard_streams(is_message: Callable[[str], bool]) -> Iterator[None]:
 
 
 class _Out(io.BufferedIOBase):
-    """Writes whole lines, whichever thread they come from."""
+    """Writes whole lines from any thread."""
 
     def __init__(self, to: BinaryIO) -> None:
         self._to, self._lock = to, threading.Lock()
@@ -51,7 +51,7 @@ class _Out(io.BufferedIOBase):
 
 
 class _Messages(io.BufferedIOBase):
-    """The lines that are messages."""
+    """Yields the lines that are messages."""
 
     def __init__(self, given: BinaryIO, out: _Out, is_message: Callable[[str], bool]) -> None:
         self._given, self._out, self._is_message = given, out, is_message
@@ -85,7 +85,7 @@ class _Messages(io.BufferedIOBase):
 
 
 def _fault(line: bytes) -> tuple[int | str | None, int, str]:
-    """The id of a message that is none, and what is wrong with it."""
+    """The id of an invalid message, and its fault."""
     try:
         found = json.loads(line.decode("utf-8", "replace"))
     except RecursionError:

@@ -1,6 +1,6 @@
-"""The checks of the service, one after the other in a thread, and what is published of them.
+"""Runs the checks of the service one after the other in a thread, and publishes their results.
 
-While Argo CD cannot be read, the last good report stays: it is no longer complete, names why, and its time shows its age.
+While Argo CD cannot be read, the last good report stays: it is marked as incomplete, has the reason, and its time shows its age.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from argolint.reports.document import Report, ReportedApp, ReportedFailure
 from argolint.reports.formats import Style
 from argolint.reports.formats.prometheus import short_name
 from argolint.serve import live
-from argolint.serve.checked import Check, Checked
+from argolint.serve.check_result import Check, CheckResult
 from argolint.serve.documents import METRICS, Document, Documents, document
 from argolint.serve.followers import Followers
 
@@ -27,11 +27,10 @@ _FIRST_RETRY_S = 15.0
 
 
 class Checker:
-    """Runs `check` every `interval_s` seconds, sooner after one that failed, and keeps what it gave. With a `follower` it runs
-    the checks of that one, when they are due.
+    """Runs `check` every `interval_s` seconds, sooner after a failure, and keeps the result. With a `follower` it runs that one's checks when they are due.
 
-    `log` gets one line about every check that failed, and about the first that succeeds after it; of several Argo CDs also about
-    each that cannot be read, and when it can be again.
+    `log` gets one line about every check that failed, and about the first success after it; with several Argo CDs also about each that
+    cannot be read, and when it can be read again.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class Checker:
         self._follower = follower
         self._refused = False
         self._stop = threading.Event()
-        self._good: Checked | None = None
+        self._good: CheckResult | None = None
         self._failed = 0
         self._down: dict[str, str] = {}
         self._documents = Documents(empty, (), style)
@@ -59,23 +58,23 @@ class Checker:
 
     @property
     def documents(self) -> Documents:
-        """The answers of now. Those who hold them may go on reading while others are published."""
+        """The current answers. A reader may keep them while others are published."""
         return self._documents
 
     @property
     def ready(self) -> bool:
-        """A check has succeeded, if ever."""
+        """True after the first successful check."""
         return self._good is not None
 
     @property
     def trouble(self) -> str:
-        """Why the service is not ready; empty when it is. Argo CD may be down, but a token that it refuses needs someone."""
+        """Why the service is not ready; empty if it is. It stays ready while Argo CD is down, but not if its token is refused."""
         if self._refused or (self._follower is not None and self._follower.refused):
             return "Argo CD does not accept the token"
         return "" if self.ready else "no check has succeeded yet"
 
     def at(self, path: str) -> Document | None:
-        """The answer at a path; None when there is none."""
+        """The answer at a path; None if there is none."""
         if path != "/metrics" or self._follower is None:
             return self._documents.at(path)
         server = next(iter(self._documents.report.servers), None)
@@ -93,7 +92,7 @@ class Checker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Begin no further check. One that runs is not waited for: it only reads."""
+        """Begin no further check. A running one is not awaited, since it only reads."""
         self._stop.set()
         if self._follower is not None:
             self._follower.stop()
@@ -105,7 +104,7 @@ class Checker:
             follower.ended(good=not self._failed, refused=self._refused)
         while not self._stop.is_set():
             self.once()
-            gc.collect()  # a check raises the thresholds, and what it read is large
+            gc.collect()  # a check raises the thresholds, and its data is large
             wait = (
                 min(self._interval_s, _FIRST_RETRY_S * 2 ** min(self._failed - 1, 10))
                 if self._failed
@@ -114,7 +113,7 @@ class Checker:
             self._stop.wait(wait)
 
     def once(self, check: Check | None = None) -> None:
-        """One check, and what it gave is published."""
+        """Run one check and publish its result."""
         self._refused = False
         try:
             checked = (check or self._check)()
@@ -137,10 +136,10 @@ class Checker:
             self._failed = 0
             self._say_servers(checked.report)
             self._publish(checked.report, checked.apps)
-            self._good = checked  # not before: a client that sees it ready asks for the report
+            self._good = checked  # set last: a client that sees it ready requests the report
 
     def _say_servers(self, report: Report) -> None:
-        """What changed of which Argo CDs cannot be read."""
+        """Log which Argo CDs became unreadable or readable."""
         unread = [f for f in report.failures if f.server and f.app is None and f.stage in UNREAD]
         down = {str(f.server): f.error + (f" ({f.hint})" if f.hint else "") for f in unread}
         for name, why in down.items():
@@ -168,8 +167,8 @@ class Checker:
         self._documents = Documents(report, apps, self._style, self._documents.metrics)
 
 
-def _nothing_read(checked: Checked) -> ReportedFailure | None:
-    """The first failure, where no application at all could be looked at: such a report knows nothing."""
+def _nothing_read(checked: CheckResult) -> ReportedFailure | None:
+    """The first failure if no application at all could be looked at: such a report has no content."""
     failures = checked.report.failures
     failed = {f.app for f in failures if f.app is not None}
     return failures[0] if failures and failed >= set(checked.apps) else None

@@ -1,4 +1,4 @@
-"""What the service answers, made from one report: bytes that many requests share."""
+"""The answers of the service, made from one report as bytes that many requests share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MANY_BYTES = 1024
 
 @dataclass(frozen=True)
 class Document:
-    """One answer: `packed` is the gzip of the body, empty where that is not worth it."""
+    """One answer; `packed`: the gzip of the body, empty if that does not help."""
 
     content_type: str
     body: bytes
@@ -38,9 +38,9 @@ def document(content_type: str, body: bytes) -> Document:
 
 
 class Documents:
-    """All answers about one report; each is made when it is first asked for, the metrics at once.
+    """All answers about one report. The metrics are made at once, others on their first request.
 
-    `apps` are the applications that were looked at; `metrics_before` is the text that these metrics replace.
+    `apps`: the applications that were looked at; `metrics_before`: the text that these metrics replace.
     """
 
     def __init__(self, report: Report, apps: Collection[ReportedApp], style: Style, metrics_before: str = "") -> None:
@@ -59,11 +59,11 @@ class Documents:
         }
 
     def at(self, path: str) -> Document | None:
-        """The answer at a path; None when there is none."""
+        """The answer at a path; None if there is none."""
         maker = self._makers.get(path)
         if maker is None:
             return self._application(path)
-        with self._lock:  # a page of many findings is made once, however many ask
+        with self._lock:  # a page of many findings is made once for all requests
             if path not in self._made:
                 self._made[path] = maker()
             return self._made[path]
@@ -77,9 +77,7 @@ class Documents:
         return document(JSON, self._encoded({"applications": items}))
 
     def _application(self, path: str) -> Document | None:
-        """One application: its findings, and those of others in which it has a part. The name of its Argo CD goes before it, where
-        several have one of this name.
-        """
+        """One application: its findings, and others that name it. If several Argo CDs have one of this name, the name of its Argo CD precedes it."""
         parts = [unquote(part) for part in path.removeprefix(APPLICATIONS + "/").split("/")]
         if not path.startswith(APPLICATIONS + "/") or len(parts) not in (2, 3):
             return None

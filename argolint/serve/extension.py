@@ -1,8 +1,8 @@
-"""What Argo CD's own UI asks: the findings of one application, for a user whom Argo CD has let see that application.
+"""Answers Argo CD's own UI: the findings of one application, for a user with the right to see that application.
 
 argocd-server's proxy extension (server/extension/extension.go) checks `applications, get` and `extensions, invoke` of the user and sends
-Argocd-Application-Name and Argocd-Project-Name. Anyone who reaches the service could send them too, so only its bearer token counts, and the
-application is taken from the headers alone. A request of the proxy gets this one address and nothing else of the service.
+Argocd-Application-Name and Argocd-Project-Name. Other clients could send them, too, so the bearer token is required, and the application is
+read from the headers only. A request of the proxy can reach only this address of the service.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MOST_FINDINGS = 100
 MOST_BYTES = 256_000
 _MOST_FAILURES = 10
 _MOST_LINES, _MOST_FIXES = 20, 5
-"""Evidence and related objects of one finding; its fixes."""
+"""Most lines of evidence and related objects of one finding; most fixes."""
 _FRAME_BYTES = 4_000
-"""What stands around findings and failures."""
+"""Bytes of the answer other than findings and failures."""
 _TEXT, _LONG_TEXT = 1_000, 8_000
-"""Characters of a text, and of what is to be pasted."""
+"""Most characters of a text, and of a text to paste."""
 _APP, _PROJECT = "Argocd-Application-Name", "Argocd-Project-Name"
 _NAME = re.compile(r"([a-z0-9][a-z0-9.-]{0,252}):([a-z0-9][a-z0-9.-]{0,252})", re.ASCII)
 _UNKNOWN = "argolint has not looked at this application"
@@ -41,9 +41,9 @@ Answer = tuple[int, Document, Mapping[str, str]]
 
 
 class Extension:
-    """Answers requests of Argo CD's proxy. Without a `token` no one is answered.
+    """Answers requests of Argo CD's proxy. Without a `token` it answers none.
 
-    `server`: the address of the Argo CD whose proxy has the token, where several are checked: its users may see nothing of the others.
+    `server`: the address of the Argo CD whose proxy has the token, if several are checked: its users must not see the others.
     """
 
     def __init__(self, token: str = "", *, show_other_projects: bool = False, server: str = "") -> None:
@@ -54,11 +54,11 @@ class Extension:
         self._index: _Index | None = None
 
     def claims(self, path: str, headers: Message) -> bool:
-        """True for a request that is the extension's: of its path, with its token, or from Argo CD's proxy, whatever it asks for."""
+        """True for a request to the extension: by its path, its token, or headers of Argo CD's proxy, whatever it requests."""
         return path == PATH or headers.get(_APP) is not None or self._is_allowed(headers)
 
     def answer(self, path: str, headers: Message, documents: Documents, *, ready: bool) -> Answer:
-        """What a request of the extension gets."""
+        """The answer to a request of the extension."""
         if not self._token:
             return _refused(404, "this argolint serves no UI extension: start it with --extension-token-file")
         if not self._is_allowed(headers):
@@ -141,7 +141,7 @@ class Extension:
 
 
 class _Index:
-    """Which findings are about which application, made once for each report."""
+    """The findings by application, computed once per report."""
 
     def __init__(self, documents: Documents) -> None:
         self.documents = documents
@@ -160,7 +160,7 @@ def _cut(node: Any, most: int) -> Any:
     if isinstance(node, str):
         return shorten(node, most)
     if isinstance(node, dict):
-        if "edit" in node:  # a fix that is cut is none
+        if "edit" in node:  # a cut fix would not work
             content = node["edit"]["content"]
             size = len(content) if isinstance(content, str) else len(msgspec.json.encode(content))
             edit = node["edit"] if size <= _LONG_TEXT else {"kind": "text", "content": "too long to be shown here"}

@@ -1,6 +1,6 @@
-"""Follows one Argo CD: a thread that reads its stream, and what is due.
+"""Follows one Argo CD: a thread reads its stream, and says which looks are due.
 
-All decisions are the watcher's; here are the thread, the clock and the network.
+The watcher makes all decisions; the thread, the clock and the network are here.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from argolint.serve.watcher import Action, Watcher
 from argolint.server.http import HttpTransport
 
 
-class Looked(Protocol):
-    """What a follower needs to know of the fleet."""
+class FleetFacts(Protocol):
+    """The facts on the fleet that a follower needs."""
 
     size: int
-    """Applications of the last check."""
+    """The number of applications of the last check."""
     reused: int
-    """Applications of the last check whose result of before stood."""
+    """How many applications of the last check kept an earlier result."""
     projects: Sequence[str]
     """The projects of all applications, sorted."""
     default_namespace: str
-    """Of an application whose hint names none."""
+    """The namespace of an application whose hint has none."""
 
 
 class Follower:
-    """Knows when a look is due. `connect` makes a transport for the stream, with the token as it is then."""
+    """Says when a look is due. `connect` makes a transport for the stream with the current token."""
 
     def __init__(
         self,
-        looks: Looked,
+        looks: FleetFacts,
         connect: Callable[[], HttpTransport],
         times: Times,
         log: Callable[[str], None],
@@ -63,31 +63,31 @@ class Follower:
         self._thread.start()
 
     def stop(self) -> None:
-        """Give no further check. The stream ends with the process: it is only read."""
+        """Return no further check. The stream ends with the process, since it is only read."""
         with self._turn:
             self._stopped = True
             self._turn.notify_all()
 
     def due(self, now: float) -> Action | None:
-        """What is to be looked at now; `ended` must follow."""
+        """The action that is due now; a call of `ended` must follow."""
         self._action = action = self._watcher.next_action(now)
         return action
 
     def waits_for_first(self, now: float) -> bool:
-        """Nothing was looked at yet, and the first list is not due."""
+        """Whether nothing was looked at yet and the first list is not due."""
         return self._watcher.waits_for_first(now)
 
     def next_moment(self) -> float | None:
-        """When something may be due; None when only an event can tell."""
+        """When something may be due; None if only an event can change that."""
         return self._watcher.next_moment()
 
     @property
     def refused(self) -> bool:
-        """The server does not accept the token."""
+        """True if the server refuses the token."""
         return self._watcher.refused
 
     def ended(self, *, good: bool, refused: bool = False) -> None:
-        """The check that was given last has ended; if it was not `good`, perhaps since the token is `refused`."""
+        """Record the end of the last check; `good`: it succeeded, `refused`: the server refused the token."""
         with self._turn:
             assert self._action is not None
             if good:
@@ -97,13 +97,13 @@ class Follower:
             self._turn.notify_all()
 
     def state(self) -> State:
-        """How the following goes, for the metrics."""
+        """The state of the following, for the metrics."""
         with self._turn:
             w = self._watcher
             return State(w.connected, self._last_event_at, w.dirty, self.looks.reused, w.reconnects, self._unreadable)
 
     def _follow(self) -> None:
-        """Read the stream until the process ends, and open it again whenever it ends."""
+        """Read the stream until the process ends; reopen it whenever it ends."""
         while not self._stopped:
             refused = False
             try:
@@ -114,11 +114,11 @@ class Follower:
             except ApiError as error:
                 why = error.message
                 if error.status == 403 and not self._projects:
-                    self._projects = self.looks.projects  # those that the list shows may be followed
+                    self._projects = self.looks.projects  # the projects in the list can be followed
                     why += "; following the projects of the listed applications"
             except ArgolintError as error:
                 why = error.message
-            except Exception as error:  # a bug here must not end the lists
+            except Exception as error:  # a bug here must not stop the lists
                 why = f"crashed: {type(error).__name__}"
             with self._turn:
                 reopen = self._watcher.lost(time.monotonic(), refused=refused)
@@ -146,7 +146,7 @@ class Follower:
                     self._unreadable += 1
 
     def _say(self, what: str) -> None:
-        """Once, however often the same happens."""
+        """Log it once, however often it is repeated."""
         if what != self._said:
             self._said = what
             self._log(without_secrets(what))

@@ -1,6 +1,6 @@
-"""Follows the Argo CDs of a run: a stream and a watcher each, and one check of all whenever something is due on one of them.
+"""Follows the Argo CDs of a run: a stream and a watcher for each, and one check of all whenever something is due.
 
-Where nothing is due the earlier results stay, and nothing is asked. An Argo CD that cannot be read is a failure in what is served, until
+An Argo CD without a due look keeps its earlier results, without requests. One that cannot be read is a failure in the served report until
 its own next look; the others go on.
 """
 
@@ -19,34 +19,34 @@ from argolint.engine.run import Look
 from argolint.errors import ArgolintError, AuthError
 from argolint.model import Failure
 from argolint.model.results import AppResult
-from argolint.serve.checked import Check, Checked
+from argolint.serve.check_result import Check, CheckResult
+from argolint.serve.fleet_reader import FleetReader
 from argolint.serve.follower import Follower
 from argolint.serve.live import State
-from argolint.serve.looks import FleetLook
 from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.transport import Transport
 
 Ways = Mapping[str, tuple[ReadFleet, Look]]
-"""How each Argo CD, by its name, and its applications are read."""
+"""How to read each Argo CD, by name, and its applications."""
 
 
 class Collect(Protocol):
-    """Runs a check of all Argo CDs, each read as `ways` say; `whole` when everything is read."""
+    """Runs a check of all Argo CDs, each read as in `ways`; `whole`: everything is read."""
 
-    def __call__(self, ways: Ways, *, whole: bool) -> Checked: ...
+    def __call__(self, ways: Ways, *, whole: bool) -> CheckResult: ...
 
 
-class Looks:
-    """Looks at all Argo CDs together, each by its own action. `fleets` keep what is known of each, by name."""
+class FleetReaders:
+    """Looks at all Argo CDs together, each with its own action. `fleets`: the known state of each, by name."""
 
-    def __init__(self, fleets: Mapping[str, FleetLook], collect: Collect) -> None:
+    def __init__(self, fleets: Mapping[str, FleetReader], collect: Collect) -> None:
         self._fleets = fleets
         self._collect = collect
         self.down: dict[str, ArgolintError] = {}
-        """Those that could not be read when they were looked at last, and why."""
+        """The Argo CDs that could not be read in their last look, and why."""
 
-    def look(self, actions: Mapping[str, Action]) -> Checked:
-        """One check; what nothing is due for is as it was. Raises ArgolintError when none can be read."""
+    def look(self, actions: Mapping[str, Action]) -> CheckResult:
+        """One check; an Argo CD without an action keeps its results. Raises ArgolintError if none can be read."""
         due = {name: actions.get(name) or self._idle(name) for name in self._fleets}
         ways = {}
         for name, action in due.items():
@@ -60,7 +60,7 @@ class Looks:
         return checked
 
     def _idle(self, name: str) -> Action | None:
-        """Where nothing is due: nothing new is read; what is not known is read, unless that has just failed."""
+        """The action for an Argo CD without a due look: none; everything if it is unknown, unless that has just failed."""
         if self._fleets[name].known:
             return Some({})
         return None if name in self.down else Everything()
@@ -84,8 +84,8 @@ def _never(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Itera
     raise AssertionError("what could not be read has no applications to look at")
 
 
-def _unread(checked: Checked) -> dict[str, ArgolintError]:
-    """The Argo CDs none of whose applications could be looked at."""
+def _unread(checked: CheckResult) -> dict[str, ArgolintError]:
+    """The Argo CDs without a single readable application."""
     found: dict[str, ArgolintError] = {}
     for server in checked.report.servers:
         failed = {f.app: f for f in checked.report.failures if f.app is not None and f.app.server == server.url}
@@ -96,9 +96,9 @@ def _unread(checked: Checked) -> dict[str, ArgolintError]:
 
 
 class Followers:
-    """Gives a check whenever one is due somewhere. All of `followers` share the condition `turn`."""
+    """Returns a check whenever something is due. All of `followers` share the condition `turn`."""
 
-    def __init__(self, followers: Mapping[str, Follower], looks: Looks, turn: threading.Condition) -> None:
+    def __init__(self, followers: Mapping[str, Follower], looks: FleetReaders, turn: threading.Condition) -> None:
         self._followers = followers
         self._looks = looks
         self._turn = turn
@@ -116,7 +116,7 @@ class Followers:
             follower.stop()
 
     def next_check(self) -> Check | None:
-        """The next check, when one is due somewhere; None when they were stopped. The first one waits for all, as long as a first list may."""
+        """The next check, when something is due; None after a stop. The first check waits for all, up to the limit of a first list."""
         with self._turn:
             while not self._stopped:
                 now = time.monotonic()
@@ -132,15 +132,15 @@ class Followers:
 
     @property
     def refused(self) -> bool:
-        """No server accepts its token."""
+        """True if every server refuses its token."""
         return all(follower.refused for follower in self._followers.values())
 
     def ended(self, *, good: bool, refused: bool = False) -> None:
-        """The check that was given last has ended."""
+        """Record the end of the last check."""
         for name in self._actions:
             down = self._looks.down.get(name)
             self._followers[name].ended(good=good and down is None, refused=refused or isinstance(down, AuthError))
 
     def states(self) -> Mapping[str, State]:
-        """How the following of each goes."""
+        """The state of each following."""
         return {name: follower.state() for name, follower in self._followers.items()}

@@ -1,4 +1,4 @@
-"""The metrics of the service itself, created again for each scrape: how the following of changes goes."""
+"""Metrics of the service itself, created for each scrape: the state of following changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class State:
-    """How the following goes. `last_event` is seconds since 1970, 0 for none yet; the rest are numbers of applications or events."""
+    """The state of following. `last_event`: seconds since 1970, 0 for none yet; the others are numbers of applications or events."""
 
     connected: bool
     last_event: float
@@ -23,7 +23,7 @@ class State:
 
 
 def render(states: Mapping[str, State]) -> str:
-    """In Prometheus' text format; the states stand by the label `argocd`."""
+    """The states in Prometheus' text format, with the label `argocd`."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.registry import Collector
 
@@ -49,7 +49,7 @@ def _families(states: Mapping[str, State]) -> Iterator[Metric]:
         ("dirty_applications", "Applications that changed and are still to be looked at.", lambda state: state.dirty),
         (
             "reused_applications",
-            "Applications of the last check whose earlier result still stood.",
+            "Applications of the last check whose earlier result was still valid.",
             lambda state: state.reused,
         ),
     )

@@ -1,6 +1,6 @@
-"""Findings without the names of other projects' applications: the reader has a right to one application.
+"""Removes the names of other projects' applications from findings: the reader has a right to one application only.
 
-Argo CD says which application its user may see (`applications, get`), and nothing about any other.
+Argo CD says which application its user may see (`applications, get`), and nothing about others.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from argolint.reports.document import ReportedApp, ReportedFinding, ReportedFix,
 
 _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _TRACKING = re.compile(r":[A-Za-z0-9.]*/[A-Za-z]")
-"""What follows the name in a tracking id: `name:group/Kind:namespace/name`."""
+"""The text after the name in a tracking id: `name:group/Kind:namespace/name`."""
 _QUOTES = frozenset("\"'`")
 
 
 def stranger(app: ReportedApp) -> str:
-    """What stands for an application of another project."""
+    """The placeholder for an application of another project."""
     return f"an application of project {app.project}" if app.project else "an application of another project"
 
 
 class Others:
-    """The applications next to one, of which its readers may not learn the names."""
+    """The applications related to one whose names its readers must not learn."""
 
     def __init__(self, own: ReportedApp, apps: Iterable[ReportedApp]) -> None:
         self._own = own
@@ -42,7 +42,7 @@ class Others:
         return bool(app.name) and (app.server, app.project) != (self._own.server, self._own.project)
 
     def shown(self, finding: ReportedFinding) -> tuple[ReportedFinding, int]:
-        """The finding as its readers may have it, and how many fixes were left out because they name another application."""
+        """The finding for its readers, and the number of fixes that were left out because they name another application."""
         if self.hides(finding.app):
             return self._of_another(finding), len(finding.fixes)
         close = {r.app.name: r.app for r in finding.related if self.hides(r.app)}
@@ -57,11 +57,11 @@ class Others:
         ), len(finding.fixes) - len(fixes)
 
     def text(self, text: str) -> str:
-        """Any text without those names, where it is certain that an application is meant."""
+        """The text without those names, if they certainly refer to an application."""
         return self._text(text, {}, ())
 
     def _of_another(self, finding: ReportedFinding) -> ReportedFinding:
-        """A finding of another project's application in which this one has a part: its rule, and that part."""
+        """A finding of another project's application that names this one: its rule, and the part about this one."""
         own = tuple(r for r in finding.related if not self.hides(r.app))
         part = next((r for r in own if r.app == self._own), None)
         role = part.role if part and part.role != "other" else "part"
@@ -85,7 +85,7 @@ class Others:
         return ReportedApp(app.server if app.server == self._own.server else "", "", "", app.project)
 
     def _text(self, text: str, close: Mapping[str, ReportedApp], keep: Collection[str]) -> str:
-        """`close`: related applications by name, hidden wherever the name stands. `keep`: namespace/name that stay."""
+        """`close`: related applications by name, masked at every place. `keep`: namespace/name pairs that stay."""
         pieces: list[str] = []
         end, last = 0, cast("re.Match[str] | None", None)
         for word in _WORD.finditer(text):
@@ -103,7 +103,7 @@ class Others:
         return "".join((*pieces, text[end:])) if pieces else text
 
     def _bare(self, word: re.Match[str], close: Mapping[str, ReportedApp]) -> ReportedApp | None:
-        """The application that a name without its namespace means: a related one, or any where the text says that it is one."""
+        """The application that a name without namespace refers to: a related one, or any if the text calls it an application."""
         if word[0] in self._ours:
             return None
         around = word.string[max(0, word.start() - 1) : word.start()], word.string[word.end() : word.end() + 1]
@@ -112,13 +112,13 @@ class Others:
 
 
 def _keep(finding: ReportedFinding) -> frozenset[str]:
-    """The finding's own object, which its readers see anyway, though an application may have its name."""
+    """The finding's own object, which its readers see anyway, though an application may have the same name."""
     own = finding.resource
     return frozenset({f"{own.namespace}/{own.name}"} if own else ())
 
 
 def _changes(fix: ReportedFix, text: Any) -> bool:
-    """True when a fix names an application that is hidden: without the name it would not work."""
+    """True if a fix names a masked application: without the name it would not work."""
     return any(text(part) != part for part in _strings(msgspec.to_builtins(fix)))
 
 

@@ -1,7 +1,7 @@
-"""The applications that Argo CD says have changed, as its event stream tells them: hints, never the truth.
+"""Reads changed applications from Argo CD's event stream: hints, not reliable data.
 
-The parser is our own: those to be had keep a line in memory whatever its length, log what it holds, end at text that is not
-UTF-8, and pass over the comments that the server sends to show that it lives.
+The parser is our own: available ones keep a line of any length in memory, log its content, stop at text that is not UTF-8, and skip the
+comments with which the server shows that it lives.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _APPLICATION = (
     *("status.resources.status", "status.resources.health.status"),
 )
 FIELDS = ",".join(("result.type", *(f"result.application.{field}" for field in _APPLICATION)))
-"""Without resourceVersion and reconciledAt: what each reconcile writes is then no event (the server sends no equal ones twice)."""
+"""Without resourceVersion and reconciledAt, so that a mere reconcile is no event (the server skips events equal to the last)."""
 MAX_EVENT_BYTES = 1 << 20
-_MAX_NAME = 253  # of Kubernetes
+_MAX_NAME = 253  # Kubernetes' limit
 
 
 @dataclass(frozen=True)
 class Changed:
-    """An application that was added, modified or deleted, as far as the stream says."""
+    """An application that was added, modified or deleted, according to the stream."""
 
     namespace: str
     name: str
@@ -46,14 +46,14 @@ class Changed:
 
 
 Sign = Changed | Literal["alive", "unreadable"]
-"""What the stream gave: a change, a sign of life, or something that is no event."""
+"""An item of the stream: a change, a sign of life, or an unusable event."""
 
 
 @contextmanager
 def opened(t: HttpTransport, times: Times, projects: Sequence[str] = ()) -> Iterator[Iterator[Sign]]:
     """The stream from now on, of all applications or those of some projects.
 
-    Raises AuthError (401), ApiError for another refusal, ConnectError where there is no stream or it breaks.
+    Raises AuthError (401), ApiError for another refusal, ConnectError if there is no stream or it breaks.
     """
     query = [("resourceVersion", "0"), ("fields", FIELDS), *(("projects", name) for name in projects)]
     with t.stream(PATH, query, idle_s=times.idle_s, whole_s=times.stream_s, max_bytes=times.stream_bytes) as streamed:
@@ -69,7 +69,7 @@ def opened(t: HttpTransport, times: Times, projects: Sequence[str] = ()) -> Iter
 
 
 def signs(chunks: Iterable[bytes], server: str, safe: Callable[[str], str] = excerpt) -> Iterator[Sign]:
-    """What server-sent events say; `safe` makes of the server's words what a message may tell. Raises ApiError when the server ends the stream with an error."""
+    """The signs in server-sent events; `safe` removes secrets from the server's text. Raises ApiError if the server ends the stream with an error."""
     for data in events(chunks):
         if data is None:
             yield "alive"
@@ -100,7 +100,7 @@ def signs(chunks: Iterable[bytes], server: str, safe: Callable[[str], str] = exc
 def events(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
     """The data of each event, and None for any other line: a comment shows that the server lives.
 
-    The data of an event over MAX_EVENT_BYTES is empty, and never in memory.
+    An event over MAX_EVENT_BYTES has empty data, and is never held in memory.
     """
     data: list[bytes] = []
     size = 0
@@ -120,7 +120,7 @@ def events(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
-    """The lines of a text that arrives in chunks; None in place of one that is too long."""
+    """The lines of a text that arrives in chunks; None for one that is too long."""
     line = bytearray()
     too_long = False
     for chunk in chunks:

@@ -1,4 +1,4 @@
-"""How often things happen while Argo CD's changes are followed. Seconds, all of them."""
+"""Intervals for following Argo CD's changes, in seconds."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from argolint.engine.result_cache import LEAST_AGE_S, MAX_AGE_S
 class Times:
     """debounce_s     from the first hint of a change to the look at it
     per_app_s      between two looks at one application
-    list_s         between two lists of all applications, whatever the stream says
-    relist_s       between two lists, however often the stream begins again
-    max_age_s      how old the states of an application may be that is not looked at again
-    patience_s     for the stream to begin, before the first list is made without it
+    list_s         between two regular lists of all applications
+    relist_s       at least between two lists, even if the stream restarts more often
+    max_age_s      the most age of an application's states
+    patience_s     to wait for the stream before the first list
     first_retry_s, last_retry_s    waits before the stream is opened again, doubling in between
-    idle_s         without a byte, of which the server sends one every 15 s, the stream counts as dead
-    stream_s, stream_bytes         after which the stream is opened again, even if it is well
+    idle_s         without a byte after which the stream counts as dead; the server sends one every 15 s
+    stream_s, stream_bytes         after which the stream is reopened in any case
     """
 
     debounce_s: float = 10.0

@@ -1,7 +1,7 @@
-"""When to list all applications, when to look at some, when to open the stream: decided from hints and a clock, without I/O.
+"""Decides when to list all applications, when to look at some, and when to open the stream: from hints and a clock, without I/O.
 
-The list is the truth and the stream a hint. Whatever the stream drops, repeats or invents, the next list makes up for it; and
-whatever it sends, the server is asked no more often than `Times` allows.
+The list is reliable and the stream is a hint. The next list corrects whatever the stream drops, repeats or invents; and whatever it sends,
+the server gets no more requests than `Times` allows.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ Place = tuple[str, str]
 """Namespace and name of an application."""
 _FEW = 20
 _FEW_SHARE = 0.05
-"""Up to that many applications are read one by one; of more, one list is cheaper."""
+"""Largest share of the applications that are read one by one; for more, one list is cheaper."""
 _DOUBLINGS = 10
 
 
 @dataclass(frozen=True)
 class Everything:
-    """List all applications and look at what changed."""
+    """List all applications and look at the changed ones."""
 
 
 @dataclass(frozen=True)
 class Some:
-    """Look at these applications; each with its project, as far as known."""
+    """Look at these applications; each with its project, if known."""
 
     projects: dict[Place, str]
 
@@ -36,9 +36,9 @@ Action = Everything | Some
 
 @dataclass
 class Watcher:
-    """Events and moments in, actions out. `now` is any clock in seconds that only goes forward; `jitter` gives 0.5 to 1.5.
+    """Turns events and times into actions. `now` is any clock in seconds that never goes back; `jitter` returns 0.5 to 1.5.
 
-    One action is under way at a time: `next_action` gives it, `done` or `failed` ends it.
+    One action runs at a time: `next_action` returns it, `done` or `failed` ends it.
     """
 
     times: Times
@@ -46,15 +46,15 @@ class Watcher:
     connected: bool = False
     reconnects: int = 0
     refused: bool = False
-    """The token was not accepted, so nothing is asked until the next list is due anyway."""
+    """The token was refused, so there is no request until the next regular list."""
     _dirty: dict[Place, tuple[float, str]] = field(default_factory=dict)
     _looked: dict[Place, float] = field(default_factory=dict)
     _overflow: bool = False
     _list_at: float | None = None
-    """A list is due then; None while one is under way and no other is wanted."""
+    """When a list is due; None while one is running and no other is wanted."""
     _last_list: float | None = None
     _rest_until: float = 0.0
-    """No look at single applications before: many changes are looked at together."""
+    """No look at single applications before that time, so that many changes share a look."""
     _began: float = 0.0
     _losses: int = 0
     _failures: int = 0
@@ -62,22 +62,22 @@ class Watcher:
 
     @property
     def dirty(self) -> int:
-        """Applications that a hint names and that were not looked at since."""
+        """Applications with a hint that were not looked at since."""
         return len(self._dirty)
 
     def begin(self, now: float) -> None:
-        """The stream is being opened."""
+        """Record that the stream is being opened."""
         self._list_at = now + self.times.patience_s
 
     def opened(self, now: float) -> None:
-        """The stream has sent its first byte: a list now sees all that the stream no longer tells."""
+        """Record the first byte of the stream: a list from now on includes all changes that the stream missed."""
         self.connected = True
         self.refused = False
         self._losses = 0
         self._want_list(now)
 
     def lost(self, now: float, *, refused: bool = False) -> float:
-        """The stream ended or could not be opened, perhaps since the token is `refused`; returns when to open it again."""
+        """Record that the stream ended or could not be opened (`refused`: for its token); return when to open it again."""
         self.reconnects += self.connected
         self.connected = False
         self._losses += 1
@@ -86,11 +86,11 @@ class Watcher:
             self.refused = True
             wait_s = self.times.list_s
         if self._last_list is None:
-            self._list_at = now  # without a stream there are lists all the same
+            self._list_at = now  # without a stream, lists go on
         return now + wait_s
 
     def changed(self, now: float, place: Place, project: str) -> bool:
-        """The stream says that this application changed. True when that may bring the next moment forward."""
+        """Record that this application changed. True if that may move the next due time forward."""
         if self._overflow:
             return False
         known = self._dirty.get(place)
@@ -102,7 +102,7 @@ class Watcher:
         return known is None
 
     def next_action(self, now: float) -> Action | None:
-        """What to do now; None while there is nothing to do."""
+        """The action for now; None if there is none."""
         if self._list_at is not None and now >= self._list_at:
             self._list_at = None
             self._dirty.clear()
@@ -116,22 +116,22 @@ class Watcher:
         return Some({place: self._dirty.pop(place)[1] for place in due})
 
     def next_moment(self) -> float | None:
-        """When `next_action` may have something to do; None when only an event can bring it."""
+        """When `next_action` may return an action; None if only an event can change that."""
         moments = [] if self._list_at is None else [self._list_at]
         if self._may_look():
             moments += [self._due(place) for place in self._dirty]
         return min(moments, default=None)
 
     def waits_for_first(self, now: float) -> bool:
-        """Nothing was looked at yet, and nothing is due."""
+        """Whether nothing was looked at yet and nothing is due."""
         return self._last_list is None and (self._list_at is None or now < self._list_at)
 
     def done(self, now: float, action: Action, size: int) -> None:
-        """The action succeeded; the fleet has `size` applications."""
+        """Record the success of an action; `size`: applications of the fleet."""
         self._size = size
         self._failures = 0
         self.refused = False
-        # Looks at a large fleet that changes all the time take half of the time at most.
+        # Looks at a large fleet with constant changes take at most half of the time.
         self._rest_until = now + max(self.times.debounce_s, now - self._began)
         if isinstance(action, Some):
             self._looked |= dict.fromkeys(action.projects, now)
@@ -140,7 +140,7 @@ class Watcher:
             self._list_at = now + self.times.list_s
 
     def failed(self, now: float, *, refused: bool = False) -> None:
-        """The action failed: everything is looked at again, later each time; with a `refused` token when a list is due anyway."""
+        """Record a failed action: everything is looked at again, with growing delays; with a `refused` token at the next regular list."""
         self._failures += 1
         self.refused = refused
         self._list_at = now + (self.times.list_s if refused else self._backoff(self._failures) + self.times.debounce_s)
@@ -151,7 +151,7 @@ class Watcher:
         return soon if looked is None else max(soon, looked + self.times.per_app_s)
 
     def _may_look(self) -> bool:
-        """There is a fleet to look at, and the last look at it succeeded."""
+        """Whether there is a fleet to look at and its last look succeeded."""
         return self._last_list is not None and not self._failures
 
     def _want_list(self, moment: float) -> None:

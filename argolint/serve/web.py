@@ -1,8 +1,8 @@
-"""The HTTP server: GET and HEAD only, from memory, for a bounded number of connections.
+"""The HTTP server: only GET and HEAD, from memory, for a limited number of connections.
 
-A client that connects and sends nothing, or reads slowly, keeps no one out: when there are too many connections, the one that waits
-longest for its request is closed, else the one that takes longest over its answer. A page of another site that has its name point
-to this machine gets no answer either. TLS and further rights are a proxy's business.
+A client that connects and sends nothing, or reads slowly, blocks no one: over the limit, the connection that has waited longest for its
+request is closed, else the one with the slowest answer. Requests under a foreign host name that resolves to this machine (DNS rebinding)
+are refused. TLS and finer access rights are left to a proxy.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ CONNECTIONS = 64
 _READ_S = 10.0
 _WRITE_S = 60.0
 _SLOW_S = 5.0
-"""What an answer may take while others find no room."""
+"""Seconds that an answer may take while others wait for a connection."""
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 5\r\nRetry-After: 5\r\n\r\nbusy\n"
 _OPEN = ("/healthz", "/readyz")
-"""What needs no token: kubelets have none."""
+"""Paths without a token: kubelets have none."""
 
 
 def address(text: str) -> tuple[str, int]:
-    """`HOST:PORT` or `[IPv6]:PORT`; an empty host means all addresses. UsageError for anything else."""
+    """`HOST:PORT` or `[IPv6]:PORT`; an empty host means all addresses. UsageError for any other text."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535 or (":" in host and host[:1] != "["):
         raise UsageError(f"--listen {text!r} is no HOST:PORT", "for example --listen 127.0.0.1:9797")
@@ -43,10 +43,10 @@ def address(text: str) -> tuple[str, int]:
 
 
 class Web(ThreadingHTTPServer):
-    """Serves what a checker publishes, on `host` and `port`. `token`: what a client must send; empty for none.
+    """Serves a checker's documents on `host` and `port`. `token`: the token that clients must send; empty for none.
 
-    `extension` answers what comes from Argo CD's own UI, with a token of its own. `names` are hosts that requests may be for, in addition to this
-    machine's own, where it listens to this machine alone and asks for no token: any web page can send requests there by a name of its own.
+    `extension` answers requests of Argo CD's own UI, with its own token. `names`: further host names to accept, if the server listens only
+    on this machine and needs no token: otherwise any web page could reach it under a name of its own.
     """
 
     daemon_threads = True
@@ -68,7 +68,7 @@ class Web(ThreadingHTTPServer):
         self._names = frozenset(name.lower() for name in names) if is_loopback(host) and not token else None
         self._lock = threading.Lock()
         self._open: dict[Any, float | None] = {}
-        """Connections by age; since when (time.monotonic) a request is being answered."""
+        """Connections by age, with the start of their request's answer (time.monotonic)."""
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
@@ -78,7 +78,7 @@ class Web(ThreadingHTTPServer):
             ) from None
 
     def server_bind(self) -> None:
-        """Without looking up a name for the address, which may take long."""
+        """Bind without a reverse lookup of the address, which may take long."""
         if self.allow_reuse_address:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
@@ -86,7 +86,7 @@ class Web(ThreadingHTTPServer):
         self.server_name, self.server_port = "argolint", self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """A thread for the connection, if there is room for one or the longest waiting one makes it."""
+        """Start a thread for the connection, if there is room or the longest waiting one can be closed."""
         with self._lock:
             if len(self._open) >= CONNECTIONS:
                 longest = self._longest()
@@ -99,7 +99,7 @@ class Web(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def _longest(self) -> Any:
-        """The connection that makes room: the first that has sent no request, else one that has been read from for too long."""
+        """The connection to close: the first without a request, else one that takes too long to read its answer."""
         waiting = next((sock for sock, since in self._open.items() if since is None), None)
         if waiting is not None:
             return waiting
@@ -107,7 +107,7 @@ class Web(ThreadingHTTPServer):
         return sock if time.monotonic() - since > _SLOW_S else None
 
     def serves(self, hosts: Collection[str]) -> bool:
-        """True for a request for these hosts (its `Host` headers, none before HTTP/1.1)."""
+        """True if the request's `Host` headers are accepted (there is none before HTTP/1.1)."""
         return self._names is None or all(
             is_loopback(name) or name in self._names for name in (_name(host) for host in hosts)
         )
@@ -119,7 +119,7 @@ class Web(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def begins(self, request: Any) -> None:
-        """The request was read: the connection is no longer one that waits."""
+        """Record that the request was read: the connection no longer waits."""
         with self._lock:
             if request in self._open:
                 self._open[request] = time.monotonic()
@@ -131,24 +131,24 @@ class Web(ThreadingHTTPServer):
 
     @property
     def answering(self) -> int:
-        """How many requests are being answered."""
+        """The number of requests that are being answered."""
         with self._lock:
             return sum(since is not None for since in self._open.values())
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no news."""
+        """Ignore a client that went away."""
 
 
 def _end(sock: Any) -> None:
     with contextlib.suppress(OSError):
-        sock.shutdown(socket.SHUT_RDWR)  # its thread reads the end and is done
+        sock.shutdown(socket.SHUT_RDWR)  # its thread reads the end of the stream and finishes
 
 
 _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:]+))(?::\d*)?", re.ASCII)
 
 
 def _name(host: str) -> str:
-    """The host of a `Host` header without its port; empty for what is none, as `[::1].example.com`."""
+    """The host of a `Host` header without its port; empty if it is invalid, as in `[::1].example.com`."""
     found = _HOST.fullmatch(host.strip().lower())
     return (found["address"] or found["name"]) if found else ""
 
@@ -156,7 +156,7 @@ def _name(host: str) -> str:
 class _Handler(BaseHTTPRequestHandler):
     server: Web
     protocol_version = "HTTP/1.1"
-    default_request_version = "HTTP/1.0"  # else what is no request is answered without a status
+    default_request_version = "HTTP/1.0"  # otherwise an invalid request gets an answer without a status
     timeout = _READ_S
     server_version = "argolint"
     sys_version = ""
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
     def parse_request(self) -> bool:
         self.close_connection = True
         parsed = super().parse_request()
-        self.close_connection = True  # one request a connection: no one holds one for later
+        self.close_connection = True  # one request per connection: none is kept open
         if parsed:
             self.server.begins(self.request)
             self.connection.settimeout(_WRITE_S)
@@ -213,8 +213,8 @@ class _Handler(BaseHTTPRequestHandler):
         return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.server.token.encode())
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Every fault that the base class finds, without an echo of what was asked."""
-        refused = code == 501  # a method that is none of ours
+        """Answer all errors of the base class without echoing the request."""
+        refused = code == 501  # an unsupported method
         self.command = self.command or "GET"
         body = b"GET only\n" if refused else b"no request that is understood\n"
         self._send(405 if refused else code, document(TEXT, body), {"Allow": "GET, HEAD"} if refused else {})
@@ -243,4 +243,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the parameter's name is inherited
-        """Says nothing: an address or a token in a log is one too many."""
+        """Log nothing: a log must not have addresses or tokens."""

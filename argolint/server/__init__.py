@@ -1,1 +1,1 @@
-"""A live Argo CD: its endpoints, how to reach it and who asks."""
+"""A live Argo CD: its endpoints, and how to connect and log in."""

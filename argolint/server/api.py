@@ -20,7 +20,7 @@ from argolint.application.resource import ManagedResource, Tree
 from argolint.errors import ApiError, ArgolintError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Json, Object, ResourceId
 from argolint.redaction import excerpt
-from argolint.server.messages import LONGEST_MESSAGE, without_long_messages
+from argolint.server.messages import LONGEST_MESSAGE, may_hold_long_messages, without_long_messages
 from argolint.server.pace import reading_cluster
 from argolint.server.transport import Answer, Transport
 from argolint.values import mapping, maps, number_at, parse_time, text_at
@@ -32,12 +32,12 @@ T = TypeVar("T")
 
 
 def version(t: Transport) -> str:
-    """The server's version text, such as `v3.5.1+109ca7c`; empty when it tells none."""
+    """The server's version, such as `v3.5.1+109ca7c`; empty if not reported."""
     return _typed(_get(t, "/api/version"), _version, t, "/api/version").version or ""
 
 
 def helm_version(t: Transport) -> str:
-    """The Helm that renders charts, such as `v4.2.1`; empty when the server does not tell."""
+    """The version of Helm that renders charts, such as `v4.2.1`; empty if not reported."""
     return _typed(_get(t, "/api/version"), _version, t, "/api/version").helm_version or ""
 
 
@@ -73,7 +73,7 @@ def application_sets(t: Transport) -> tuple[Object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An entry of the application list that cannot be looked at, and why; `ref` where the entry says so much."""
+    """An entry of the application list that cannot be read, and why; `ref` if the entry has it."""
 
     error: str
     ref: AppRef | None = None
@@ -82,9 +82,9 @@ class Unreadable:
 def applications(t: Transport, query: Query = ()) -> Iterator[Entry | Unreadable]:
     """Application objects, sorted by name; there is no paging. Over the server's message limit: ApiError 429.
 
-    The request is made at once, each entry is looked at when it is its turn: a large fleet never stands in memory whole.
+    The request is made at once, and entries are decoded one by one, so a large fleet is never in memory as a whole.
 
-    `query`: name, projects (repeated), selector, repo, appNamespace, fields (comma list; conditions cannot be had through it).
+    `query`: name, projects (repeated), selector, repo, appNamespace, fields (comma list; conditions cannot be requested this way).
     """
     path = "/api/v1/applications"
     found = _typed(_get(t, path, query), _entries, t, path)
@@ -96,7 +96,7 @@ def application(t: Transport, ref: AppRef) -> Object:
 
 
 def managed_resources(t: Transport, ref: AppRef, only: ResourceId | None = None) -> tuple[ManagedResource, ...]:
-    """The states of an application's objects, or of one of them; hooks are not among them."""
+    """The states of an application's objects, or of one of them; without hooks."""
     query = (
         [("group", only.group), ("kind", only.kind), ("namespace", only.namespace), ("name", only.name)] if only else []
     )
@@ -106,7 +106,7 @@ def managed_resources(t: Transport, ref: AppRef, only: ResourceId | None = None)
 
 
 def resource_tree(t: Transport, ref: AppRef) -> Tree:
-    """The objects that an application manages, what they own, and what no one owns."""
+    """The objects that an application manages, their children, and orphaned objects."""
     path = f"{_app_path(ref)}/resource-tree"
     return _typed(_get(t, path, _app_query(ref)), _tree, t, path)
 
@@ -137,12 +137,12 @@ def manifests(
 
 
 def can_i(t: Transport, resource: str, action: str, name: str) -> bool:
-    """Whether the account may do this, as the server's RBAC says (server/account/account.go, CanI)."""
+    """Whether the account may do this, according to the server's RBAC (server/account/account.go, CanI)."""
     return text_at(_object(t, f"/api/v1/account/can-i/{resource}/{action}/{_part(name)}"), "value") == "yes"
 
 
 def renders_afresh(t: Transport) -> bool:
-    """Whether this server's manifests call knows `noCache`: 2.14 and older ignore it silently and answer from the cache."""
+    """Whether this server's manifests call supports `noCache`: 2.14 and older silently ignore it and answer from the cache."""
     found = _object(t, "/swagger.json")
     parameters = maps(found.get("paths"), "/api/v1/applications/{name}/manifests", "get", "parameters")
     return any(parameter.get("name") == "noCache" for parameter in parameters)
@@ -161,7 +161,7 @@ def events(t: Transport, ref: AppRef, resource: ResourceId | None = None, uid: s
 
 
 def resource(t: Transport, ref: AppRef, wanted: ResourceId) -> Object | None:
-    """One live object of the application's tree, read from the cluster; None when the tree does not hold it."""
+    """One live object of the application's tree, read from the cluster; None if the tree does not have it."""
     query = [
         *_app_query(ref),
         ("namespace", wanted.namespace),
@@ -187,9 +187,9 @@ def sync_windows(t: Transport, ref: AppRef) -> Object:
 
 
 def revision_metadata(t: Transport, ref: AppRef, revision: str, source: int | None = None) -> Object:
-    """author, date, message, tags of a Git revision; `source` is the position (from 0) of its source where there are several.
+    """author, date, message, tags of a Git revision; `source`: the position (from 0) of its source if there are several.
 
-    Left out, the server asks the first source's repository (server/application/application.go, RevisionMetadata).
+    Without it, the server asks the first source's repository (server/application/application.go, RevisionMetadata).
     """
     query = list(_app_query(ref))
     if source is not None:
@@ -198,7 +198,7 @@ def revision_metadata(t: Transport, ref: AppRef, revision: str, source: int | No
 
 
 class _Applications(msgspec.Struct):
-    items: list[msgspec.Raw] | None  # Argo CD always names it: a host that answers {} to everything is none
+    items: list[msgspec.Raw] | None  # Argo CD always sends it: a host that answers {} to everything is no Argo CD
 
 
 class _ManagedResources(msgspec.Struct):
@@ -239,7 +239,7 @@ _tree = decoder(Tree)
 def _entries(body: bytes) -> Sequence[bytes | msgspec.Raw]:
     try:
         return _applications(body).items or ()
-    except TooDeepError:  # of one entry, as a rule: the others can be read
+    except TooDeepError:  # usually caused by one entry: the others can be read
         if found := items_apart(body):
             return found
         raise
@@ -247,7 +247,7 @@ def _entries(body: bytes) -> Sequence[bytes | msgspec.Raw]:
 
 def _listed(raw: bytes) -> Entry | Unreadable:
     """One entry of the application list."""
-    if len(raw) <= LONGEST_MESSAGE and (entry := entry_of(raw)) is not None:
+    if not may_hold_long_messages(raw) and (entry := entry_of(raw)) is not None:
         return entry
     try:
         found = object_value(raw)
@@ -263,7 +263,7 @@ def _listed(raw: bytes) -> Entry | Unreadable:
 
 
 def _manifest(text: str, t: Transport, path: str) -> Object | None:
-    """A manifest that stands as text in an answer; None for one that says that there is none."""
+    """A manifest that an answer contains as text; None for an empty one."""
     try:
         found = json_value(text)
     except msgspec.MsgspecError as error:
@@ -300,14 +300,14 @@ def _app_path(ref: AppRef) -> str:
 
 
 def _part(name: str) -> str:
-    """A name as one part of a path. ArgolintError for one that every client takes for the way up, however it is quoted."""
+    """A name as one part of a path. ArgolintError for `..` and the like, which every client resolves even if quoted."""
     if name in (".", ".."):
         raise ArgolintError(f"nothing of the name {name!r} can be asked for", "what names it is damaged, or no Argo CD")
     return quote(name, safe="*")
 
 
 def _app_query(ref: AppRef) -> Query:
-    """Without `project` a missing application answers like a forbidden one (403)."""
+    """The query for one application. Without `project`, the answer for a missing application is that for a forbidden one (403)."""
     return (("appNamespace", ref.namespace), ("project", ref.project))
 
 
@@ -320,7 +320,7 @@ def _get(t: Transport, path: str, query: Query = ()) -> Answer:
 
 
 def _require_real(body: bytes, t: Transport, path: str) -> None:
-    """ConnectError for an answer of nothing but tiny values: decoded, each takes a hundred times what it takes in the answer."""
+    """ConnectError for an answer of only tiny values: decoded, each takes a hundred times its size in the answer."""
     if len(body) < _FEW * _BYTES_A_VALUE:
         return
     brackets = body.count(b"{") + body.count(b"[")
@@ -337,7 +337,7 @@ _FEW = 50_000
 _BYTES_A_VALUE = 8
 _LEAST_BYTES_A_BRACKET = 24
 _BYTES_A_BRACKET = {"resource-tree": 60, "events": 40, "applications": 30}
-"""Averages of an answer. The densest recorded ones have 13 bytes a value, and 35 a bracket; 67 in trees, 48 in events, 44 in lists."""
+"""Averages of an answer. The densest recorded ones have 13 bytes per value, and 35 per bracket; 67 in trees, 48 in events, 44 in lists."""
 
 
 def _object(t: Transport, path: str, query: Query = (), decode: Callable[[bytes], Json] = json_value) -> Object:
@@ -357,9 +357,7 @@ def _items(t: Transport, path: str, query: Query = ()) -> tuple[Object, ...]:
     return tuple(found or ())
 
 
-_NOT_ARGOCD = (
-    "check the server name, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
-)
+_NOT_ARGOCD = "check the server name, its port and --grpc-web-root-path; a proxy or a login page may be in front of it"
 
 
 def _typed(answer: Answer, decode: Callable[[bytes], T], t: Transport, path: str) -> T:
@@ -388,7 +386,7 @@ def refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | N
     if answer.status == 401:
         return AuthError(f"{t.server} does not accept the token: {words or 'no reason given'}", _LOGIN)
     hint = ""
-    if answer.status == 501:  # an older server without this call, or a replayed recording that lacks it
+    if answer.status == 501:  # an older server without this call, or a replayed recording without this answer
         return NotRecorded(
             f"{t.server} has no answer to {path}: {words}", "a newer Argo CD or a fuller recording has one"
         )
@@ -401,7 +399,7 @@ def refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | N
     elif answer.status in (502, 503, 504):
         hint = "the server or a proxy in front of it is restarting or overloaded; run again, with fewer --workers"
     elif answer.status == 403:
-        # Every read of an application, its events and states too, needs no more than its `get`.
+        # Every read of an application, including events and states, needs only the right `get` on it.
         kind = path.removeprefix("/api/v1/").partition("/")[0]
         hint = f"the account lacks `{kind}, get` here; `argolint explain --setup` prints the policy lines it needs"
     elif answer.status == 429 and TOO_LARGE not in reason:
@@ -416,7 +414,7 @@ _COMPONENTS = (
     (re.compile(r"redis|dial tcp \S+:6379\b"), "argocd-redis"),
     (re.compile(r"commit-?server|dial tcp \S+:8086\b"), "argocd-commit-server"),
 )
-"""The parts of Argo CD that argocd-server asks, by their names and ports (common/common.go)."""
+"""The parts of Argo CD that argocd-server calls, by their names and ports (common/common.go)."""
 _CUT_OFF = re.compile(
     r"code = Unavailable|dial tcp|connection re(?:fused|set)|i/o timeout|no such host|error reading from server",
     re.IGNORECASE,
@@ -424,8 +422,9 @@ _CUT_OFF = re.compile(
 
 
 def does_not_answer(error: ArgolintError, cluster: str, *, failed: bool) -> bool:
-    """True when the server could not ask a destination cluster: its address is in the server's words, or Argo CD says that it has
-    `failed` and they name no part of Argo CD."""
+    """True if the server could not reach a destination cluster: its message has the cluster's address, or Argo CD reports the cluster as
+    `failed` and the message names no part of Argo CD.
+    """
     if not (isinstance(error, ApiError) and error.status >= 500 and _CUT_OFF.search(error.reason)):
         return False
     address = re.sub(r"^[a-z]+://", "", cluster).partition("/")[0]
@@ -434,16 +433,16 @@ def does_not_answer(error: ArgolintError, cluster: str, *, failed: bool) -> bool
 
 
 def _behind(reason: str) -> str:
-    """The part of Argo CD that gave the server no answer, by the server's words; empty when it names none."""
+    """The part of Argo CD that did not answer the server, from its message; empty if it names none."""
     if not _CUT_OFF.search(reason):
         return ""
     return next((name for pattern, name in _COMPONENTS if pattern.search(reason)), "")
 
 
 TOO_LARGE = "larger than max"
-"""gRPC's words for an answer over the server's message limit, which Argo CD answers 429 as well."""
-_REASON = 600  # characters of the server's own words in a message
+"""gRPC's message for an answer over the server's message limit, which Argo CD answers with 429, too."""
+_REASON = 600  # most characters of the server's own text in a message
 _NO_SESSION = "no session information"
-"""The server's words for a request without a token, or with one that is no JWT (server/server.go)."""
+"""The server's message for a request without a token, or with a malformed one (server/server.go)."""
 
-_LOGIN = "log in again with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` tells how to make one"
+_LOGIN = "log in again with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` says how to create one"

@@ -1,4 +1,4 @@
-"""The application list, read whole or project by project: every entry that can be looked at, and a failure for every other."""
+"""Reads the application list, as a whole or by project; entries that cannot be read become failures."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ALTERED = "a proxy may be altering responses, or the server is damaged"
 def applications(
     t: Transport, projects: Sequence[Object], failures: list[Failure], remarks: list[str]
 ) -> Iterator[Entry]:
-    """Every Application that has a name, once. What is left out is added to `failures` when the last one was given.
+    """Every Application that has a name, once. Entries that were left out are added to `failures` after the last one.
 
-    Raises ArgolintError when there is no list at all.
+    Raises ArgolintError if there is no list at all.
     """
     nameless, repeated = 0, 0
     unreadable: Counter[str] = Counter()
@@ -59,7 +59,7 @@ def _count(entries: int) -> str:
 def _entries(
     t: Transport, projects: Sequence[Object], failures: list[Failure], remarks: list[str]
 ) -> Iterable[Entry | Unreadable]:
-    """The whole list; project by project when it is over the server's message limit (429)."""
+    """The whole list; project by project if it is over the server's message limit (429)."""
     try:
         return argocd.applications(t)
     except ApiError as error:
@@ -91,7 +91,7 @@ def _by_project(t: Transport, projects: Sequence[Object], failures: list[Failure
 
 
 def _sees_every_project(t: Transport) -> bool:
-    """Whether the account's own rights say so; False when the server does not say."""
+    """Whether the account may see every project; False if the server does not say."""
     try:
         return argocd.can_i(t, "projects", "get", "*")
     except AuthError:

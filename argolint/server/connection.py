@@ -1,9 +1,9 @@
-"""Where the Argo CD server is and how to log in: from flags, ARGOCD_* variables and the file of `argocd login`.
+"""Finds the Argo CD server and its login: from flags, ARGOCD_* variables and the file of `argocd login`.
 
-The order is Argo CD's own (pkg/apiclient/apiclient.go, util/config/env.go): a flag, then ARGOCD_OPTS (defaults of the
-flags), then ARGOCD_SERVER and ARGOCD_AUTH_TOKEN, then the login file. Two differences: the token of a login goes to the
-server of that login alone, unless --argocd-context names the login; and where neither flags nor variables name a server
-or a login, the user's own settings do (`argolint.server.user`). No file of a checkout has a say.
+The order is Argo CD's own (pkg/apiclient/apiclient.go, util/config/env.go): a flag, then ARGOCD_OPTS (defaults of the flags), then
+ARGOCD_SERVER and ARGOCD_AUTH_TOKEN, then the login file. Two differences: the token of a login is sent only to the server of that login,
+unless --argocd-context names the login; and if neither flags nor variables name a server or a login, the user's own settings do
+(`argolint.server.user`). Files of a checkout are never used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _INSTEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The connection options as given; empty means absent. Named as Argo CD's CLI names them."""
+    """The connection options as given; empty means absent. The names are those of Argo CD's CLI."""
 
     server: str = ""
     auth_token: str = field(default="", repr=False)
@@ -55,15 +55,15 @@ class Flags:
     grpc_web_root_path: str = ""
     header: tuple[str, ...] = field(default=(), repr=False)
     unusable: str = ""
-    """An option of Argo CD's CLI that goes past the server's HTTP API."""
+    """An option of Argo CD's CLI that bypasses the server's HTTP API."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How to reach a server. `url` is scheme, host and root path, no final slash; no token is anonymous access.
+    """How to reach a server. `url`: scheme, host and root path, without a final slash; no token means anonymous access.
 
-    `token_place` says where others find the token (`env:NAME`, `file:PATH`), `client_files` where the client certificate and its
-    key are; empty where no one else can look.
+    `token_place`: where another process finds the token (`env:NAME`, `file:PATH`); `client_files`: the files of the client certificate and
+    its key; both empty if another process has no access.
     """
 
     url: str
@@ -78,7 +78,7 @@ class Connection:
 
 
 def connection_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Adds the connection options to a click command, which receives them as `connection: Flags`."""
+    """Adds the connection options to a click command, which gets them as `connection: Flags`."""
 
     @wraps(command)
     def collected(**options: Any) -> R:
@@ -94,9 +94,9 @@ def connection_options(command: Callable[..., R]) -> Callable[..., R]:
 def connect(
     flags: Flags, environ: Mapping[str, str], home: Path, now: datetime, own: tuple[str, str] | None = None
 ) -> Connection:
-    """The connection that flags, variables, the user's settings and the login file under `home` mean. Raises UsageError, AuthError.
+    """The connection from flags, variables, the user's settings and the login file under `home`. Raises UsageError, AuthError.
 
-    `own` is the token to use, and where it comes from, whatever else names one.
+    `own`: the token to use and its origin, instead of any other.
     """
     if flags.unusable:
         raise UsageError(f"argolint cannot use {flags.unusable}", _INSTEAD)
@@ -123,8 +123,8 @@ def connect(
     )
 
 
-def said_by(flags: Flags, environ: Mapping[str, str], home: Path) -> tuple[str, str]:
-    """Who names the server and the token that `connect` takes: a flag, a variable, the user's settings or a login."""
+def origins(flags: Flags, environ: Mapping[str, str], home: Path) -> tuple[str, str]:
+    """The origins of the server and of the token that `connect` uses: a flag, a variable, the user's settings or a login."""
     opts = _argocd_opts(environ.get("ARGOCD_OPTS", ""))
     filled = _with_defaults(flags, opts)
     server = filled.server or environ.get("ARGOCD_SERVER", "")
@@ -149,7 +149,7 @@ def said_by(flags: Flags, environ: Mapping[str, str], home: Path) -> tuple[str, 
 
 
 def _argocd_opts(text: str) -> dict[str, str]:
-    """Flags of ARGOCD_OPTS by name, as util/config/env.go reads them: a flag without a value is `true`."""
+    """Flags of ARGOCD_OPTS by name, parsed as in util/config/env.go: a flag without a value is `true`."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -174,11 +174,11 @@ def _argocd_opts(text: str) -> dict[str, str]:
 
 
 _NO_DEFAULT = frozenset({"argocd_context", "unusable"})
-"""What Argo CD does not read out of ARGOCD_OPTS."""
+"""Flags that Argo CD does not read from ARGOCD_OPTS."""
 
 
 def _with_defaults(flags: Flags, opts: Mapping[str, str]) -> Flags:
-    """The flags given, filled up from ARGOCD_OPTS; names that argolint has no use for are passed over."""
+    """The given flags with defaults from ARGOCD_OPTS; unknown names are ignored."""
     merged: dict[str, Any] = {}
     for name in (f.name for f in fields(Flags)):
         given, default = getattr(flags, name), opts.get(name.replace("_", "-"), "")
@@ -194,7 +194,7 @@ def _with_defaults(flags: Flags, opts: Mapping[str, str]) -> Flags:
 
 
 def _login(flags: Flags, server: str, environ: Mapping[str, str], home: Path) -> Login:
-    """The login to use; an empty one when none was made for `server`."""
+    """The login to use; an empty one if there is none for `server`."""
     logins = read_logins(flags.config, environ, home)
     login = logins.find(flags.argocd_context)
     if server and not flags.argocd_context and _same_server(server, login.server) is False:
@@ -253,7 +253,7 @@ def _address(server: str) -> _Address:
 
 
 def _token(flags: Flags, environ: Mapping[str, str], login: Login) -> tuple[str, str]:
-    """(token, where it comes from)."""
+    """(token, its origin)."""
     if token := flags.auth_token.strip():
         return token, FLAG
     if token := environ.get("ARGOCD_AUTH_TOKEN", "").strip():
@@ -274,7 +274,7 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def client_pair(certificate: str, key: str) -> str:
-    """The client certificate and its key out of two PEM files, empty where none are named. Raises UsageError."""
+    """The client certificate and its key from two PEM files, empty if none are named. Raises UsageError."""
     if bool(certificate) != bool(key):
         raise UsageError("one of --client-crt and --client-crt-key is missing", "pass both")
     return "\n".join(filter(None, (_read(certificate, "--client-crt"), _read(key, "--client-crt-key"))))

@@ -1,7 +1,7 @@
-"""GETs over HTTP: one pooled session, bounded retries, and one clear message when there is no answer.
+"""GETs over HTTP: one pooled session, limited retries, and one clear message if there is no answer.
 
-The token goes into one request header and nowhere else: not into URLs, logs, messages or another host, since redirects
-are never followed (Argo CD's API sends none but the one from http to https). Where an answer repeats it, it is cut out.
+The token is sent in one request header only: never in URLs, logs, messages or to another host, since redirects are not followed (Argo CD's
+API sends none except from http to https). If an answer repeats the token, it is removed.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ CONNECT_S, IDLE_S = (
 )  # to connect, and between two bytes: managed-resources may wait for a refresh of the app
 ANSWER_S = 180.0  # for one whole answer
 MAX_ANSWER_BYTES = 1 << 30
-_CHUNK_BYTES = 1 << 20  # http.client holds the parts of so much, and a part may be one byte
+_CHUNK_BYTES = 1 << 20  # http.client buffers this much, and a part may be one byte
 _STREAMED_BYTES = 64 << 10
 _ATTEMPTS = 4
 _RESTART = 3  # times the usual wait
-_GONE = 50  # requests in a row, each sent once, before a server that counts as gone is asked no more
-_SILENT = 2.0  # it counts as gone as well when there was none for that many times the time of one answer,
-_SILENT_LEAST_S = 60.0  # for a minute at least, since it may restart,
-_SILENT_LEAST = 3  # and to that many requests, since one application may be too much for it
+_GONE = 50  # requests in a row, each sent once, after which a silent server counts as gone
+_SILENT = 2.0  # it also counts as gone after this many times the time limit of one answer without any,
+_SILENT_LEAST_S = 60.0  # but at least a minute, since it may restart,
+_SILENT_LEAST = 3  # and this many requests, since one application may be too much for it
 _GATEWAY = (502, 503, 504)
-_RETRY_AFTER_S = 20.0  # waits no longer, whatever a server asks for
+_RETRY_AFTER_S = 20.0  # longest wait, whatever the server asks for
 _PROXY = f"check --server and HTTPS_PROXY: {PROXY_ADDRESS}"
-_YEARS = range(2015, 2200)  # of a Date header that may be true; rules calculate with it
-_WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
+_YEARS = range(2015, 2200)  # plausible years of a Date header, since rules calculate with it
+_WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or a login page may be in front of it"
 
 
 class HttpTransport:
-    """Reads a live server, `workers` requests at a time at most, `per_cluster` of them for one cluster, and `rate` a second where that is given.
+    """Reads a live server with at most `workers` requests at a time, `per_cluster` of them for one cluster, and `rate` per second if given.
 
-    `project` is the only one that the token may see, if any.
+    `project`: the only one that the token may see, if any.
 
-    `retry_s` is the mean wait before a first retry, `answer_s` the time of one whole answer, `gone_s` the time without any
-    answer after which the server is asked no more (twice `answer_s`, unless given); `max_bytes` bounds one answer, what is read
-    of one application, and what all threads hold at once.
+    `retry_s`: the mean wait before a first retry; `answer_s`: the time limit of one whole answer; `gone_s`: the time without any answer
+    after which the server counts as gone (default: twice `answer_s`); `max_bytes`: the limit of one answer, of the data of one application,
+    and of the data of all threads together.
     """
 
     offline = False
@@ -90,7 +90,7 @@ class HttpTransport:
         self._patience = 2 * workers  # requests in a row without an answer of Argo CD, after which it counts as gone
         self._lost = 0
         self._silent_since = 0.0  # when the first of those began
-        self._met = False  # it has answered: one that restarts is back after some seconds
+        self._met = False  # it has answered: after a restart it is back within seconds
         self._lock = threading.Lock()
         self._now: datetime | None = None
         self._verify = False if connection.insecure else None
@@ -102,7 +102,7 @@ class HttpTransport:
         self._pace = Pace(workers, rate, per_cluster, lambda: self.stats.count_all(0, 0, slowed=1))
 
     def now(self) -> datetime:
-        """The Date header of the first answer: the server's timestamps follow its clock, not ours."""
+        """The Date header of the first answer: the server's timestamps use its clock, not ours."""
         with self._lock:
             self._now = self._now or datetime.now(UTC)
             return self._now
@@ -120,7 +120,7 @@ class HttpTransport:
             last = attempt == _ATTEMPTS - 1 or self._lost > self._patience
             try:
                 with self._pace.request(_kind(path)) as reply:
-                    self._require_there()  # it may have been lost while this request waited for its turn
+                    self._require_there()  # it may have gone while this request waited for its turn
                     began = time.monotonic() if began is None else began
                     answer, wait_s = self._send(path, query, anonymous, reply)
             except _NoAnswerError as error:
@@ -147,17 +147,17 @@ class HttpTransport:
         return self._from_argocd(answer, path)
 
     def _lose(self, began: float | None) -> None:
-        """Counts a request without an answer of Argo CD."""
+        """Count a request without an answer of Argo CD."""
         with self._lock:
             if not self._lost:
                 self._silent_since = began or time.monotonic()
             self._lost += 1
 
     def _require_there(self) -> None:
-        """ConnectError when that many requests in a row had no answer, or some for so long, that the server counts as gone."""
+        """ConnectError if the server counts as gone: too many requests in a row, or for too long, had no answer."""
         most = self._patience + _GONE
         silent = self._lost >= max(_SILENT_LEAST, self._patience // 2)
-        why = ""  # the same, however many requests it is about: it is said once for all of them
+        why = ""  # one text for any number of requests, so that it is reported once
         if self._lost > most:
             why = f"more than {most} requests in a row had no answer of Argo CD"
         elif silent and time.monotonic() - self._silent_since > self._gone_s:
@@ -167,10 +167,10 @@ class HttpTransport:
 
     @contextlib.contextmanager
     def stream(self, path: str, query: Query, *, idle_s: float, whole_s: float, max_bytes: int) -> Iterator[Streamed]:
-        """An answer that goes on: GET `path` as an event stream, without a retry.
+        """An event stream: GET `path`, without a retry.
 
-        It ends with the server, after `idle_s` without a byte, after `whole_s`, or after `max_bytes`; of a refusal the body is
-        read like any other. Raises ConnectError where there is no answer, and from the chunks where they break off.
+        It ends with the server, after `idle_s` without a byte, after `whole_s`, or after `max_bytes`; for a refusal, the body is read as
+        usual. Raises ConnectError if there is no answer, and from the chunks if they break off.
         """
         until = time.monotonic() + whole_s
         headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity", "Cache-Control": "no-cache"}
@@ -207,7 +207,7 @@ class HttpTransport:
             raise self._broken(error, path) from None
 
     def _arriving(self, response: requests.Response) -> Iterator[bytes]:
-        """What arrives, as it arrives."""
+        """The chunks of the response as they arrive."""
         try:
             while chunk := response.raw.read1(_STREAMED_BYTES, decode_content=False):
                 yield chunk
@@ -223,7 +223,7 @@ class HttpTransport:
         return ConnectError(self._safe(lost.message), lost.hint)
 
     def _send(self, path: str, query: Query, anonymous: bool, reply: Reply) -> tuple[Answer, float | None]:
-        """The answer, and for how many seconds the server asks to wait before the next request, if it does."""
+        """The answer, and the seconds that the server asks to wait before the next request, if any."""
         began = time.monotonic()
         until = began + self._answer_s
         try:
@@ -246,7 +246,7 @@ class HttpTransport:
                 body = self._body(response, until, reply.aside)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             self.stats.count(0)
-            reply.seconds = None  # an answer that began and did not end is none
+            reply.seconds = None  # an incomplete answer is no answer
             if time.monotonic() >= until:
                 raise _late(self.server, path, self._answer_s) from None
             raise _no_answer(self.server, error, path, first=self.stats.bytes == 0) from None
@@ -257,7 +257,7 @@ class HttpTransport:
             hint = "have the server's administrator look at what it answers, or pass --max-answer MB"
             hint = MORE_MEMORY if isinstance(error, MemoryError) else hint
             raise _NoAnswerError(message, hint, final=True) from None
-        except (EOFError, ValueError) as error:  # the latter of a chunk of negative length
+        except (EOFError, ValueError) as error:  # the latter for a chunk of negative length
             self.stats.count(0)
             raise _NoAnswerError(
                 f"{self.server} answered {path} with a damaged body: {error}", _WRONG_ADDRESS
@@ -265,20 +265,20 @@ class HttpTransport:
         self.stats.count(len(body))
         self._take_time(response.headers.get("Date"))
         wait_s = retry_after_s(response.headers.get("Retry-After"), response.headers.get("Date"))
-        # Argo CD's own 429 says that the answer is too large: asking again would not help.
+        # Argo CD's own 429 means that the answer is too large: a retry would not help.
         too_many = response.status_code == 429 and TOO_LARGE.encode() not in body
         reply.refused = too_many or response.status_code in _GATEWAY
-        # An error may repeat any header; elsewhere the value of a header may be a host's name that an answer has to show.
+        # An error may repeat any header; elsewhere a header's value may be a host name that an answer has to show.
         hidden = self._private if response.status_code >= 400 else self._credentials
         return Answer(response.status_code, self._content_type(response), _without(hidden, body)), wait_s
 
     def _content_type(self, response: requests.Response) -> str:
-        """As a message or a snapshot may tell it."""
+        """The content type, safe for a message or a snapshot."""
         sent = response.headers.get("Content-Type", "").encode("utf-8", "replace")
         return _without(self._private, sent).decode("utf-8", "replace")
 
     def _body(self, response: requests.Response, until: float, aside: Aside = nullcontext) -> bytes:
-        """The inflated body: read raw and inflated once, which costs half of what requests does chunk by chunk."""
+        """The decompressed body: reading it raw and decompressing once costs half of what requests does chunk by chunk."""
         encoding = response.headers.get("Content-Encoding", "").strip().lower()
         if encoding not in ("", "identity", "gzip", "x-gzip"):
             raise EOFError(f"its Content-Encoding is {excerpt(encoding, 40)}, and gzip was asked for")
@@ -288,7 +288,7 @@ class HttpTransport:
         return self._room.read(_chunks(response), gzipped=encoding.endswith("gzip"), until=until, aside=aside)
 
     def _from_argocd(self, answer: Answer, path: str) -> Answer:
-        """The answer, unless it is someone else's: Argo CD answers JSON, or a line of text for an unknown route."""
+        """The answer if it comes from Argo CD, which answers JSON, or a line of text for an unknown route; otherwise raises."""
         if answer.status == 400 and b"HTTPS" in answer.body and self.server.startswith("http:"):
             raise ConnectError(f"{self.server} speaks TLS on that port", "drop --plaintext")
         if "text/html" in answer.content_type or answer.body[:64].lstrip()[:1] == b"<":
@@ -304,15 +304,15 @@ class HttpTransport:
                 self._now = self._now or sent
 
     def _safe(self, message: str) -> str:
-        """A message, whatever of the server's words it repeats."""
+        """The message without secrets that the server may repeat."""
         return excerpt(_without(self._private, message.encode("utf-8", "replace")).decode("utf-8", "replace"), 600)
 
 
 @dataclass(frozen=True)
 class Streamed:
-    """An answer that goes on: the `answer` so far (of a refusal all of it), and the `chunks` that follow, as they come.
+    """A stream: the `answer` so far (for a refusal, all of it), and the `chunks` that follow.
 
-    `safe` makes of the server's words in them what a message may tell.
+    `safe` removes secrets from the server's text in them.
     """
 
     answer: Answer
@@ -329,16 +329,16 @@ class _NoAnswerError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.final = final  # trying again cannot help
+        self.final = final  # a retry cannot help
 
 
 class _Token(AuthBase):
-    """Sets the token on a request. Being an auth object, it also keeps requests from taking one out of ~/.netrc."""
+    """Sets the token on a request. As an auth object, it also keeps requests from using ~/.netrc."""
 
     def __init__(self, connection: Connection) -> None:
         self._token = connection.token
         own = any(name.lower() == "authorization" for name, _ in connection.headers)
-        # A user's own Authorization header is meant for a proxy in front; the server takes the token here as well.
+        # A user's own Authorization header is for a proxy in front; the server accepts the token here, too.
         self._header, self._scheme = ("Grpc-Metadata-Token", "") if own else ("Authorization", "Bearer ")
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -348,7 +348,7 @@ class _Token(AuthBase):
 
 
 def _kind(path: str) -> str:
-    """What is asked for, whichever application it is about."""
+    """The kind of request, without the application's name."""
     whole, _, part = path.removeprefix("/api/v1/applications/").rpartition("/")
     return path if not path.startswith("/api/v1/applications/") else part if whole else "application"
 
@@ -361,12 +361,12 @@ _CREDENTIALS = frozenset(("authorization", "proxy-authorization", "cookie"))
 
 
 def _is_credential(name: str, value: str) -> bool:
-    """Whether a header of the user's own is one, by its name."""
+    """Whether a user's own header is a credential, by its name."""
     return name.lower() in _CREDENTIALS or is_secret(sort_of(name), value)
 
 
 def _words(texts: Iterable[str]) -> tuple[bytes, ...]:
-    """The texts and their words, as far as they are long enough to be a secret; the longest first."""
+    """The texts and their words that are long enough to be a secret; the longest first."""
     words = {word for text in texts for word in (text, *text.split()) if len(word) >= 8}
     return tuple(sorted((word.encode() for word in words), key=lambda word: (-len(word), word)))
 
@@ -384,7 +384,7 @@ def _chunks(response: requests.Response) -> Iterator[bytes]:
 
 
 def _time(text: str) -> datetime | None:
-    """An HTTP date as aware UTC; None when it is none, or of a year that cannot be."""
+    """An HTTP date as aware UTC; None if it is invalid or of an implausible year."""
     with contextlib.suppress(ValueError, OverflowError, TypeError, IndexError):
         found = parsedate_to_datetime(text)
         sent = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
@@ -393,9 +393,9 @@ def _time(text: str) -> datetime | None:
 
 
 def retry_after_s(header: str | None, date: str | None = None) -> float | None:
-    """The seconds that a Retry-After header asks for, 20 at most; None without one that can be read.
+    """The seconds that a Retry-After header asks for, at most 20; None without a valid one.
 
-    A moment is one of the server's clock, which its `date` shows.
+    A date in it uses the server's clock, which `date` shows.
     """
     text = (header or "").strip()
     if re.fullmatch(r"[0-9]{1,9}", text):
@@ -411,15 +411,15 @@ def _late(server: str, path: str, answer_s: float) -> _NoAnswerError:
 
 
 def _no_answer(server: str, error: BaseException, path: str, *, first: bool) -> _NoAnswerError:
-    """What an error means. A wrong name or certificate is final at `first`; once the server answered, it may pass."""
+    """The ConnectError for an error. A wrong name or certificate is final for the `first` request; after an answer, it may be temporary."""
     if isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema):
-        # It quotes the address of the proxy, as a rule, since --server was looked at before; a password may stand in it.
+        # It usually quotes the address of the proxy, since --server was checked before; the address may contain a password.
         what = f"the address of {server}, or that of the proxy in front of it, cannot be used"
         return _NoAnswerError(what, _PROXY, final=True)
     cause = _root(error)
     text = (
         type(error).__name__ if isinstance(error, requests.exceptions.InvalidHeader) else str(cause)
-    )  # that one quotes it
+    )  # the address is quoted
     if isinstance(error, requests.exceptions.ProxyError):
         return _NoAnswerError(
             f"the proxy in front of {server} gives no answer: {text}", "check HTTPS_PROXY and NO_PROXY"
@@ -443,7 +443,7 @@ def _no_answer(server: str, error: BaseException, path: str, *, first: bool) -> 
             f"the name of {server} is not known", "check --server for a typing error, and the DNS", final=first
         )
     if isinstance(cause, ConnectionRefusedError):
-        restarts = "it answered a moment ago: argocd-server, or what stands before it, is restarting; run again"
+        restarts = "it answered a moment ago: argocd-server, or a proxy in front of it, is restarting; run again"
         hint = "check --server and its port" if first else restarts
         return _NoAnswerError(f"nothing listens at {server}: connection refused", hint)
     hint = "the server or a proxy broke off; try again, or check --server and its port"
@@ -451,7 +451,7 @@ def _no_answer(server: str, error: BaseException, path: str, *, first: bool) -> 
 
 
 def _root(error: BaseException) -> BaseException:
-    """The error at the bottom, under the wrappings of requests and urllib3."""
+    """The innermost error, without the wrappers of requests and urllib3."""
     seen = set()
     while id(error) not in seen:
         seen.add(id(error))
@@ -463,11 +463,9 @@ def _root(error: BaseException) -> BaseException:
 def _redirected(server: str, location: str) -> _NoAnswerError:
     try:
         target = urlsplit(location)
-        host = re.sub(
-            r":[0-9]*$", "", target.netloc.rpartition("@")[2]
-        )  # as it was written: `hostname` is in lower case
+        host = re.sub(r":[0-9]*$", "", target.netloc.rpartition("@")[2])  # as written: `hostname` is in lower case
     except ValueError:
-        return _NoAnswerError(f"{server} redirects to what is no address", _WRONG_ADDRESS, final=True)
+        return _NoAnswerError(f"{server} redirects to an invalid address", _WRONG_ADDRESS, final=True)
     if target.scheme == "https" and server.startswith("http:") and target.hostname == urlsplit(server).hostname:
         hint = "drop --plaintext (and http:// of --server)"
         return _NoAnswerError(f"{server} redirects to https", hint, final=True)

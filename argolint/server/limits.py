@@ -1,7 +1,6 @@
-"""How hard an Argo CD may be asked: `limits:` of the user's settings, and of an entry of a servers file.
+"""Limits of requests to an Argo CD: `limits:` of the user's settings, and of an entry of a servers file.
 
-A limit is never exceeded, whatever options ask for; options alone may ask for less. It is the user's word, as where a token goes
-is: no file of a checkout has a say.
+Options can ask for less, but never exceed a limit. Only the user sets limits, like the target of a token: files of a checkout are not used.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ _Count = Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)]
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """
     workers       requests in flight to one Argo CD
-    per-cluster   of them, those that make it read one cluster
-    rate          how many requests may begin: `5/s`, `30/m`
+    per-cluster   those of them that make it read one cluster
+    rate          requests that may begin per second or minute: `5/s`, `30/m`
     """
 
     workers: _Count | None = None
@@ -33,14 +32,14 @@ NONE = Limits()
 
 
 class Pacing(msgspec.Struct, frozen=True):
-    """Requests in flight, those of them for one cluster, and requests a second (None: any number)."""
+    """Requests in flight, those of them for one cluster, and requests per second (None: unlimited)."""
 
     workers: int
     per_cluster: int = PER_CLUSTER
     rate: float | None = None
 
     def within(self, *limits: Limits) -> Pacing:
-        """No more than any of these allows. Raises ValueError for a rate that is none."""
+        """The strictest of these limits. Raises ValueError for an invalid rate."""
         rates = [rate for rate in (self.rate, *(parse_rate(own.rate) for own in limits if own.rate)) if rate]
         return Pacing(
             min(_given(self.workers, (own.workers for own in limits))),
@@ -49,15 +48,15 @@ class Pacing(msgspec.Struct, frozen=True):
         )
 
     def shared_by(self, count: int) -> int:
-        """How many of that many processes or machines may share it: each has one request in flight at least, to each cluster too.
+        """How many of that many processes or machines can share it: each has at least one request in flight, also to each cluster.
 
-        The usual number for a cluster is no limit that a user has set: there each has one all the same.
+        The default number for a cluster is not set by the user: there each gets one anyway.
         """
         limited = self.per_cluster if self.per_cluster < PER_CLUSTER else count
         return min(count, self.workers, limited)
 
     def part(self, workers: int) -> Pacing:
-        """The share of one of several workers that has that many requests in flight; one at least for each cluster."""
+        """The share of one of several workers with that many requests in flight; at least one for each cluster."""
         share = workers / self.workers
         return Pacing(workers, max(1, int(self.per_cluster * share)), self.rate and self.rate * share)
 
@@ -67,7 +66,7 @@ def _given(own: int, others: Iterator[int | None]) -> list[int]:
 
 
 def parse_rate(text: str) -> float:
-    """`5`, `5/s` and `300/m` as requests a second. Raises ValueError for anything else."""
+    """`5`, `5/s` and `300/m` as requests per second. Raises ValueError for any other text."""
     count, slash, unit = text.partition("/")
     try:
         rate = float(count) / {"s": 1, "m": 60}[unit.strip() if slash else "s"]

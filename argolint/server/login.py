@@ -31,12 +31,12 @@ class Login:
     ca_pem: str = field(default="", repr=False)
     client_pem: str = field(default="", repr=False)
     undefined: str = ""
-    """The server or user that the context names without the file holding it (ResolveContext in localconfig.go)."""
+    """The server or user that the context names, if the file does not have it (ResolveContext in localconfig.go)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logins:
-    """The whole file; empty when there is none."""
+    """The whole file; empty if there is none."""
 
     path: Path
     document: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -55,7 +55,7 @@ class Logins:
         return self._login(entry)
 
     def all(self) -> Iterable[Login]:
-        """Every login of the file, in its order."""
+        """Every login of the file, in order."""
         return [self._login(entry) for entry in _entries(self.document, "contexts")]
 
     def _login(self, entry: Mapping[str, Any]) -> Login:
@@ -87,7 +87,7 @@ class Logins:
 
 
 def read_logins(config: str, environ: Mapping[str, str], home: Path) -> Logins:
-    """The login file that Argo CD's CLI would use; empty when there is none and none was named. Raises UsageError."""
+    """The login file that Argo CD's CLI would use; empty if there is none and none was named. Raises UsageError."""
     import yaml
 
     path = _path(config, environ, home)
@@ -106,7 +106,11 @@ def read_logins(config: str, environ: Mapping[str, str], home: Path) -> Logins:
         if config:
             raise UsageError(f"there is no file {path}", "--config names the file that `argocd login` writes") from None
         return Logins(path)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: of a date that is none, and of no UTF-8
+    except (
+        yaml.YAMLError,
+        ValueError,
+        RecursionError,
+    ) as error:  # ValueError: for an invalid date, and for invalid UTF-8
         mark = getattr(error, "problem_mark", None)  # the message itself may quote a token
         where = f" at line {mark.line + 1}" if mark else ""
         raise UsageError(f"{path} is no readable YAML{where}", "repair it, or run `argocd login` again") from None

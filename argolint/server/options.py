@@ -1,7 +1,7 @@
-"""The options of Argo CD's own command line: those that argolint uses, passes over, or cannot use (cmd/argocd/commands/root.go).
+"""The options of Argo CD's own command line: those that argolint uses, ignores, or cannot use (cmd/argocd/commands/root.go).
 
-A command line that works with `argocd` works here. What concerns gRPC, logs and prompts has no effect; what goes past the
-server's HTTP API is refused when a connection is made, with what to do instead.
+A command line that works with `argocd` works here. Options for gRPC, logs and prompts have no effect; options that bypass the server's HTTP
+API are refused on connecting, with an alternative.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 UNUSABLE = ("core", "port-forward", "port-forward-namespace", "kube-context")
-"""Options by which `argocd` reaches the cluster instead of the server."""
+"""Options with which `argocd` reads the cluster instead of the server."""
 
 PASSED_OVER = (
     "http-retry-max",
@@ -24,18 +24,18 @@ PASSED_OVER = (
     "redis-haproxy-name",
     "controller-name",
 )
-"""Options with a value that concern nothing that argolint does."""
+"""Options with a value that do not affect argolint."""
 
 _TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
 
 
 class Switch(click.Option):
-    """A flag that takes `--insecure=true` and `--insecure=false` as well, as Argo CD's command line does."""
+    """A flag that also accepts `--insecure=true` and `--insecure=false`, like Argo CD's command line."""
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Adds the flag; the parser of click splits at `=` before it looks for an option, so it is asked before that."""
+        """Add the flag. click's parser splits at `=` before it looks up an option, so this hook runs before that."""
         super().add_to_parser(parser, ctx)
-        otherwise: Callable[[str, Any], None] = parser._process_opts  # click has no public place for it
+        otherwise: Callable[[str, Any], None] = parser._process_opts  # click has no public API for it
 
         def process(word: str, state: Any) -> None:
             name, given, value = word.partition("=")
@@ -50,10 +50,10 @@ class Switch(click.Option):
 
 
 def header_list(text: str) -> list[str]:
-    """The headers of one -H: a line of comma-separated values in which quotes keep a comma (pflag's StringSlice)."""
+    """The headers of one -H: a line of comma-separated values in which quotes protect a comma (pflag's StringSlice)."""
     try:
         return [header for header in next(csv.reader([text]), []) if header]
-    except csv.Error:  # a line break: refused as the header that it is
+    except csv.Error:  # a line break: refused like the header in it
         return [text]
 
 
@@ -67,7 +67,7 @@ def _unusable(ctx: click.Context, option: click.Parameter, given: Any) -> None:
 
 
 def unusable() -> str:
-    """The first option of this command line that argolint cannot use; empty for none."""
+    """The first given option that argolint cannot use; empty if there is none."""
     ctx = click.get_current_context(silent=True)
     found: list[str] = ctx.meta.get(__name__, []) if ctx else []
     return found[0] if found else ""
@@ -82,7 +82,7 @@ OPTIONS = (
     click.option(
         "--auth-token", metavar="TOKEN", help="Token; better set ARGOCD_AUTH_TOKEN, which no process list shows."
     ),
-    click.option("--argocd-context", metavar="NAME", help="Login to use out of Argo CD's own configuration."),
+    click.option("--argocd-context", metavar="NAME", help="Login to use from Argo CD's own configuration."),
     click.option("--config", metavar="FILE", help="Argo CD's own configuration, written by `argocd login`."),
     click.option("--plaintext", is_flag=True, cls=Switch, help="Connect without TLS."),
     click.option("--insecure", is_flag=True, cls=Switch, help="Do not verify the server's certificate."),
@@ -104,4 +104,4 @@ OPTIONS = (
     *(_without_effect(name) for name in PASSED_OVER),
     *(_without_effect(name, callback=_unusable, is_flag=name in ("core", "port-forward")) for name in UNUSABLE),
 )
-"""Every option of the connection; those without effect are not listed by --help."""
+"""Every connection option; --help hides those without effect."""

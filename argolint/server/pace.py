@@ -1,9 +1,8 @@
-"""How many requests are in flight, and how many a second: an argocd-server has no limits of its own, and reads have killed some.
+"""Limits requests in flight and per second: an argocd-server has no limits of its own, and reads have killed some.
 
-Argo CD bounds logins alone; each destination cluster answers 50 requests a second and no more (ARGOCD_K8S_CLIENT_QPS). So what
-reads a cluster (`/resource`, `/events` of an object) is bounded for each cluster as well. A server that refuses (429, 502, 503, 504),
-gives no answer, or turns slow gets half as many from then on, and one more again for every fifty good answers. One that says
-when to come back (Retry-After) is asked nothing until then.
+Argo CD limits only logins; each destination cluster answers at most 50 requests per second (ARGOCD_K8S_CLIENT_QPS). So requests that read a
+cluster (`/resource`, `/events` of an object) are also limited per cluster. A server that refuses (429, 502, 503, 504), gives no answer, or
+becomes slow gets half as many from then on, and one more for every fifty good answers. After a Retry-After, no request is sent until then.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from argolint.host.inflate import Aside
 
 PER_CLUSTER = 4
 HOLDS_S = 120.0
-"""For so long in all no request begins since the server asks for it; from then on the one that was refused waits alone."""
+"""Most seconds in total during which the server can hold all requests; after that, only the refused request waits."""
 _RISE = 50  # good answers
 _SLOWER = 4.0  # times as slow as usual
 _RECENT, _USUAL = 8, 64  # answers
@@ -29,7 +28,7 @@ _CLUSTER: ContextVar[str] = ContextVar("cluster", default="")
 
 @contextmanager
 def reading_cluster(cluster: str) -> Iterator[None]:
-    """A request of this block makes the server read this cluster."""
+    """Requests in this block make the server read this cluster."""
     token = _CLUSTER.set(cluster)
     try:
         yield
@@ -39,17 +38,17 @@ def reading_cluster(cluster: str) -> Iterator[None]:
 
 @dataclass
 class Reply:
-    """How one request ended; the sender says so."""
+    """How one request ended; the sender fills it in."""
 
     seconds: float | None = None
-    """Until the answer began; None where there was none."""
+    """Seconds until the answer began; None if there was none."""
     refused: bool = False
     aside: Aside = nullcontext
-    """While it waits for something else than the server, others may ask in its place: what it waits for may be one of them."""
+    """A block in which the request waits for something other than the server, so that others may use its slot: it may depend on them."""
 
 
 _BLINK_S = 0.25
-"""Differences that are no sign of the server: threads that read answers wait for one another as well."""
+"""Smaller differences are no sign of the server: threads that read answers also wait for one another."""
 
 
 class _Times:
@@ -60,7 +59,7 @@ class _Times:
         self._recent: deque[float] = deque(maxlen=_RECENT)
 
     def slower_with(self, seconds: float) -> bool:
-        """Whether the latest answers, and not this one alone, take far longer than those before: a large application is no sign."""
+        """Whether several recent answers, not only this one, took far longer than earlier ones: a single large application is no sign."""
         if len(self._recent) == _RECENT:
             self._usual.append(self._recent[0])
         self._recent.append(seconds)
@@ -93,7 +92,7 @@ class _Window:
         return self.in_flight < self.limit
 
     def ended(self, kind: str, reply: Reply, began: float, now: float) -> bool:
-        """Learn from one answer; True when the limit was halved."""
+        """Record one answer; True if the limit was halved."""
         bad = reply.refused or reply.seconds is None or self.times[kind].slower_with(reply.seconds)
         if not bad:
             self.good += 1
@@ -102,17 +101,17 @@ class _Window:
             return False
         self.good = 0
         if began <= self.halved_at or self.limit == 1:
-            return False  # it was sent before the limit was halved: it says nothing of what is sent since
+            return False  # it was sent before the limit was halved: it shows nothing about requests since
         self.limit, self.halved_at = self.limit // 2, now
         self.times.clear()
         return True
 
 
 class Pace:
-    """Lets requests of any number of threads through, a few at a time.
+    """Limits the requests of any number of threads.
 
-    `most` are in flight to the server, `per_cluster` of them to one cluster; `rate` bounds how many begin in a second.
-    `slowed` is called whenever an answer makes it fewer.
+    At most `most` are in flight to the server, `per_cluster` of them to one cluster; `rate` limits how many begin per second. `slowed` is
+    called whenever an answer lowers the limit.
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class Pace:
 
     @contextmanager
     def request(self, kind: str) -> Iterator[Reply]:
-        """Waits for its turn; the caller says in the Reply how it ended. Answers of one kind take about the same time."""
+        """Wait for a slot; the caller records in the Reply how the request ended. Answers of one kind take about the same time."""
         windows, began = self._entered()
         self._wait_to_begin()
         reply = Reply(aside=lambda: self._aside(windows))
@@ -154,7 +153,7 @@ class Pace:
 
     @contextmanager
     def _aside(self, windows: Sequence[_Window]) -> Iterator[None]:
-        """The request is not counted; it goes on without waiting for a turn."""
+        """In this block the request does not count, and continues without waiting for a slot."""
         with self._changed:
             for window in windows:
                 window.in_flight -= 1
@@ -176,7 +175,7 @@ class Pace:
             return windows, self._clock()
 
     def hold(self, seconds: float) -> None:
-        """Lets no request begin for so long: the server asks for it. What it asks for in all has an end."""
+        """Start no request for this time, as the server asks. The total is limited."""
         with self._changed:
             now = self._clock()
             until = min(now + seconds, max(now, self._held_until) + self._patience_s)

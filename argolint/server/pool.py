@@ -1,7 +1,7 @@
-"""Pooled HTTP connections whose answers are bounded in time and size, and which follow no redirect.
+"""Pooled HTTP connections whose answers are limited in time and size, and which follow no redirect.
 
-A time-out of a socket starts again with each byte, and http.client bounds neither the headers of interim answers nor a chunk
-of negative length. Here every read, from the first header line on, counts against one time and one size.
+A socket's timeout restarts with each byte, and http.client limits neither the headers of interim answers nor a chunk of negative length.
+Here every read, from the first header line on, counts against one time and one size.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from argolint.host.inflate import TooLargeError
 from argolint.server.connection import Connection
 from argolint.server.tls import client_context
 
-logging.getLogger("urllib3.connection").setLevel(logging.CRITICAL)  # it logs what is no header, which may be our token
+logging.getLogger("urllib3.connection").setLevel(logging.CRITICAL)  # it logs malformed headers, which may be our token
 _BOUNDS: ContextVar[tuple[float, int]] = ContextVar("bounds")
 _HEADERS_BYTES = 8 << 20  # http.client allows a hundred of 64 KB
 
 
 @contextmanager
 def bounded(until: float, max_bytes: int) -> Iterator[None]:
-    """An answer of this block raises TimeoutError when time.monotonic() reaches `until`, TooLargeError over the size."""
+    """In this block, reading an answer raises TimeoutError when time.monotonic() reaches `until`, TooLargeError over the size."""
     token = _BOUNDS.set((until, max_bytes))
     try:
         yield
@@ -44,7 +44,7 @@ def bounded(until: float, max_bytes: int) -> Iterator[None]:
 
 
 class _Bounded(io.RawIOBase):
-    """A socket's bytes, up to a moment and a number."""
+    """A socket's bytes, up to a time and a size."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, until: float, max_bytes: int) -> None:
         self._raw = raw
@@ -81,7 +81,7 @@ class _Response(http.client.HTTPResponse):
 
 
 def _with_bounds(manager: Any) -> Any:
-    """A pool manager whose connections, of whatever scheme, give answers with an end."""
+    """A pool manager whose connections, of any scheme, limit the time and size of answers."""
     pools = {}
     for scheme, pool in manager.pool_classes_by_scheme.items():
         connection = type("Connection", (pool.ConnectionCls,), {"response_class": _Response})
@@ -108,7 +108,7 @@ class _Adapter(HTTPAdapter):
 
 
 class Session(requests.Session):
-    """Requests to one server. An answer's Location is the caller's to read: nothing here looks at it."""
+    """Requests to one server. Redirects are not followed; the caller may read an answer's Location."""
 
     def __init__(self, connection: Connection, workers: int) -> None:
         super().__init__()
@@ -122,16 +122,16 @@ class Session(requests.Session):
         self.headers.clear()
         self.headers.update({"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "argolint"})
         self.headers.update(dict(connection.headers))
-        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))  # a renewed login would come as one
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))  # a renewed login would come as a cookie
         self._environment: dict[object, Any] = {}
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
-        """The proxies and the like of the environment, looked up once: all requests of a session go to one server."""
+        """The proxy settings of the environment, looked up once: all requests of a session go to one server."""
         asked = (*(proxies or {}).items(), stream, verify, cert)
         if asked not in self._environment:
             self._environment[asked] = super().merge_environment_settings(url, proxies, stream, verify, cert)
         return self._environment[asked]
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """None: requests would read the whole body of a redirect and take its address apart, even if it is not to follow."""
+        """None: otherwise requests would read the whole body of a redirect and parse its target, even without following it."""
         return None

@@ -1,8 +1,7 @@
 """Several Argo CDs by name: the entries of a servers file or of the user's settings, or the logins of `argocd login`.
 
-Where a token goes is the user's word alone: each entry says where its own token is found, and that token goes to this
-entry's server and to no other. The variables and flags of a single server (ARGOCD_SERVER, ARGOCD_AUTH_TOKEN, ARGOCD_OPTS)
-do not count here.
+Only the user decides where a token goes: each entry says where its own token is, and that token is sent to this entry's server only. The
+variables and flags of a single server (ARGOCD_SERVER, ARGOCD_AUTH_TOKEN, ARGOCD_OPTS) are ignored here.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ _OF_ONE = frozenset({"ARGOCD_SERVER", "ARGOCD_AUTH_TOKEN", "ARGOCD_OPTS"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_TOKEN_BYTES = 65_536
 _MOST = 500
-_LONGEST_NAME = 100  # it is the name of a folder, too
+_LONGEST_NAME = 100  # it is also the name of a folder
 _ELSEWHERE = "keep it out of the repository, or copy it from a branch that the change cannot write: git show origin/main:servers.yaml"
 _SHAPE = "an entry looks like `- {name: eu, server: cd-eu.example.com, auth-token-env: TOKEN_EU}`"
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """One Argo CD. Exactly one of `server`, `context` and `snapshot` says where it is; paths start at the file's folder.
+    """One Argo CD, reached by exactly one of `server`, `context` and `snapshot`; paths are relative to the file's folder.
 
-    auth-token-env, auth-token-file   where its token is; a `server` without either uses the login that was made for it
-    headers, headers-env              sent with each request, as `Name: value` and as `Name: VARIABLE` that holds the value
-    limits                            how hard it may be asked, whatever options say
-    clusters                          names for its clusters, by their address or name there: clusters of one name are one
+    auth-token-env, auth-token-file   where its token is; a `server` without either uses its login
+    headers, headers-env              sent with each request, as `Name: value` and as `Name: VARIABLE` with the variable's value
+    limits                            limits of its requests, which options cannot exceed
+    clusters                          names for its clusters, by their address or name there: clusters of the same name are the same
     """
 
     name: str
@@ -67,8 +66,7 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Named:
-    """One Argo CD and how to reach it: a connection, or a snapshot. `problem` says why a token cannot be used, `entry` that a servers
-    file names it."""
+    """One Argo CD and how to reach it: a connection, or a snapshot. `problem`: why a token cannot be used; `entry`: a servers file names it."""
 
     name: str
     connection: Connection | None = None
@@ -87,10 +85,10 @@ def read_servers(
     checkouts: Sequence[Path] = (),
     only: Sequence[str] = (),
 ) -> tuple[Named, ...]:
-    """The Argo CDs of a servers file, `config` being Argo CD's own login file. UsageError says what is wrong, and in which line.
+    """The Argo CDs of a servers file; `config`: Argo CD's own login file. UsageError says what is wrong, and in which line.
 
-    A file of a checkout, of the one that one stands in or of one of `checkouts`, may name snapshots alone. With `only`, names or
-    globs, nothing is wanted of the other entries, such as a token.
+    A file in the working directory's checkout or in one of `checkouts` may name only snapshots. With `only`, names or globs, the other
+    entries need no token or the like.
     """
     try:
         text = read_text(file, strict_yaml.MAX_BYTES)
@@ -120,7 +118,7 @@ def resolve(
     now: datetime,
     only: Sequence[str] = (),
 ) -> tuple[Named, ...]:
-    """How to reach each of the entries, or `only` those of these names, that stand in these lines of `where`. Asks nothing of any server."""
+    """How to reach each of the entries, or those that `only` names; `lines`: their lines in `where`. Sends no request."""
     if not entries or len(entries) > _MOST:
         raise UsageError(f"{where} names {len(entries)} servers", f"between 1 and {_MOST}; {_SHAPE}")
     found: list[Named] = []
@@ -155,7 +153,7 @@ def resolve(
 
 
 def _chosen(names: Iterable[str], only: Sequence[str]) -> frozenset[str]:
-    """Those of the names that are wanted, all where nothing says so. UsageError for a wish that fits none."""
+    """The wanted names, by default all. UsageError for a pattern that matches none."""
     known = tuple(names)
     for wish in only:
         if not any(fnmatchcase(name, wish) for name in known):
@@ -173,9 +171,9 @@ _FRESH = re.compile(
 
 
 def in_entry(hint: str, token_place: str) -> str:
-    """A hint that speaks of the options and variables of a single server, as one about an entry of a servers file.
+    """A hint on the options and variables of a single server, reworded for an entry of a servers file.
 
-    `token_place` is `env:NAME` or `file:PATH`; empty where the entry uses a login.
+    `token_place` is `env:NAME` or `file:PATH`; empty if the entry uses a login.
     """
     kind, _, place = token_place.partition(":")
     where = {"env": f"the variable {place}", "file": f"the file {place}"}.get(kind, "")
@@ -191,7 +189,7 @@ def in_entry(hint: str, token_place: str) -> str:
 def of_logins(
     config: str, environ: Mapping[str, str], home: Path, now: datetime, only: Sequence[str] = ()
 ) -> tuple[tuple[Named, ...], tuple[str, ...]]:
-    """Every login of Argo CD's own configuration, and remarks on those that are left out. The current one of two for a server counts."""
+    """Every login of Argo CD's own configuration, and remarks on those that are left out. If a server has two, the current one is used."""
     logins = read_logins(config, environ, home)
     current = str(logins.document.get("current-context") or "")
     found: dict[str, Named] = {}
@@ -241,12 +239,12 @@ def _named(entry: Entry, folder: Path, config: str, environ: Mapping[str, str], 
         connection = connect(flags, own, home, now, _token(entry, folder, environ))
         connection = replace(connection, token_place=_place(entry, folder), limits=entry.limits)
         return Named(entry.name, connection, aliases=entry.clusters)
-    except AuthError as error:  # an expired login is this server's matter: the others are read
+    except AuthError as error:  # an expired login affects this server only: the others are read
         return Named(entry.name, aliases=entry.clusters, problem=error)
 
 
 def _headers(entry: Entry, environ: Mapping[str, str]) -> Iterator[str]:
-    """Each as `Name: value`. UsageError for a variable that is not set."""
+    """Each as `Name: value`. UsageError for an unset variable."""
     for name, value in entry.headers.items():
         yield f"{name}: {value}"
     for name, variable in entry.headers_env.items():
@@ -254,7 +252,7 @@ def _headers(entry: Entry, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _held(variable: str, key: str, what: str, environ: Mapping[str, str]) -> str:
-    """What a variable holds. UsageError for one that is not set, and for what is no name: it may be the secret itself."""
+    """The value of a variable. UsageError for an unset one, and for an invalid name, which may be the secret itself."""
     if not _VARIABLE.fullmatch(variable):
         raise UsageError(f"what {key} holds is no name of a variable", f"name the variable that holds {what}")
     if found := environ.get(variable, "").strip():
@@ -263,14 +261,14 @@ def _held(variable: str, key: str, what: str, environ: Mapping[str, str]) -> str
 
 
 def _place(entry: Entry, folder: Path) -> str:
-    """Where the token of an entry is, for others; a login belongs to this user alone."""
+    """Where another process finds the token of an entry; empty for a login, which belongs to this user."""
     if entry.auth_token_env:
         return f"env:{entry.auth_token_env}"
     return f"file:{(folder / Path(entry.auth_token_file).expanduser()).absolute()}" if entry.auth_token_file else ""
 
 
 def _token(entry: Entry, folder: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """The token and where it comes from. UsageError when it is not there."""
+    """The token and its origin. UsageError if it is missing."""
     if entry.auth_token_env:
         token = _held(entry.auth_token_env, "auth-token-env", "the server's token", environ)
         return token, f"the variable {entry.auth_token_env}"
@@ -290,7 +288,7 @@ def _token(entry: Entry, folder: Path, environ: Mapping[str, str]) -> tuple[str,
 
 
 def _check(entry: Entry, place: str) -> None:
-    """UsageError for an entry that cannot be understood."""
+    """UsageError for an invalid entry."""
     plain = entry.name.strip() and entry.name.isprintable() and len(entry.name) <= _LONGEST_NAME
     if not plain or "/" in entry.name or "@" in entry.name:
         raise UsageError(
@@ -330,7 +328,7 @@ def _next_to(path: str, folder: Path) -> str:
 
 
 def _plain(url: str) -> str:
-    """An address in one spelling."""
+    """A normalized address."""
     scheme, _, rest = url.lower().rstrip("/").partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host.removesuffix(':443' if scheme == 'https' else ':80')}{slash}{path}"

@@ -12,9 +12,9 @@ from argolint.server.connection import Connection
 
 
 def client_context(connection: Connection) -> ssl.SSLContext:
-    """Trusts the system's authorities and --server-crt as well, as Argo CD's own CLI does. Raises UsageError.
+    """A context that trusts the system's authorities and --server-crt, as Argo CD's own CLI does. Raises UsageError.
 
-    No authority is read for a loopback address without TLS: no proxy lies before it, so that TLS is never spoken.
+    It reads no authorities for a loopback address without TLS: no proxy is used there, so TLS is never spoken.
     """
     asked = urlsplit(connection.url)
     never = asked.scheme == "http" and is_loopback(asked.hostname or "")
@@ -23,7 +23,7 @@ def client_context(connection: Connection) -> ssl.SSLContext:
         if connection.ca_pem:
             context.load_verify_locations(cadata=connection.ca_pem)
         if connection.client_pem:
-            with temporary_folder() as folder:  # the ssl module reads key pairs from files alone
+            with temporary_folder() as folder:  # the ssl module reads key pairs from files only
                 pair = folder / "client.pem"
                 pair.touch(mode=0o600)
                 pair.write_text(connection.client_pem)
@@ -41,7 +41,7 @@ def client_context(connection: Connection) -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    """For an encrypted key, for which OpenSSL would ask the terminal, in every process again."""
+    """The answer for an encrypted key: otherwise OpenSSL would ask at the terminal, in every process."""
     raise UsageError(
         "the key of --client-crt-key is encrypted", "write one that is not: openssl pkey -in KEY -out PLAIN_KEY"
     )

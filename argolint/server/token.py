@@ -1,4 +1,4 @@
-"""What is known of a token before the server sees it: its form and its expiry, read without verifying it."""
+"""Checks a token before it is sent: its form and its expiry, without verifying it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 from argolint.errors import AuthError
 from argolint.server.login import Login
 
-FLAG, VARIABLE = "--auth-token", "ARGOCD_AUTH_TOKEN"  # sources of a token other than a login
+FLAG, VARIABLE = "--auth-token", "ARGOCD_AUTH_TOKEN"  # origins of a token other than a login
 _CLOCK_SKEW = timedelta(minutes=1)
 
 
 def check_token(token: str, source: str, login: Login | None, now: datetime) -> None:
-    """Refuses what the server would refuse, in clearer words; the server would take some of it for no token at all.
+    """Refuse what the server would refuse, with a clearer message; the server would treat some of it as no token at all.
 
-    `login` is the one that the token is of, if it belongs to one.
+    `login`: the login that the token belongs to, if any.
     """
     if re.search(r"\s", token):
         raise AuthError(
@@ -44,7 +44,7 @@ def check_token(token: str, source: str, login: Login | None, now: datetime) -> 
 
 
 def project_of(token: str) -> str:
-    """The one project that a project role's token may see, by its subject `proj:<project>:<role>`; empty for other tokens."""
+    """The only project that a project role's token can see, from its subject `proj:<project>:<role>`; empty for other tokens."""
     subject = str(_claims(token).get("sub")) if token.count(".") == 2 else ""
     found = re.fullmatch(r"proj:([a-zA-Z0-9][a-zA-Z0-9._-]{0,252}):\S+", subject)
     return found[1] if found else ""
@@ -59,7 +59,7 @@ def _expiry(token: str) -> datetime | None:
 
 
 def _claims(token: str) -> dict[str, Any]:
-    """The token's payload, read without verifying it; that is the server's part."""
+    """The token's payload, not verified; the server does that."""
     payload = token.split(".")[1]
     try:
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))

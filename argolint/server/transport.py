@@ -1,4 +1,4 @@
-"""What answers a GET: a live Argo CD (`http`), a snapshot of one (`snapshot`), or a recorder around one (`record`)."""
+"""The interface for GETs: a live Argo CD (`http`), a snapshot (`snapshot`), or a recorder around one (`record`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Query = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One HTTP answer, whatever its status; `body` is already inflated."""
+    """One HTTP answer of any status; `body` is already decompressed."""
 
     status: int
     content_type: str
@@ -21,21 +21,21 @@ class Answer:
 
 
 class Stats:
-    """Requests sent, retries included, and bytes of inflated bodies received. Safe to share among threads."""
+    """Requests sent, retries included, and bytes of decompressed bodies received. Safe to share among threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.requests = 0
         self.bytes = 0
         self.slowed = 0
-        """How often fewer requests were sent at a time, since the server refused some or turned slow."""
+        """How often the number of parallel requests was lowered, since the server refused some or became slow."""
 
     def count(self, body_bytes: int) -> None:
         """Count one request and the size of its answer, 0 if there was none."""
         self.count_all(1, body_bytes)
 
     def count_all(self, requests: int, body_bytes: int, slowed: int = 0) -> None:
-        """Count what a worker asked for, and how often it was slowed down."""
+        """Add a worker's requests, and how often it was slowed down."""
         with self._lock:
             self.requests += requests
             self.bytes += body_bytes
@@ -45,7 +45,7 @@ class Stats:
 class Transport(Protocol):
     """Reads of one Argo CD. Safe to share among threads.
 
-    `server` is the address that was connected to, scheme included; `offline` says that answers cost the server nothing.
+    `server`: the address of the connection, scheme included; `offline`: answers cost the server nothing.
     """
 
     server: str
@@ -60,5 +60,5 @@ class Transport(Protocol):
         ...
 
     def now(self) -> datetime:
-        """The one "now" of a check, aware UTC: the clock that the answers' timestamps follow."""
+        """The current time of a check, aware UTC, by the clock of the answers' timestamps."""
         ...

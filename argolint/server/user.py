@@ -1,7 +1,7 @@
-"""The user's own settings, `$XDG_CONFIG_HOME/argolint/config.yaml`: which Argo CD to read when nothing else says so.
+"""The user's own settings, `$XDG_CONFIG_HOME/argolint/config.yaml`: which Argo CD to read if nothing else names one.
 
-They are apart from `.argolint.yaml` on purpose. That file lies in a checkout, where a change may have written it, and
-where a token goes is no matter of a change.
+They are separate from `.argolint.yaml` on purpose: that file is in a checkout, where a change may have written it, and a change must not
+decide where a token goes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from argolint.values.decoding import converted
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Named as Argo CD's CLI names them; empty means that the file does not say.
+    """The names are those of Argo CD's CLI; empty means not set.
 
     server           HOST[:PORT] of the Argo CD
     argocd-context   a login of Argo CD's own login file
-    servers          a servers file (`--servers`): read every Argo CD that it names; a path starts at this file's folder
-    knowledge        a knowledge pack (`--knowledge`); a path starts at this file's folder
-    limits           how hard each Argo CD may be asked, whatever options say
+    servers          a servers file (`--servers`) with the Argo CDs to read; the path is relative to this file's folder
+    knowledge        a knowledge pack (`--knowledge`); the path is relative to this file's folder
+    limits           limits of requests to each Argo CD, which options cannot exceed
     """
 
     server: str = ""
@@ -37,12 +37,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
 
 
 def settings_file(environ: Mapping[str, str], home: Path) -> Path:
-    """Where the file is, whether it exists or not."""
+    """The path of the file, whether it exists or not."""
     return Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "argolint", "config.yaml")
 
 
 def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
-    """The user's settings, empty when there is no file. Raises UsageError for one that cannot be used."""
+    """The user's settings, empty if there is no file. Raises UsageError for an invalid one."""
     file = settings_file(environ, home)
     try:
         if file.exists():

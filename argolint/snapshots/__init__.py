@@ -1,1 +1,1 @@
-"""A recorded Argo CD: read, written, masked and replayed."""
+"""Reads, writes, masks and replays a recorded Argo CD."""

@@ -1,4 +1,4 @@
-"""Files of a directory, a .tar.gz or a .zip, read by name, bounded in size and never unpacked onto the disk."""
+"""Reads files by name from a directory, a .tar.gz or a .zip, with size limits and without unpacking to the disk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import gzip
 import itertools
 import os
 import stat
-import tarfile
 import tempfile
 import threading
 import zipfile
@@ -15,38 +14,41 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from argolint.errors import SnapshotError
 from argolint.host.inflate import TooLargeError, inflate
 
-MAX_FILE_BYTES = 2 << 30  # one answer, inflated; Argo CD itself answers at most 200 MB unless configured otherwise
+if TYPE_CHECKING:
+    import tarfile
+
+MAX_FILE_BYTES = 2 << 30  # one answer, decompressed; Argo CD itself answers at most 200 MB unless configured otherwise
 MAX_INDEX_BYTES = 512 << 20  # the header and the index: ten thousand applications need 20 MB
 MAX_ARCHIVE_BYTES = 32 << 30  # all files of an archive together
 _ALWAYS_ALLOWED = 256 << 20
 _MAX_RATIO = 250
-"""How much larger than its packed form a file of more than 256 MB may be: answers reach 50, a bomb 1,000."""
+"""Largest compression ratio of a file over 256 MB: answers reach 50, a bomb 1,000."""
 _MAX_MEMBERS = 1_000_000
-"""Files of an archive: a fleet of ten thousand applications has 40,000."""
+"""Most files of an archive: a fleet of ten thousand applications has 40,000."""
 _CHUNK = 1 << 20
 _DAMAGES = (OSError, EOFError, zlib.error, ValueError, LookupError, OverflowError, RuntimeError, MemoryError)
-"""What the readers of tar, zip and gzip raise on files that are none, in addition to their own errors (NotImplementedError among them)."""
+"""Errors of tar, zip and gzip readers on damaged files, in addition to their own types (includes NotImplementedError)."""
 
 
 class Files(Protocol):
-    """A closed set of files. Safe to share among threads."""
+    """A fixed set of files. Safe to share among threads."""
 
     def read(self, name: str, crc32: int | None = None) -> bytes:
-        """The bytes of a file, inflated if the name ends in `.gz`. Raises FileNotFoundError, SnapshotError (a wrong CRC among it)."""
+        """The bytes of a file, decompressed if the name ends in `.gz`. Raises FileNotFoundError, SnapshotError (also for a wrong CRC)."""
         ...
 
     def names(self) -> Iterable[str]:
-        """The files near the root, enough to say what this is."""
+        """Some file names near the root, for an error message."""
         ...
 
 
 def open_files(path: Path) -> Files:
-    """The files at `path`, recognised by content and not by name. Raises SnapshotError."""
+    """The files at `path`, recognized by content and not by name. Raises SnapshotError."""
     try:
         if path.is_dir():
             return _Directory(path)
@@ -68,7 +70,7 @@ _HINT = "name what `argolint snapshot -o PATH` wrote"
 
 
 def _opened(path: Path | str) -> IO[bytes]:
-    """A plain file, opened; OSError for what would block or never end: a pipe, a device, a socket."""
+    """A regular file, opened; OSError for a pipe, a device or a socket, which could block or never end."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -109,7 +111,7 @@ class _Directory:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A file from an offset on."""
+    """A part of a file, from an offset on."""
 
     handle: int
     offset: int
@@ -119,11 +121,13 @@ class _Part:
 
 
 class _Tar:
-    """Inflated once into an unnamed temporary file, so that any member can be read by its offset."""
+    """A tar archive, decompressed once into an unnamed temporary file for access by offset."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
+        import tarfile  # most snapshots are folders
+
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as this object
         try:
             with gzip.open(path) as packed:
@@ -144,7 +148,7 @@ class _Tar:
         except KeyError:
             raise FileNotFoundError(name) from None
         try:
-            if hasattr(os, "pread"):  # which leaves the place in the file alone: threads and forked processes share it
+            if hasattr(os, "pread"):  # it keeps no file position: threads and forked processes share the file
                 data = _read(_Part(self._file.fileno(), offset), size, name)
             else:
                 with self._lock:
@@ -156,7 +160,7 @@ class _Tar:
 
 
 def _places(archive: tarfile.TarFile) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Name, offset and size of each plain file. The archive keeps a kilobyte of each member, unless it is asked to forget them."""
+    """Name, offset and size of each regular file. tarfile keeps a kilobyte of each member, unless its list is cleared."""
     for number in itertools.count():
         member = archive.next()
         if member is None:
@@ -188,7 +192,7 @@ class _Zip:
         except KeyError:
             raise FileNotFoundError(name) from None
         try:
-            if self._owner != os.getpid():  # a forked process shares the place in the file
+            if self._owner != os.getpid():  # a forked process shares the file position
                 self._owner, self._archive = os.getpid(), zipfile.ZipFile(self._path)
             with self._archive.open(member) as file:
                 return _unpacked(_read(file, member.file_size, name, member.compress_size), name, crc32)
@@ -208,7 +212,7 @@ def _plain(name: str) -> str:
 
 
 def _prefix(members: Iterable[str]) -> str:
-    """The folder within an archive that holds snapshot.json, `` or ending in a slash."""
+    """The folder within an archive that contains snapshot.json: empty, or with a final slash."""
     found = min(
         (m for m in members if PurePosixPath(m).name == "snapshot.json"), key=lambda m: (m.count("/"), m), default=""
     )
@@ -216,12 +220,12 @@ def _prefix(members: Iterable[str]) -> str:
 
 
 def _allowed(packed: int, most: int = MAX_FILE_BYTES) -> int:
-    """To how many bytes a file of this packed size may inflate."""
+    """The most bytes to which a file of this packed size may decompress."""
     return min(most, max(_ALWAYS_ALLOWED, _MAX_RATIO * packed))
 
 
 def _read(file: IO[bytes] | _Part, size: int, name: str, packed: int | None = None) -> bytes:
-    """The whole file; its size is asked first, since read(limit) would take as much memory as the limit."""
+    """The whole file; its size is checked first, since read(limit) would allocate the limit."""
     limit = _allowed(
         size if packed is None else packed, MAX_FILE_BYTES if name.startswith("bodies/") else MAX_INDEX_BYTES
     )
@@ -231,7 +235,7 @@ def _read(file: IO[bytes] | _Part, size: int, name: str, packed: int | None = No
 
 
 def _unpacked(data: bytes, name: str, crc32: int | None) -> bytes:
-    """The file's own bytes. What gzip wrote at its end of their CRC, inflating has compared; it is the index's that may differ."""
+    """The file's own bytes. gzip itself checks its CRC at the end; the index's CRC may still differ."""
     packed = name.endswith(".gz")
     found = inflate(data, _allowed(len(data))) if packed else data
     if crc32 is not None and crc32 != (int.from_bytes(data[-8:-4], "little") if packed else zlib.crc32(found)):

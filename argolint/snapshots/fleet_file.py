@@ -1,8 +1,8 @@
-"""The fleet out of a file, for many jobs that check one server: the list is asked for once, whatever their number.
+"""Reads the fleet from a file, for many jobs that check one server: the list is requested only once.
 
-The file is a snapshot; of it counts what is about no single application: settings, projects, clusters, the list. All else is
-asked of the server. What is masked in the entry of an application is read from the server again, so that a report has the same
-bytes as without the file.
+The file is a snapshot, of which only data outside of single applications is used: settings, projects, clusters, the list. Everything else
+comes from the server. Application entries with masked values are read from the server again, so that a report is identical to one without
+the file.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from argolint.server.transport import Answer, Query, Transport
 from argolint.snapshots.mask import without_people
 from argolint.snapshots.narrow import APPLICATIONS
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.values import mapping, text_at
+from argolint.values import age_text, mapping, text_at
 from argolint.values.decoding import decoder, json_value
 
 OLD = timedelta(minutes=15)
-"""From this age on the states that are read now may not fit the list; the user hears of it."""
+"""From this age on, current states may not match the list; the user gets a warning."""
 TOO_OLD = timedelta(days=1)
 _WRITE = "write a new one: `argolint snapshot --fleet-only -o FILE`"
 
 
 class FleetTransport:
-    """Answers about the fleet out of the file, all others from the server behind `inner`. `now` is when the file was written.
+    """Answers about the fleet from the file, all others from the server behind `inner`. `now`: when the file was written.
 
-    Raises UsageError for a file of another server or argolint, or one that is too old, SnapshotError for one that cannot be read.
+    Raises UsageError for a file of another server or argolint version, or an old one; SnapshotError for an unreadable one.
     """
 
     offline = False
@@ -59,7 +59,7 @@ class FleetTransport:
         if self.now() - inner.now() > OLD:
             raise UsageError(f"the fleet in {path} is of {self.now():%Y-%m-%d %H:%M} UTC, which is yet to come", _WRITE)
         if self.age > TOO_OLD:
-            raise UsageError(f"the fleet in {path} was read {spoken(self.age)} ago", _WRITE)
+            raise UsageError(f"the fleet in {path} was read {age_text(self.age)} ago", _WRITE)
 
     def now(self) -> datetime:
         return self._file.now()
@@ -76,7 +76,7 @@ class FleetTransport:
         return answer
 
     def _unmasked(self, body: bytes) -> bytes:
-        """The list with those entries read again whose masks hide more than who started an operation."""
+        """The list, with entries read again that have masks other than those of who started an operation."""
         try:
             found = _list(body)
         except msgspec.MsgspecError as error:
@@ -95,7 +95,7 @@ class FleetTransport:
         try:
             return argocd.application(self._inner, AppRef(namespace, name, text_at(mapping(entry, "spec"), "project")))
         except ArgolintError:
-            return raw  # it is gone, or may not be read: what is asked of it next says so
+            return raw  # it was deleted or is forbidden: the next request about it says so
 
 
 class _List(msgspec.Struct):
@@ -107,14 +107,3 @@ _list = decoder(_List)
 
 def _url(settings: Object, server: str) -> str:
     return (text_at(settings, "url") or server).rstrip("/")
-
-
-def spoken(age: timedelta) -> str:
-    """An age in the largest unit that fits: `3 hours`."""
-    minutes = int(age.total_seconds() // 60)
-    number, unit = next(
-        (minutes // size, unit)
-        for size, unit in ((1440, "day"), (60, "hour"), (1, "minute"))
-        if minutes >= size or size == 1
-    )
-    return f"{number} {unit}{'' if number == 1 else 's'}"

@@ -1,7 +1,7 @@
-"""An HTTP server on loopback that answers a snapshot as the Argo CD it was taken from would, faults included.
+"""An HTTP server on loopback that answers like the Argo CD of a snapshot, faults included.
 
-Behind `argolint demo` and the tests of the client. Sources of what it imitates: server/server.go, util/session,
-util/http/http.go and server/application/application.go of Argo CD.
+Used by `argolint demo` and the tests of the client. Sources of its behavior: server/server.go, util/session, util/http/http.go and
+server/application/application.go of Argo CD.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ _credentials = decoder(dict[str, str])
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What goes wrong. Tuples hold ends of paths, such as `/managed-resources` or `/applications/web/events`."""
+    """Faults to simulate. Tuples contain ends of paths, such as `/managed-resources` or `/applications/web/events`."""
 
     slow_s: float = 0.0  # before each answer
     unavailable: int = 0  # that many first requests are answered 503
     keys_missing: int = 0  # that many first managed-resources are answered 500 `key is missing`
-    too_big: bool = False  # the application list is answered 429, unless it is asked for by project
-    cut: tuple[str, ...] = ()  # the body ends in the middle
+    too_big: bool = False  # the application list is answered 429, unless it is requested by project
+    cut: tuple[str, ...] = ()  # the body is truncated
     html: tuple[str, ...] = ()  # a proxy's page in place of the answer
-    huge: tuple[str, ...] = ()  # 64 MB of blanks, a few KB on the wire
+    huge: tuple[str, ...] = ()  # 64 MB of blanks, a few KB compressed
     invalid_json: tuple[str, ...] = ()
     garbled: tuple[str, ...] = ()  # managed-resources whose states are no JSON
-    vanished: tuple[str, ...] = ()  # names of applications that are listed and then gone
+    vanished: tuple[str, ...] = ()  # names of applications that are listed and then deleted
     forbidden: tuple[str, ...] = ()  # names of applications that are listed and may not be read
     no_stream: bool = False  # the stream of changes is forbidden
-    token_dies_after: int | None = None  # requests with a token, after which it has expired
+    token_dies_after: int | None = None  # requests with a token, after which it expires
     redirect_to: str = ""  # every request is answered 307 to that address
 
 
 class ReplayServer:
-    """Serves `transport` on 127.0.0.1 while entered. `seen` is each request's path and query, in order of arrival."""
+    """Serves `transport` on 127.0.0.1 while entered. `seen`: each request's path and query, in order of arrival."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class ReplayServer:
         self._http.server_close()
 
     def token(self, lifetime: timedelta = timedelta(hours=24), subject: str = f"{USERNAME}:login") -> str:
-        """A token of this server, of a login unless `subject` says otherwise: a JWT that no other server accepts."""
+        """A token of this server, by default of a login: a JWT that no other server accepts."""
         now = datetime.now(UTC)
         claims = {
             "iss": "argocd",
@@ -114,7 +114,7 @@ class ReplayServer:
         return f"{signed}.{self._signature(signed)}"
 
     def refusal(self, token: str) -> str:
-        """Why a token is not accepted, in the server's words; empty if it is. Without three parts it counts as none."""
+        """Why a token is refused, in the server's words; empty if it is accepted. Without three parts it counts as no token."""
         if token.count(".") != 2:
             return "no session information"
         signed, _, signature = token.rpartition(".")
@@ -127,7 +127,7 @@ class ReplayServer:
         return ""
 
     def count(self, what: str) -> int:
-        """How often this was called for `what`, this time included."""
+        """The number of calls for `what`, this one included."""
         with self._lock:
             self._counts[what] = self._counts.get(what, 0) + 1
             return self._counts[what]
@@ -144,14 +144,14 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no news."""
+        """Ignore a client that went away."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    wbufsize = -1  # headers and body leave together
+    wbufsize = -1  # headers and body are sent together
 
     def do_GET(self) -> None:
         replay, faults = self.server.replay, self.server.replay.faults
@@ -215,7 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
         return format_datetime(self.server.replay.transport.now(), usegmt=True)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the parameter's name is inherited
-        """Says nothing: the requests are on `seen`."""
+        """Log nothing: the requests are in `seen`."""
 
     def _answer(self, path: str, query: list[tuple[str, str]]) -> Answer:
         replay, faults = self.server.replay, self.server.replay.faults
@@ -245,7 +245,7 @@ class _Handler(BaseHTTPRequestHandler):
             return refused(500, 13, error.message)
 
     def _stream(self, query: list[tuple[str, str]]) -> None:
-        """Events until the stream is cut, or the client is gone."""
+        """Send events until the stream is cut or the client is gone."""
         self.close_connection = True
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -259,7 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _token(self) -> str:
-        """The token of a request, looked for where Argo CD looks and in its order; empty if there is none."""
+        """The token of a request, from the places that Argo CD reads, in its order; empty if there is none."""
         if token := self.headers.get("Grpc-Metadata-Token"):
             return token
         scheme, _, token = (self.headers.get("Authorization") or "").partition(" ")

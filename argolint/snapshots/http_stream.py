@@ -1,7 +1,7 @@
-"""The event stream of applications of a replay server, and how a bad network or a busy server spoils it.
+"""The event stream of a replay server, with the faults of a bad network or a busy server.
 
-Sources: server/application/application.go (Watch), util/grpc and util/http of Argo CD: server-sent events, a comment every
-15 s, a projection by `fields`, and no event that looks like the last one about the same application.
+Sources: server/application/application.go (Watch), util/grpc and util/http of Argo CD: server-sent events, a comment every 15 s, a
+projection by `fields`, and no event that looks like the last one about the same application.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KEEPALIVE_S = 15.0
 
 @dataclass(frozen=True)
 class StreamFaults:
-    """Shares of the events that are lost, sent twice, or sent after the next one; `cut_after` ends each stream after that many."""
+    """Shares of the events that are lost, sent twice, or sent after the next one; `cut_after`: events after which a stream ends."""
 
     drop: float = 0.0
     repeat: float = 0.0
@@ -33,7 +33,7 @@ class StreamFaults:
 
 
 class Stream:
-    """What every open stream tells. Safe to share among threads."""
+    """Sends events to every open stream. Safe to share among threads."""
 
     def __init__(self, faults: StreamFaults | None = None, keepalive_s: float = KEEPALIVE_S) -> None:
         self.faults = faults or StreamFaults()
@@ -43,12 +43,12 @@ class Stream:
 
     @property
     def open(self) -> int:
-        """How many read it."""
+        """The number of readers."""
         with self._turn:
             return len(self._open)
 
     def publish(self, kind: str, app: Object) -> None:
-        """Tell of a change."""
+        """Send a change."""
         self.say({"result": {"type": kind, "application": app}})
 
     def say(self, document: Object) -> None:

@@ -1,10 +1,10 @@
 """The files of a snapshot and the index of its requests.
 
     snapshot.json    {"format": 1, "taken_at": "2026-11-20T23:45:05Z", "server": "https://...", "version": "v3.5.1"}
-    requests.jsonl   one line a request: {path, query, anonymous, status, content_type, seconds, body}
+    requests.jsonl   one line per request: {path, query, anonymous, status, content_type, seconds, body}
     bodies/...       the answers; a name that ends in .gz is gzipped
 
-A parameter set is a key whatever its order, and a request about one application is found whatever `project` it names.
+The order of parameters does not matter, and the `project` of a request about one application is ignored.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from argolint.values.decoding import decoder
 
 FORMAT = 1
 _EARLIEST, _LATEST = datetime(1000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
-"""Between these every rule can look back and ahead of `taken_at`; what was taken outside of them was taken by a broken clock."""
+"""In this range every rule can calculate before and after `taken_at`; a time outside of it comes from a broken clock."""
 
 
 class Header(msgspec.Struct, frozen=True):
-    """snapshot.json; `taken_at` is the only "now" of a check on the snapshot.
+    """snapshot.json; `taken_at` is the current time of a check on the snapshot.
 
-    `masked` counts the different values that were hidden, `kept` says what was not. `argolint` is the version that wrote it.
+    `masked`: the number of different masked values; `kept`: what was not masked; `argolint`: the version that wrote it.
     """
 
     format: int
@@ -43,7 +43,7 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One line of requests.jsonl; `body` is a path within the snapshot, `crc32` that of its bytes."""
+    """One line of requests.jsonl; `body`: a path within the snapshot, `crc32`: of its bytes."""
 
     path: str
     query: tuple[tuple[str, str], ...]
@@ -56,7 +56,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Recorded(msgspec.Struct, frozen=True, gc=False):
-    """Where an answer stands; `project` is set where the request was about one application, else empty."""
+    """The place of an answer; `project` is set for a request about one application, else empty."""
 
     status: int
     content_type: str
@@ -126,7 +126,7 @@ def read_index(path: Path, files: Files) -> dict[str, Recorded]:
 
 
 def named_application(path: str, query: Query, control_plane: str) -> tuple[str, str, str]:
-    """(name, namespace, project) that a request about one application names; empty strings for any other request."""
+    """(name, namespace, project) of a request about one application; empty strings for any other request."""
     if not path.startswith(APPLICATIONS + "/"):
         return "", "", ""
     namespace, project = control_plane, ""
@@ -139,11 +139,11 @@ def named_application(path: str, query: Query, control_plane: str) -> tuple[str,
 
 
 def scoped_key(path: str, query: Query, namespace: str) -> str:
-    """A request about one application, whatever project it names: that decides whether it is answered, not how."""
+    """The key of a request about one application without its project, which affects whether the request is answered, not the answer."""
     rest = [p for p in query if p[0] not in ("appNamespace", "project")]
     return f"{namespace} {key(path, rest, anonymous=False)}"
 
 
 def key(path: str, query: Iterable[tuple[str, str]], anonymous: bool) -> str:
-    """Parameters are a set: order and repetition do not count."""
+    """The key of a request; order and repetition of parameters do not matter."""
     return "\0".join(("-" if anonymous else "+", unquote(path), *(f"{k}={v}" for k, v in sorted(set(query)))))

@@ -1,9 +1,9 @@
-"""Hides what could be a secret in an answer, so that a snapshot can be handed on.
+"""Masks possible secrets in an answer, so that a snapshot can be shared.
 
-What a secret is, `redaction` decides: by name, form, words and place, in objects and in the JSON, YAML, settings and base64 within
-them. Next to it goes what no check needs: how clusters and repositories are logged into, single sign-on, tokens and groups of projects, addresses of people.
-A hidden value is `masked-` and a keyed hash (`redaction.masks`). The key lives as long as the masker: within one snapshot equal
-values stay equal, across snapshots nothing can be compared, and nothing can be tried out.
+`redaction` decides what a secret is: by name, form, words and place, in objects and in the JSON, YAML, settings and base64 within them.
+Data that no check needs is removed, too: logins of clusters and repositories, single sign-on, tokens and groups of projects, addresses of
+people. A masked value becomes `masked-` and a keyed hash (`redaction.masks`). The key exists as long as the masker: within one snapshot
+equal values stay equal; across snapshots nothing can be compared, and values cannot be guessed by trying.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ KEPT = (
     "manifests and live objects, ConfigMaps, variables, arguments and Helm values among them, but for what has the name, form or place of a secret",
     "messages of conditions, operations, health checks and Events, and of commits with their authors' names",
 )
-"""What a snapshot holds in clear."""
+"""The data that a snapshot has in plain text."""
 
 _NEEDLESS = word_set(
     "dexConfig oidcConfig googleAnalytics passwordPattern jwtTokensByRole jwtTokens groups config awsAuthConfig"
 )
 """Fields of settings, projects, accounts and clusters that no check reads."""
 _OF_REPOSITORY = word_set("repo type name project connectionState")
-"""What a check reads of a repository."""
+"""Fields of a repository that a check reads."""
 _OF_PEOPLE = word_set("author username message")
-"""Fields that may hold someone's address."""
+"""Fields that may contain a person's address."""
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 _PUBLIC = ("/swagger.json", "/api/version")
 
 
 class Masker:
-    """Masks the answers of one snapshot alike. Safe to share among threads."""
+    """Masks the answers of one snapshot consistently. Safe to share among threads."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
@@ -50,18 +50,18 @@ class Masker:
 
     @property
     def hidden(self) -> int:
-        """How many different values were hidden."""
+        """The number of different masked values."""
         return len(self._masks)
 
     def __call__(self, body: bytes, path: str = "") -> bytes:
-        """The body of the answer to `path` with what could be a secret hidden; the very bytes if there is none."""
+        """The body of the answer to `path` with possible secrets masked; the same bytes if there are none."""
         if path in _PUBLIC:
             return body
         try:
             document = json_value(body)
             masked = self._redactor.value(self._without_needless(document, path))
             return body if masked is document or masked == document else msgspec.json.encode(masked)
-        except (msgspec.MsgspecError, ValueError, RecursionError):  # no JSON, or none that can be walked
+        except (msgspec.MsgspecError, ValueError, RecursionError):  # no JSON, or too deep
             text = body.decode("utf-8", "surrogateescape")
             return self._redactor.text(text).encode("utf-8", "surrogateescape")
 
@@ -71,7 +71,7 @@ class Masker:
         return found
 
     def _without_needless(self, document: Any, path: str) -> Any:
-        """The document without what its endpoint tells and no check reads."""
+        """The document without the fields of its endpoint that no check reads."""
         match path.removeprefix("/api/v1/").split("/"):
             case ["repositories", *_]:
                 return self._repositories(document)
@@ -92,7 +92,7 @@ class Masker:
         return [self._needed(child) for child in node] if isinstance(node, list) else node
 
     def _repositories(self, document: Any) -> Any:
-        """Repositories without their logins; a server that does not redact them answers passwords and keys too."""
+        """Repositories without their logins; a server that does not redact them also sends passwords and keys."""
         if not isinstance(document, dict) or not isinstance(document.get("items"), list):
             return document
         return {**document, "items": [self._repository(item) for item in document["items"]]}
@@ -114,7 +114,7 @@ class Masker:
         return self._hide(found[0])
 
     def _unstarted(self, document: Any) -> Any:
-        """Applications, or one of them, without the addresses of those who started their operations."""
+        """One or more Applications without the addresses of those who started their operations."""
         for started in _STARTED:
             for prefix in ((), ("items", "*")):
                 document = _changed(document, (*prefix, *started, "initiatedBy", "username"), self._without_address)
@@ -128,14 +128,14 @@ _STARTED = (("operation",), ("status", "operationState", "operation"), ("status"
 
 
 def without_people(app: Object) -> Object:
-    """An Application without those who started its operations, whom no check reads."""
+    """An Application without the initiators of its operations, which no check reads."""
     for started in _STARTED:
         app = _changed(app, (*started, "initiatedBy"), lambda _: None)
     return app
 
 
 def _changed(node: Any, path: Sequence[str], change: Callable[[Any], Any]) -> Any:
-    """The node with what stands at this path changed, `*` being every item of a list; the same object where nothing is."""
+    """The node with the value at this path changed, `*` being every item of a list; the same object without a change."""
     if not path:
         return change(node)
     first, rest = path[0], path[1:]

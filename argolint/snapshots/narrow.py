@@ -1,7 +1,7 @@
-"""The narrower answers that Argo CD would give, out of a fuller one: list filters and `fields` projections.
+"""Derives narrower answers from a fuller one, as Argo CD would give them: list filters and `fields` projections.
 
-Sources: server/application/application.go (List), pkg/apiclient/application/forwarder_overwrite.go (the fixed table of
-list fields), grpc-gateway's generic field filter, and the label selectors of k8s.io/apimachinery.
+Sources: server/application/application.go (List), pkg/apiclient/application/forwarder_overwrite.go (the fixed table of list fields),
+grpc-gateway's generic field filter, and the label selectors of k8s.io/apimachinery.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ APPLICATIONS = "/api/v1/applications"
 
 Pairs = Sequence[tuple[str, str]]
 
-# Fields of the application list that the server can project; every other one is dropped without a word.
+# Fields of the application list that the server can project; it silently drops others.
 _APP_FIELDS = (
     *("metadata.name", "metadata.namespace", "metadata.annotations", "metadata.labels"),
     *("metadata.creationTimestamp", "metadata.deletionTimestamp"),
@@ -43,7 +43,7 @@ _RESOURCE_FILTERS = frozenset({"namespace", "name", "group", "kind"})
 
 
 def split(path: str, query: Pairs) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """(what must be asked for, what only narrows the answer and can be done afterwards by `narrow`)."""
+    """(the query to send, the parameters that `narrow` can apply to the answer)."""
     if path == APPLICATIONS:
         narrowing = _APP_FILTERS | {"fields"}
     elif path.endswith("/managed-resources"):
@@ -54,7 +54,7 @@ def split(path: str, query: Pairs) -> tuple[tuple[tuple[str, str], ...], tuple[t
 
 
 def narrow(path: str, narrowing: Pairs, body: bytes) -> bytes:
-    """The body that the server would have answered had `narrowing` been asked for too. Raises msgspec.MsgspecError."""
+    """The body of the server's answer with the `narrowing` parameters. Raises msgspec.MsgspecError."""
     by_name: dict[str, list[str]] = {}
     for name, value in narrowing:
         by_name.setdefault(name, []).append(value)
@@ -86,7 +86,7 @@ def narrow(path: str, narrowing: Pairs, body: bytes) -> bytes:
 
 
 def label_selector(text: str) -> Callable[[Mapping[str, str]], bool]:
-    """The test of labels that a Kubernetes selector such as `a=b,c!=d,e in (x,y),!f` means. Raises UsageError."""
+    """The test of labels for a Kubernetes selector such as `a=b,c!=d,e in (x,y),!f`. Raises UsageError."""
     checks = [_requirement(part.strip()) for part in re.findall(r"(?:[^,()]|\([^()]*\)?|\))+", text) if part.strip()]
     return lambda labels: all(check(labels) for check in checks)
 
@@ -142,11 +142,11 @@ def _copy(source: Mapping[str, Any], target: dict[str, Any], steps: Sequence[str
         value = value[step]
     for step in steps[:-1]:
         target = target.setdefault(step, {})
-    target[steps[-1]] = value  # where the whole `spec` was copied already, its parts are set to what they are
+    target[steps[-1]] = value  # if the whole `spec` was copied already, its parts get the same values
 
 
 def project(document: dict[str, Any], fields: str) -> dict[str, Any]:
-    """The document with these fields alone (`a.b,c`), or without them (`-a.b,c`)."""
+    """The document with only these fields (`a.b,c`), or without them (`-a.b,c`)."""
     paths = [path.split(".") for path in fields.removeprefix("-").split(",")]
     picked = _without(document, paths) if fields.startswith("-") else _only(document, paths)
     return picked if isinstance(picked, dict) else {}

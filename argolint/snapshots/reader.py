@@ -1,6 +1,6 @@
-"""Snapshots: what a server once answered, read from a directory, a .tar.gz or a .zip.
+"""Reads snapshots of a server's answers from a directory, a .tar.gz or a .zip.
 
-Only the index is read when a snapshot is opened; a body is read when it is asked for.
+Opening a snapshot reads only its index; a body is read on demand.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from argolint.values.decoding import decoder
 
 
 class SnapshotTransport:
-    """Answers out of one snapshot, or of several laid over one another: later ones fill in what earlier ones lack.
+    """Answers from one snapshot, or from several layers: later ones provide what earlier ones lack.
 
-    The first one gives `server` and `now`. Raises SnapshotError where a snapshot is missing, truncated or foreign.
+    The first one gives `server` and `now`. Raises SnapshotError if a snapshot is missing, truncated or foreign.
     """
 
     offline = True
@@ -67,7 +67,7 @@ class _Layer:
         self._control_plane = self._find_control_plane()
 
     def answer(self, path: str, query: Query, anonymous: bool) -> Answer | None:
-        """The recorded answer, or one that follows from it; None when the snapshot does not hold it."""
+        """The recorded answer, or one that follows from it; None if the snapshot does not have it."""
         if found := self._direct(path, query, anonymous):
             return self._read(found)
         for other in _same_render(query):
@@ -87,7 +87,7 @@ class _Layer:
         return None
 
     def refusal(self, path: str, query: Query, anonymous: bool) -> Answer | None:
-        """What Argo CD answers about an application that is not in the (recorded, whole) list, or not in that project.
+        """Argo CD's answer about an application that is not in the (complete) recorded list, or not in that project.
 
         Without `project` missing and forbidden are both 403; with it, 404 for missing or another project's
         (server/application/application.go, getApplicationEnforceRBAC).
@@ -120,7 +120,7 @@ class _Layer:
             ) from None
 
     def _find_control_plane(self) -> str:
-        """The namespace meant by an absent `appNamespace`; settings tell it to those who are logged in."""
+        """The namespace for a missing `appNamespace`; the settings have it for logged-in users."""
         if found := self._index.get(key("/api/v1/settings", (), anonymous=False)):
             try:
                 return _settings(self._read(found).body).controllerNamespace
@@ -130,7 +130,7 @@ class _Layer:
 
     @cached_property
     def _project_of(self) -> dict[tuple[str, str], str] | None:
-        """(namespace, name) -> project of every application, or None when the whole list was not recorded."""
+        """(namespace, name) -> project of every application, or None if the full list was not recorded."""
         found = self._index.get(key(APPLICATIONS, (), anonymous=False))
         if found is None or found.status != 200:
             return None
@@ -168,7 +168,7 @@ _list = decoder(_List)
 
 
 def _same_render(query: Query) -> Iterable[Query]:
-    """A first uncached render goes by `render=1` or by no name; a second one is another draw, never the first again."""
+    """Queries for the same render: a first uncached one has `render=1` or no name; a second one is a separate render, never the first again."""
     rest = [p for p in query if p[0] != "render"]
     if ("noCache", "true") in query and [p[1] for p in query if p[0] == "render"] in ([], ["1"]):
         yield rest
@@ -176,5 +176,5 @@ def _same_render(query: Query) -> Iterable[Query]:
 
 
 def refused(status: int, code: int, message: str) -> Answer:
-    """What Argo CD answers where it refuses; `code` is gRPC's."""
+    """Argo CD's answer for a refusal; `code` is gRPC's."""
     return Answer(status, "application/json", msgspec.json.encode({"error": message, "code": code, "message": message}))

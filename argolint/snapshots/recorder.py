@@ -1,4 +1,4 @@
-"""Writes snapshots: every answer that passes, masked, and the whole of it at once or not at all."""
+"""Writes snapshots: masks every answer that passes through, and writes the whole snapshot at once or not at all."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from argolint.sources.files import own_path
 from argolint.values.decoding import json_value
 
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
-"""Ends of the names of snapshots in one file."""
+"""File name suffixes of snapshots in one file."""
 
 
 class RecordingTransport:
-    """Passes answers on as they are and keeps a masked copy of each in `folder`. Keeps no token: it never sees one."""
+    """Passes answers on unchanged and saves a masked copy of each in `folder`. It never sees a token."""
 
     def __init__(self, inner: Transport, folder: Path) -> None:
         self.server = inner.server
@@ -47,7 +47,7 @@ class RecordingTransport:
 
     @property
     def masked(self) -> int:
-        """How many different values were hidden so far."""
+        """The number of different masked values so far."""
         return self._mask.hidden
 
     def now(self) -> datetime:
@@ -85,7 +85,7 @@ class RecordingTransport:
 def record(inner: Transport, target: Path) -> Iterator[RecordingTransport]:
     """A transport whose answers become the snapshot `target` at the end: a directory, or a .tar.gz, .tgz or .zip file.
 
-    Nothing appears at `target` when the block raises. Raises UsageError if it exists or cannot be written.
+    If the block raises, `target` is not created. Raises UsageError if it exists or cannot be written.
     """
     with written_whole(target) as (whole, work):
         folder = work / "snapshot"
@@ -102,7 +102,7 @@ def record(inner: Transport, target: Path) -> Iterator[RecordingTransport]:
 
 @contextmanager
 def written_whole(target: Path) -> Iterator[tuple[Path, Path]]:
-    """The absolute path of what is to appear at `target`, and a folder next to it to make it in, gone afterwards.
+    """The absolute path of the future `target`, and a temporary folder next to it.
 
     UsageError if it exists or cannot be written.
     """
@@ -120,7 +120,7 @@ def written_whole(target: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def pack(folder: Path, target: Path, mtime_s: int) -> Path:
-    """The file: a snapshot's directory as .tar.gz. The same files give the same bytes."""
+    """Pack a snapshot's directory as .tar.gz. The same files give the same bytes."""
     with (
         target.open("wb") as file,
         gzip.GzipFile("", "wb", 6, file, mtime=0) as packed,

@@ -1,1 +1,1 @@
-"""Git, and manifests as Argo CD would render them, made here or read from a folder."""
+"""Reads Git, and manifests as Argo CD would render them, made here or read from a folder."""

@@ -1,4 +1,4 @@
-"""Fixes as commits on a new branch: made of Git's own objects, so that work tree, index and current branch stay as they are."""
+"""Commits fixes to a new branch by writing Git objects: work tree, index and current branch stay as they are."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from argolint.sources.git import Git
 
 @dataclass(frozen=True)
 class Step:
-    """One commit: the whole new texts of the files that it changes, and its message."""
+    """One commit: the new texts of the files that it changes, and its message."""
 
     texts: Mapping[str, str]
     message: str
 
 
 def at_head(checkouts: Sequence[Checkout], name: str) -> tuple[Committed, ...]:
-    """The checkouts as their last commits have them. UsageError when one can have no new branch of this name."""
+    """The checkouts at their last commits. UsageError if one cannot have a new branch of this name."""
     for checkout in checkouts:
         checkout.git.require_new_branch(name)
     return tuple(Committed(c.root, c.urls, revision=c.git.commit("HEAD")) for c in checkouts)
 
 
 def write(steps: Mapping[Committed, Sequence[Step]], name: str, environ: Mapping[str, str], home: Path) -> None:
-    """Make the branch in every checkout that has steps, or in none. UsageError when git knows no author."""
+    """Create the branch in every checkout that has steps, or in none. UsageError if git knows no author."""
     tips = {}
     for checkout, commits in steps.items():
         author = _author(checkout.git, environ, home)
@@ -49,7 +49,7 @@ def write(steps: Mapping[Committed, Sequence[Step]], name: str, environ: Mapping
 
 
 def _author(git: Git, environ: Mapping[str, str], home: Path) -> tuple[str, str]:
-    """Who commits: as the environment, the clone or the user's own configuration says."""
+    """The author of the commits, from the environment, the clone or the user's own configuration."""
     own = (Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config", home / ".gitconfig")
 
     def found(variable: str, setting: str) -> str:

@@ -1,6 +1,6 @@
-"""Does a chart's `values.schema.json` stand for itself? Helm loads whatever a schema refers to, from any host or file.
+"""Checks whether a chart's `values.schema.json` is self-contained. Helm loads whatever a schema refers to, from any host or file.
 
-So a schema that refers to anything outside of itself would let a chart choose what this machine reads and asks for.
+Through a schema with outside references, a chart could choose what this machine reads and requests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import IO, Any
 NAME = "values.schema.json"
 _MAX_SCHEMA_BYTES = 4_000_000
 _MAX_ARCHIVE_BYTES = 100_000_000
-"""Inflated; Helm itself refuses larger ones (pkg/chart/loader/archive, MaxDecompressedChartSize)."""
+"""Most bytes, unpacked; Helm itself refuses larger ones (pkg/chart/loader/archive, MaxDecompressedChartSize)."""
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _DRAFTS = {
     *(
@@ -29,15 +29,15 @@ _DRAFTS = {
     ),
     *(f"https://json-schema.org/draft/{year}/schema" for year in ("2019-09", "2020-12")),
 }
-"""Schemas of schemas that every validator has built in."""
+"""Meta-schemas that every validator has built in."""
 
 
 class _OutsideError(Exception):
-    """A schema that refers elsewhere, or may do so."""
+    """The schema refers elsewhere, or may do so."""
 
 
 def refers_outside(chart: Path) -> bool:
-    """True when a schema of the chart or of a chart in it is not all of itself, or cannot be read the way Helm reads it."""
+    """True if a schema of the chart or of a subchart has outside references, or cannot be read as Helm reads it."""
     try:
         for text in _schemas(chart):
             _require_whole(json.loads(text))
@@ -61,7 +61,7 @@ def _schemas(chart: Path) -> Iterator[bytes]:
 
 
 def _packed(archive: Path) -> Iterator[bytes]:
-    """The schemas in a packed chart. Where the name occurs elsewhere in it, Helm might find other files than we do."""
+    """The schemas in a packed chart. Raises if its file name occurs elsewhere, since Helm might find other files than we do."""
     with gzip.open(archive, "rb") as inflated:
         content = _bounded(inflated, _MAX_ARCHIVE_BYTES)
     found: list[bytes] = []

@@ -1,6 +1,6 @@
-"""A Git checkout as a place for fixes: which repository it is, what it holds, and writing all of a run's files or none.
+"""A Git checkout as a place for fixes: its repository URLs, its files, and atomic writes of all files of a run.
 
-Only files that Git tracks are read or written, since Argo CD reads nothing else, and none that a symlink takes elsewhere.
+It reads and writes only files that Git tracks, since Argo CD reads nothing else, and follows no symlink out of the checkout.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from argolint.sources.yaml_text import Document, EditError, documents
 T = TypeVar("T")
 
 MAX_BYTES = 5_000_000
-"""A larger file is generated or data: no manifest to edit."""
+"""A larger file is generated or data, not a manifest to edit."""
 
 
 class ChangedError(ArgolintError):
-    """A file changed while a run was prepared."""
+    """A file changed during the preparation of a run."""
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """The top folder of a work tree, and the URLs of the repositories that it is a clone of."""
+    """The root folder of a work tree, and the URLs of its repository."""
 
     root: Path
     urls: frozenset[str]
@@ -50,7 +50,7 @@ class Checkout:
 
     @cached_property
     def files(self) -> tuple[str, ...]:
-        """Tracked files that are there, as paths relative to the root, sorted."""
+        """Existing tracked files as paths relative to the root, sorted."""
         return tuple(sorted(f for f in set(self.git.tracked()) if safe_name(f) and (self.root / f).is_file()))
 
     def under(self, folder: str) -> Iterable[str]:
@@ -60,19 +60,19 @@ class Checkout:
         return self.files[bisect_left(self.files, f"{folder}/") : bisect_left(self.files, f"{folder}0")]
 
     def derived(self, name: str, make: Callable[[], T]) -> T:
-        """What is computed once of the files, which are taken not to change during a run."""
+        """A value computed once from the files, which are assumed not to change during a run."""
         if name not in self._derived:
             self._derived[name] = make()
         return cast(T, self._derived[name])
 
     def text(self, file: str) -> str:
-        """The file as it is on disk. EditError says why it cannot be edited."""
+        """The file's text on disk. EditError says why it cannot be edited."""
         if file not in self._texts:
             self._texts[file] = self._load(file)
         return self._texts[file]
 
     def documents(self, file: str) -> tuple[Document, ...]:
-        """The file's documents, each read once. EditError as `text` has it."""
+        """The file's documents, each read once. EditError as for `text`."""
         if file not in self._documents:
             self._documents[file] = documents(self.text(file))
         return self._documents[file]
@@ -86,14 +86,14 @@ class Checkout:
             raise EditError(f"{file} cannot be read: {error}") from None
 
     def place(self, file: str) -> Path:
-        """Where the file really is. EditError when a symlink leads out of the checkout."""
+        """The real path of the file. EditError if a symlink leads out of the checkout."""
         found = (self.root / file).resolve()
         if not found.is_relative_to(self.root) or not safe_name(found.relative_to(self.root).as_posix()):
             raise EditError(f"{file} is a symlink that leads out of the checkout")
         return found
 
     def text_at(self, revision: str, file: str) -> str | None:
-        """The file at a commit; None when this clone has no such commit or file."""
+        """The file at a commit; None if this clone does not have the commit or file."""
         try:
             return self.git.show(revision, file) if revision else None
         except UsageError:
@@ -101,23 +101,23 @@ class Checkout:
 
     @cached_property
     def dirty(self) -> frozenset[str]:
-        """Tracked files with changes that are not committed."""
+        """Tracked files with uncommitted changes."""
         return self.git.dirty()
 
     def is_dirty(self, file: str) -> bool:
-        """True for a file with changes that are not committed, or a link to one. EditError as `place` has it."""
+        """True for a file with uncommitted changes, or a link to one. EditError as for `place`."""
         return bool({file, self.place(file).relative_to(self.root).as_posix()} & self.dirty)
 
 
 _BATCH_BYTES = 32_000_000
 MAX_YAML_BYTES = 512_000_000
-"""YAML of one commit that is read; larger repositories hold data."""
+"""Most bytes of YAML to read from one commit; larger repositories contain data."""
 YAML_NAMES = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True)
 class Committed(Checkout):
-    """The files of a commit in place of a work tree's, read through Git: links lead nowhere and filters do nothing."""
+    """The files of a commit instead of a work tree's, read through Git: links are not followed and filters do not run."""
 
     revision: str = "HEAD"
 
@@ -126,7 +126,7 @@ class Committed(Checkout):
 
     @cached_property
     def entries(self) -> Mapping[str, Entry]:
-        """The plain files by their paths."""
+        """The regular files by path."""
         tree = self.git.tree(self.revision)
         return {path: entry for path, entry in tree.items() if entry.mode.startswith("100") and safe_name(path)}
 
@@ -136,7 +136,7 @@ class Committed(Checkout):
 
     @cached_property
     def _batches(self) -> Mapping[str, tuple[str, ...]]:
-        """The YAML files that are read together with each, as one process reads thousands in the time of two."""
+        """For each YAML file, the files to read with it: one process reads thousands in the time of two."""
         named = [file for file in self.files if file.endswith(YAML_NAMES)]
         sizes = self.git.sizes(self.entries[file].id for file in named)
         found: list[list[str]] = [[]]
@@ -181,7 +181,7 @@ class Committed(Checkout):
 
 @dataclass(frozen=True)
 class Named(Checkout):
-    """Files that the user names, whatever repository they are of; `given` are their texts."""
+    """Files that the user names, of any repository; `given`: their texts."""
 
     given: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
@@ -210,7 +210,7 @@ def url_and_folder(text: str) -> tuple[str, str]:
 
 
 def open_checkouts(given: Sequence[str], option: str = "--write") -> tuple[Checkout, ...]:
-    """Each `DIR` or `URL=DIR` of an option. UsageError when one is no work tree, or does not tell which repository it is."""
+    """Each `DIR` or `URL=DIR` of an option. UsageError if one is no work tree, or does not show its repository."""
     found: dict[Path, Checkout] = {}
     for text in given:
         url, folder = url_and_folder(text)
@@ -231,7 +231,7 @@ def open_checkouts(given: Sequence[str], option: str = "--write") -> tuple[Check
 
 
 def inside(folder: str, path: str) -> str | None:
-    """A path relative to a folder of the repository, `..` resolved; None when it leads out of the repository."""
+    """A path relative to a folder of the repository, with `..` resolved; None if it leaves the repository."""
     parts: list[str] = []
     joined = PurePosixPath(path.lstrip("/")) if path.startswith("/") else PurePosixPath(folder) / path
     for part in joined.parts:
@@ -247,7 +247,7 @@ def inside(folder: str, path: str) -> str | None:
 def write(changes: Mapping[tuple[Checkout, str], str]) -> None:
     """Replace all these files or none: new texts are written next to them first, then moved into place.
 
-    ChangedError when a file is no longer what was read, or where it was; nothing is written then.
+    ChangedError, before any write, if a file's content or path changed since it was read.
     """
     with ExitStack() as cleaning:
         staged: list[tuple[Staged, bytes]] = []
@@ -270,7 +270,7 @@ def write(changes: Mapping[tuple[Checkout, str], str]) -> None:
 
 
 def _require_apart(changes: Iterable[tuple[Checkout, str]]) -> None:
-    """ArgolintError when two names lead to one file, of which one text would then be lost."""
+    """ArgolintError if two names lead to one file: one of the texts would be lost."""
     places: dict[Path, str] = {}
     for checkout, file in changes:
         other = places.setdefault(checkout.place(file), file)
@@ -279,7 +279,7 @@ def _require_apart(changes: Iterable[tuple[Checkout, str]]) -> None:
 
 
 def move(staged: Sequence[Staged]) -> None:
-    """Every part into its place. When one cannot be moved, or the run is interrupted, all are put back. Raises ArgolintError."""
+    """Move every part into place. If one move fails, or the run is interrupted, undo all. Raises ArgolintError."""
     for count, part in enumerate(staged, 1):
         try:
             part.place(undoable=True)
@@ -304,7 +304,7 @@ def _undone(part: Staged) -> bool:
 
 
 def diff(checkout: Checkout, texts: Mapping[str, str], shown: Callable[[str], str] = lambda text: text) -> str:
-    """The unified diff that `git diff` would show if these files were written, of both sides as `shown` makes them."""
+    """The unified diff that `git diff` would show after writing these files; `shown` masks both sides."""
     if not texts:
         return ""
     with temporary_folder() as made:

@@ -1,6 +1,6 @@
-"""A commit's files in a folder of their own, as Argo CD checks them out, without a work tree, filters or hooks.
+"""Exports a commit's files to a folder, as Argo CD checks them out, without a work tree, filters or hooks.
 
-Read as Git stores them: what `.gitattributes` of someone's change says about filters and archives has no effect.
+Files are read as Git stores them: `.gitattributes` of a foreign change has no effect on filters or archives.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from argolint.sources.git import LINK, SUBMODULE, Entry, Git, safe_name
 
 MAX_FILES = 200_000
 MAX_BYTES = 2_000_000_000
-"""All files of one commit together."""
+"""Most bytes of one commit's files together."""
 _CHUNK_BYTES = 1 << 20
 
 
 class ExportError(ArgolintError):
-    """This commit's files cannot be had, or not safely."""
+    """The commit's files cannot be exported, or not safely."""
 
 
 def export(clone: Path, commit: str, into: Path) -> None:
     """Write the commit's files below `into`, which must not exist yet. Submodules are left out.
 
-    ExportError when the commit is not there, is too large, cannot be written, names files that no file system should hold, or
-    holds a symlink out of the repository: Argo CD refuses it too (util/app/path/path.go, CheckOutOfBoundsSymlinks).
+    ExportError if the commit does not exist, is too large, cannot be written, has unsafe file names, or has a symlink out of the
+    repository: Argo CD refuses it, too (util/app/path/path.go, CheckOutOfBoundsSymlinks).
     """
     try:
         git = Git(clone)
@@ -71,7 +71,7 @@ def _write(git: Git, files: Sequence[tuple[str, Entry]], into: Path) -> None:
 
 
 def _next(contents: IO[bytes]) -> Iterator[bytes]:
-    """The next object of `git cat-file --batch`, piece by piece; it must be read to its end."""
+    """The next object of `git cat-file --batch` in pieces; the caller must read to its end."""
     left = int(contents.readline().split()[2])
     while left:
         piece = contents.read(min(left, _CHUNK_BYTES))
@@ -83,5 +83,5 @@ def _next(contents: IO[bytes]) -> Iterator[bytes]:
 def _leads_inside(place: Path, root: Path) -> bool:
     try:
         return place.resolve().is_relative_to(root)
-    except (OSError, RuntimeError):  # a loop of links
+    except (OSError, RuntimeError):  # a cycle of links
         return False

@@ -1,7 +1,7 @@
-"""Places that the user names: where they really are, and how a file is written there.
+"""Resolves paths that the user names, and writes files there.
 
-A link of the user's own is followed: `/dev/stdout`, or a `latest.json` in a folder of reports. A link inside a Git work
-tree is refused, because a change may have put it there, and it would take what is written or read anywhere.
+A link of the user's own is followed: `/dev/stdout`, or a `latest.json` in a folder of reports. A link inside a Git work tree is refused: a
+change may have created it to redirect reads or writes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OWN_SETTINGS = "keep your settings out of the repository, or set HOME to a fold
 
 
 def own_path(path: Path, tree: Path | None = None) -> Path:
-    """The absolute path without links. UsageError for a link inside a Git work tree, or inside of this one alone."""
+    """The absolute path without links. UsageError for a link inside a Git work tree; with `tree`, inside this one only."""
     parts = deque(path.absolute().parts)
     here = Path(parts.popleft())
     links = 0
@@ -56,9 +56,9 @@ def require_own(
     instead: str = _OWN_SETTINGS,
     means: str = "it cannot say where your token goes",
 ) -> None:
-    """UsageError for a file of the checkout that one stands in, or of these: a change may have written it, so it is not the user's own.
+    """UsageError for a file in the working directory's checkout, or in these checkouts: a change may have written it, so it is not the user's own.
 
-    In a container the home may well be the checkout. A file there that Git does not track is the job's.
+    In a container the home may be the checkout. An untracked file there belongs to the job.
     """
     trees = {tree for folder in (Path.cwd(), *checkouts) if (tree := has_repository(folder.resolve())) is not None}
     for tree in sorted(trees):
@@ -71,7 +71,7 @@ def require_own(
 
 
 def read_text(file: Path, limit_bytes: int) -> str:
-    """A text that the user names; it may come through a pipe. FileError when it is too large or no UTF-8, OSError as usual."""
+    """The text of a file that the user names; a pipe is allowed. FileError if it is too large or not UTF-8; OSError as usual."""
     content = named_bytes(file, limit_bytes)
     try:
         return content.decode("utf-8")
@@ -80,9 +80,9 @@ def read_text(file: Path, limit_bytes: int) -> str:
 
 
 def write(file: Path, content: bytes) -> None:
-    """Replace the file whole or not at all; its mode and owner stay.
+    """Replace the file atomically and keep its mode and owner.
 
-    A device or a pipe is written through: replacing one would put a plain file in the place of /dev/null. UsageError, FileError.
+    A device or a pipe is written directly: replacing /dev/null would create a plain file. UsageError, FileError.
     """
     place = own_path(file)
     try:

@@ -1,8 +1,8 @@
-"""Which Applications an ApplicationSet generates, as far as its generators can be evaluated from what is at hand.
+"""The Applications that an ApplicationSet generates, if its generators can be evaluated offline.
 
-Known are lists, Git folders and files of one commit, clusters as Argo CD lists them, and matrix and merge of these. Everything else
-(pull requests, SCM providers, plugins, another repository) is not evaluated, and says so. All of it is text of a stranger: nothing of it
-runs, and all that is made of it is counted.
+Supported: lists, Git folders and files of one commit, clusters as Argo CD lists them, and matrix and merge of these. Others (pull requests,
+SCM providers, plugins, another repository) raise NotEvaluatedError. All input is untrusted text: nothing of it runs, and all output is
+bounded.
 
 Sources: applicationset/generators/{list,git,cluster,matrix,merge,generator_spec_processor,value_interpolation}.go,
 applicationset/controllers/template/template.go, util/git/client.go (LsFiles), reposerver/repository/repository.go (GetGitDirectories).
@@ -20,45 +20,45 @@ from typing import Any, Protocol
 
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import Json, Object
-from argolint.sources.set_texts import NotEvaluatedError, put_in, sanitized
+from argolint.sources.appset_templates import NotEvaluatedError, fill, sanitized
 from argolint.values import dig, items, mapping, maps, plain, text_at
 from argolint.values.glob import matches
 from argolint.values.manifests import ManifestError, documents
 
 _MOST = 2_000
-"""Elements of one set."""
+"""Most elements of one set."""
 _STEPS = 200_000
-"""Comparisons of a path with a pattern, and texts that parameters are put into."""
+"""Most comparisons of a path with a pattern, and most texts with parameters."""
 _FILES = 1_000
 _KINDS = ("list", "clusters", "git", "matrix", "merge")
 _FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 
 class LocalClusterError(NotEvaluatedError):
-    """A generator selects Argo CD's own cluster only where that has a Secret, and no API tells whether it has."""
+    """The result depends on whether Argo CD's own cluster has a Secret, which no API shows."""
 
 
 class Commit(Protocol):
     """The commit that Git generators read."""
 
     def reads(self, url: str, revision: str) -> bool:
-        """Whether an address and a revision mean this commit."""
+        """Whether a URL and a revision refer to this commit."""
 
     @property
     def files(self) -> Sequence[str]:
-        """Its plain files, sorted."""
+        """Its regular files, sorted."""
 
     @property
     def others(self) -> Sequence[str]:
-        """Its links and submodules, sorted: what lies behind them is not looked at."""
+        """Its links and submodules, sorted: their targets are not read."""
 
     def texts(self, paths: Sequence[str]) -> Sequence[str | None]:
-        """What files say; None where one is too large."""
+        """The texts of files; None for one that is too large."""
 
 
 @dataclass(frozen=True)
 class Generated:
-    """One Application, `of` a template and the parameters of an element. `manifest` is None where only its name is known, and `why` says why."""
+    """One Application of an element. `manifest` is None if only its name is known; then `why` says why."""
 
     name: str
     of: tuple[Object, Object]
@@ -69,9 +69,9 @@ class Generated:
 def generated(
     spec: Object, namespace: str, fleet: Fleet, commit: Commit | None, *, local_secret: bool | None = None
 ) -> Mapping[str, Generated]:
-    """The Applications of a set by their names. NotEvaluatedError where that is not known.
+    """The Applications of a set by name. NotEvaluatedError if they cannot be determined.
 
-    `local_secret`: whether Argo CD's own cluster has a Secret, where no API tells; None raises LocalClusterError where that counts.
+    `local_secret`: whether Argo CD's own cluster has a Secret, which no API shows; None raises LocalClusterError if that matters.
     """
     making = _Making(spec, fleet, commit, local_secret)
     found: dict[str, Generated] = {}
@@ -95,7 +95,7 @@ def _kind(generator: Object) -> str:
 
 
 def _filled(own: Json, base: Json) -> Any:
-    """A generator's own template, with what it leaves out of the set's (mergo.Merge)."""
+    """A generator's own template, completed by the set's template (mergo.Merge)."""
     if isinstance(own, Mapping) and isinstance(base, Mapping):
         return {key: _filled(own.get(key), base.get(key)) for key in dict.fromkeys((*own, *base))}
     return base if own in (None, "", [], {}, False, 0) else own
@@ -130,7 +130,7 @@ class _Making:
         return [params for params in made if _selects(selector, self._flat(params))]
 
     def _inner(self, generator: Object, kind: str, outer: Object) -> Object:
-        """The second generator of a matrix, with the parameters of the first; a value that names its own waits for these."""
+        """The second generator of a matrix with the parameters of the first; values that use its own parameters are filled later."""
         own = mapping(generator, kind)
         made = self._put({k: v for k, v in own.items() if k not in ("values", "template")}, outer)
         values = {key: self._tried(str(value), outer) for key, value in mapping(own, "values").items()}
@@ -138,7 +138,7 @@ class _Making:
 
     def _tried(self, text: str, params: Object) -> str:
         try:
-            return put_in(text, params, go=self.go, strict=True)
+            return fill(text, params, go=self.go, strict=True)
         except NotEvaluatedError:
             return text
 
@@ -165,10 +165,10 @@ class _Making:
 
     def _text(self, text: str, params: Object) -> str:
         self._count(1)
-        return put_in(text, params, go=self.go, strict=self.strict)
+        return fill(text, params, go=self.go, strict=self.strict)
 
     def _put(self, node: Any, params: Object, depth: int = 0) -> Any:
-        """The value with parameters put into its texts and keys."""
+        """The value with parameters filled in its texts and keys."""
         if depth > 60:
             raise NotEvaluatedError("its values lie too deep in one another")
         if isinstance(node, str):
@@ -220,7 +220,7 @@ class _Making:
                 if not _selects(selector, labels):
                     continue
                 if has_no_secret and self.local_secret is None:
-                    raise LocalClusterError("no API tells whether the cluster in-cluster has a Secret to select it by")
+                    raise LocalClusterError("no API shows whether the cluster in-cluster has a Secret to select it by")
                 if has_no_secret and not self.local_secret:
                     continue
             made[text_at(raw, "name")] = self._with_values(given, self._cluster(server, raw, bare=has_no_secret))
@@ -244,7 +244,9 @@ class _Making:
     def _git(self, given: Object, depth: int) -> list[dict[str, Any]]:
         url, revision = text_at(given, "repoURL"), text_at(given, "revision")
         if self.commit is None or not self.commit.reads(url, revision):
-            raise NotEvaluatedError(f"it reads {plain(url)} at {plain(revision or 'HEAD')}, which is not at hand here")
+            raise NotEvaluatedError(
+                f"it reads {plain(url)} at {plain(revision or 'HEAD')}, which is not available here"
+            )
         if folders := maps(given, "directories"):
             return [self._with_values(given, self._at(given, path)) for path in self._folders(self.commit, folders)]
         made = []
@@ -271,7 +273,7 @@ class _Making:
         return {at: path, **{f"{at}.{k}": v for k, v in own.items()}, **numbered}
 
     def _folders(self, commit: Commit, wanted: Sequence[Object]) -> list[str]:
-        """Folders that a pattern takes and none leaves out, hidden ones never (path.Match)."""
+        """Folders that match a pattern and no exclusion, never hidden ones (path.Match)."""
         known: set[str] = set()
         for file in commit.files:
             folder = posixpath.dirname(file)
@@ -295,7 +297,7 @@ class _Making:
         return found
 
     def _files(self, commit: Commit, wanted: Sequence[Object]) -> list[str]:
-        """Files that a pattern takes and none leaves out, by both ways in which Argo CD reads patterns."""
+        """Files that match a pattern and no exclusion, in both ways in which Argo CD reads patterns."""
         chosen: set[str] = set()
         for one in sorted(wanted, key=lambda w: w.get("exclude") is True):
             pattern = text_at(one, "path")
@@ -375,7 +377,7 @@ def _flat_element(element: Object) -> Iterator[tuple[str, str]]:
 
 
 def _flattened(node: Any, at: str) -> Iterator[tuple[str, str]]:
-    """Values by the path to them, with dots (jeremywohl/flatten), and as Go prints them."""
+    """Values by dotted path (jeremywohl/flatten), formatted as Go prints them."""
     if isinstance(node, Mapping) and (node or not at):
         for key, value in node.items():
             yield from _flattened(value, f"{at}.{key}" if at else str(key))
@@ -387,11 +389,11 @@ def _flattened(node: Any, at: str) -> Iterator[tuple[str, str]]:
     elif isinstance(node, str) or (isinstance(node, int) and abs(node) < 10**15):
         yield at, str(node)
     else:
-        yield at, f"{{{{{at}}}}}"  # printed by Go in its own way: a name that holds it is refused
+        yield at, f"{{{{{at}}}}}"  # Go prints it in its own format: a name that contains it is refused
 
 
 def _selects(selector: Object, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector takes these labels."""
+    """Whether a label selector matches these labels."""
     for key, value in mapping(selector, "matchLabels").items():
         if labels.get(key) != value:
             return False
@@ -421,7 +423,7 @@ def _fits(pattern: Sequence[str], own: Sequence[str]) -> bool:
 
 
 def _either(pattern: str) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
-    """Whether a file fits: as `git ls-files` takes the pattern, and as a glob whose `**` alone crosses folders."""
+    """Two matchers of a file: the pattern as in `git ls-files`, and as a glob in which only `**` crosses folders."""
     literal = re.sub(r"[{},]", r"\\\g<0>", pattern)
     parts = pattern.split("/")
 
@@ -433,7 +435,7 @@ def _either(pattern: str) -> tuple[Callable[[str], bool], Callable[[str], bool]]
 
 
 def _beginning(ordered: Sequence[str], pattern: str) -> Sequence[str]:
-    """Of sorted paths those that begin as the pattern does."""
+    """The sorted paths that begin with the pattern's literal prefix."""
     start = re.split(r"[*?{]", pattern, maxsplit=1)[0]
     return ordered[bisect_left(ordered, start) : bisect_left(ordered, f"{start}\U0010ffff")]
 
@@ -460,7 +462,7 @@ def _parsed(text: str) -> Json:
 
 
 def _overlaid(base: Object, over: Object) -> dict[str, Any]:
-    """The one with the other's values, except empty ones (mergo, WithOverride)."""
+    """The map with the other's values, except empty ones (mergo, WithOverride)."""
     made = dict(base)
     for key, value in over.items():
         if isinstance(value, Mapping) and isinstance(made.get(key), Mapping):

@@ -1,9 +1,9 @@
-"""The one place that runs git: on clones that a stranger may have written, configuration, attributes and history included.
+"""Runs git, as the only module, on clones that may be hostile, including their configuration, attributes and history.
 
-Nothing that a clone says is run: no hook, filter, pager, signature check, helper or transport. git gets a bare environment
-and neither the user's nor the system's configuration, so it may read clones of other owners too (`safe.directory`); what a
-clone configures for itself is overruled where it names a program. Time and output are bounded. Files are read as Git
-stores them, never through a work tree, whose links and filters a change controls.
+Nothing that a clone configures runs: no hook, filter, pager, signature check, helper or transport. git gets an empty environment and
+neither the user's nor the system's configuration, so it may read clones of other owners, too (`safe.directory`); a clone's settings that
+name programs are overridden. Time and output are limited. Files are read as Git stores them, never through a work tree, whose links and
+filters a change controls.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from argolint.values.memo import Once
 T = TypeVar("T")
 
 MAX_FILES = 1_000_000
-"""Files of one commit, and files that a change touches."""
+"""Most files of one commit, and of one change."""
 MAX_TEXT_BYTES = 32_000_000
-"""A larger file holds no manifest. What is not read is reported, since a change could hide in it."""
+"""A larger file holds no manifest. Unread files are reported, since a change could hide in them."""
 _MAX_TARGET_BYTES = 4_096
 _LIMITS = Limits(seconds=120, output_bytes=256_000_000)
 _QUICK = Limits(seconds=15, output_bytes=256_000_000)
 _QUICK_COMMANDS = frozenset(("rev-parse", "show-ref", "config", "check-ref-format"))
-"""They read a few small files. A pipe in the place of one, or a device, would be waited for."""
+"""Commands that read a few small files; a pipe or a device in place of one would block."""
 
 _OVERRULED = (
     "core.fsmonitor=false",
@@ -52,7 +52,7 @@ _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": str(
         Path(__file__).with_suffix(".config")
-    ),  # nowhere else does every git follow safe.directory
+    ),  # only here does every git version obey safe.directory
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_ALLOW_PROTOCOL": "",  # no transport at all
     "GIT_NO_LAZY_FETCH": "1",
@@ -61,7 +61,7 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_TERMINAL_PROMPT": "0",
-    "HOME": "/nonexistent",  # what a configuration names below `~` is not there
+    "HOME": "/nonexistent",  # paths below `~` in a configuration do not exist there
     "LC_ALL": "C",
 }
 
@@ -70,7 +70,7 @@ LINK, SUBMODULE = "120000", "160000"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of a commit: mode as Git writes it (`100644`, `100755`, `120000`, `160000`) and the object's id."""
+    """One file of a commit: its mode in Git's form (`100644`, `100755`, `120000`, `160000`) and the object's id."""
 
     mode: str
     id: str
@@ -78,7 +78,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A file that a change touches, before and after; None where it is not there."""
+    """A file that a change touches, before and after; None if it does not exist on that side."""
 
     path: str
     before: Entry | None
@@ -86,33 +86,33 @@ class Changed:
 
 
 def has_repository(folder: Path) -> Path | None:
-    """The nearest folder, from this one upwards, that holds `.git`; None when there is none. Asks no git."""
+    """The nearest folder, from this one upwards, that contains `.git`; None if there is none. Does not run git."""
     here = folder.absolute()
     return next((place for place in (here, *here.parents) if os.path.lexists(place / ".git")), None)
 
 
 @dataclass(frozen=True)
 class Git:
-    """A clone of the repository, bare or not. Raises UsageError when git or the clone cannot be used."""
+    """A clone of the repository, bare or not. Raises UsageError if git or the clone cannot be used."""
 
     path: Path
     _known: Once = field(default_factory=Once, compare=False, repr=False)
 
     def require(self) -> None:
-        """UsageError with git's own words when there is no repository that it can read."""
+        """UsageError with git's own message if it cannot read a repository there."""
         self._run("rev-parse", "--git-dir")
 
     # Revisions
 
     def commit(self, revision: str) -> str:
-        """The id of the commit that a revision names.
+        """The commit id of a revision.
 
-        A name is a branch before it is anything else: a tag called `main`, which anyone who may push can make, is not `main`.
+        A branch comes before any other ref of the same name: anyone who may push can create a tag called `main`.
         """
         return self._known.of(("commit", revision), lambda: self._commit(revision))
 
     def derived(self, name: str, revisions: Sequence[str], make: Callable[[], T]) -> T:
-        """What is made once of these revisions, whichever threads ask for it."""
+        """A value computed once for these revisions, for all threads."""
         return self._known.of((name, *map(self.commit, revisions)), make)
 
     def _commit(self, revision: str) -> str:
@@ -133,13 +133,13 @@ class Git:
         )
 
     def has_branch(self, name: str) -> bool:
-        """True for a branch, here or at the remote, or a full name of a ref (`refs/...`)."""
+        """True for a branch, local or remote, or a full ref name (`refs/...`)."""
         return self._branch(name) is not None
 
     def _branch(self, name: str) -> str | None:
-        """The commit of the branch of exactly this name, here or at the remote; no rule of git's finds another ref for it.
+        """The commit of the branch of exactly this name, local or remote; git's rules for short names are not used.
 
-        UsageError for a name such as `origin/main` when there is also a branch called so: anyone who may push can make one.
+        UsageError for a name such as `origin/main` if a branch has that name, too: anyone who may push can create one.
         """
         if not name or set("\0\n") & set(name):
             return None
@@ -159,10 +159,10 @@ class Git:
         return found.decode().strip() if found is not None else None
 
     def changes(self, base: str, head: str) -> tuple[Changed, ...]:
-        """Files that head changes since it left base, renames as both names. Where it left more than once, all of them.
+        """Files that head changes since its merge base, renames as both names; with several merge bases, all of them.
 
-        Where the clone's history has a gap, or the remote's base is another commit than the clone's, also what differs from the base:
-        a merge changes nothing else.
+        If the clone's history has a gap, or the remote's base differs from the clone's, also the files that differ from the base: a merge
+        changes nothing else.
         """
         return self.derived("changes", (base, head), lambda: self._changes(base, head))
 
@@ -178,14 +178,14 @@ class Git:
                 )
             starts = left.decode().split()
             if self._run("rev-list", "--max-parents=0", "--max-count=1", one, other, "--not", *starts):
-                starts.append(one)  # a history that ends before them may hide where head left base
+                starts.append(one)  # a truncated history may hide the merge base
             for start in starts:
                 for change in self._differences(start, other):
                     found.setdefault(change.path, change)
         return tuple(found[path] for path in sorted(found))
 
     def bases(self, revision: str) -> tuple[str, ...]:
-        """The commits that a base may be: the clone's own branch, and the remote's of that name, which may be ahead of it."""
+        """The commits that a base may be: the clone's own branch, and the remote's branch of that name, which may be newer."""
         return self.derived("bases", (revision,), lambda: self._bases(revision))
 
     def _bases(self, revision: str) -> tuple[str, ...]:
@@ -194,20 +194,20 @@ class Git:
 
     def _differences(self, one: str, other: str) -> Iterator[Changed]:
         fields = _texts(self._run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", *_ALL_CHANGES, one, other))
-        for about, path in zip(fields, fields, strict=False):  # of one iterator: pairs
+        for about, path in zip(fields, fields, strict=False):  # pairs from the same iterator
             before_mode, after_mode, before, after, _ = about.removeprefix(":").split()
             yield Changed(path, _entry(before_mode, before), _entry(after_mode, after))
 
     def changed_lines(self, before: Entry | None, after: Entry) -> tuple[range, ...]:
-        """The lines (from 1) of a file that were changed or added; of what was only taken out, the line before it."""
+        """The lines (from 1) of a file that were changed or added; for a pure removal, the line before it."""
         if before is None:
             return (range(1, sys.maxsize),)
         return _hunks(self._run("diff", *_HUNKS_ALONE, before.id, after.id))
 
     def all_changed_lines(self, base: str, head: str) -> Mapping[str, tuple[range, ...]]:
-        """`changed_lines` of every file that head changes, by one process; empty where head left base more than once.
+        """`changed_lines` of every file that head changes, with one process; empty if there are several merge bases.
 
-        UsageError when the change is too large to be looked at whole.
+        UsageError if the change is too large to be read in full.
         """
         one, other = self.commit(base), self.commit(head)
         left = self._run("merge-base", "--all", one, other).decode().split()
@@ -216,14 +216,14 @@ class Git:
         paths = [change.path for change in self._differences(left[0], other)]
         found = self._run("diff-tree", "-r", "-p", *_ALL_CHANGES, *_HUNKS_ALONE, left[0], other)
         parts = re.split(rb"^diff --git ", found, flags=re.MULTILINE)[1:]
-        if len(parts) != len(paths):  # a file that became a link has two parts
+        if len(parts) != len(paths):  # a file that became a link has two entries
             return {}
         return {path: _hunks(part) for path, part in zip(paths, parts, strict=True)}
 
     # Files of a commit
 
     def tree(self, revision: str) -> Mapping[str, Entry]:
-        """Every file of a revision by its path; links and submodules are entries like others."""
+        """Every file of a revision by path, including links and submodules."""
         commit = self.commit(revision)
         return self._known.of(("tree", commit), lambda: dict(self._listed(commit)))
 
@@ -238,12 +238,12 @@ class Git:
             yield path, Entry(mode, id_)
 
     def show(self, revision: str, file: str) -> str | None:
-        """A file's text at a revision; None where it is no file of it."""
+        """A file's text at a revision; None if it does not exist."""
         entry = self.tree(revision).get(file)
         return None if entry is None else next(iter(self.texts([entry])))
 
     def named(self, revision: str, names: frozenset[str]) -> Mapping[str, str]:
-        """The texts of all files of these names at a revision, wherever they lie, read by one process."""
+        """The texts of all files with these names at a revision, in any folder, read by one process."""
 
         def read() -> Mapping[str, str]:
             found = {path: entry for path, entry in self.tree(revision).items() if path.rpartition("/")[2] in names}
@@ -253,7 +253,7 @@ class Git:
         return self._known.of(("named", self.commit(revision), names), read)
 
     def links(self, revision: str) -> Mapping[str, str]:
-        """Every link of a revision and its target, as they stand there."""
+        """Every link of a revision and its literal target."""
         return self.derived("links", (revision,), lambda: self._targets(revision))
 
     def _targets(self, revision: str) -> Mapping[str, str]:
@@ -264,12 +264,12 @@ class Git:
         return {p: os.fsdecode(targets[id_]) for p, id_ in found.items() if id_ in targets}
 
     def too_large(self, entries: Mapping[str, Entry]) -> tuple[str, ...]:
-        """The paths of those entries that `texts` does not read."""
+        """The paths of the entries that are too large for `texts`."""
         sizes = self.sizes(e.id for e in entries.values() if e.mode != SUBMODULE)
         return tuple(path for path, e in entries.items() if sizes.get(e.id, 0) > MAX_TEXT_BYTES)
 
     def texts(self, entries: Iterable[Entry]) -> Iterator[str | None]:
-        """The entries' texts in their order, read by one process; None for links, submodules and what is too large."""
+        """The entries' texts in order, read by one process; None for links, submodules and files that are too large."""
         wanted = list(entries)
         sizes = self.sizes({e.id for e in wanted if e.mode.startswith("100")})
         ids = [id_ for id_, size in sizes.items() if size <= MAX_TEXT_BYTES]
@@ -279,13 +279,13 @@ class Git:
             yield None if content is None else _decoded(content)
 
     def contents(self, entries: Iterable[Entry]) -> tuple[bytes, ...]:
-        """What the files hold, byte for byte, in their order; the caller has looked at their sizes."""
+        """The bytes of the files in order; the caller has checked their sizes."""
         ids = [entry.id for entry in entries]
         held = dict(zip(dict.fromkeys(ids), self._contents(tuple(dict.fromkeys(ids))), strict=True))
         return tuple(held[id_] for id_ in ids)
 
     def sizes(self, ids: Iterable[str]) -> Mapping[str, int]:
-        """Bytes of each object. UsageError when the clone does not hold one: nothing is fetched."""
+        """Bytes of each object. UsageError if the clone does not have one: nothing is fetched."""
         wanted = sorted(set(ids))
         if not wanted:
             return {}
@@ -299,7 +299,7 @@ class Git:
         return {id_: int(size) for id_, size in rows}
 
     def _contents(self, ids: Sequence[str]) -> Iterator[bytes]:
-        """What the objects hold, in their order."""
+        """The contents of the objects in order."""
         output = self._run("cat-file", "--batch", stdin=_lines(ids)) if ids else b""
         at = 0
         for _ in ids:
@@ -309,13 +309,13 @@ class Git:
             at = end + size + 2
 
     def copy(self, ids: Sequence[str], out: IO[bytes], limit_bytes: int) -> None:
-        """The objects into a file, each after its line `<id> <type> <size>` and before an empty one."""
+        """Write the objects to a file, each preceded by its line `<id> <type> <size>` and followed by an empty line."""
         self._run(
             "cat-file", "--batch", stdin=_lines(ids), out=out, limits=Limits(600, limit_bytes + 100 * len(ids) + 1)
         )
 
     def linked(self, revision: str, file: str) -> str | None:
-        """A file's text at a revision; a link is followed as long as it stays in the repository. None where there is no file."""
+        """A file's text at a revision; links within the repository are followed. None if there is no file."""
         asked = f"{self.commit(revision)}:{file}"
         if "\n" in asked:
             return None
@@ -328,7 +328,7 @@ class Git:
 
     @cached_property
     def top(self) -> Path:
-        """The top folder of the work tree. UsageError when `path` does not lie in it, whatever the clone's configuration says."""
+        """The root of the work tree. UsageError if `path` is not in it, whatever the clone's configuration says."""
         found = Path(os.fsdecode(self._run("rev-parse", "--show-toplevel").removesuffix(b"\n"))).resolve()
         if not self.path.resolve().is_relative_to(found):
             raise UsageError(f"{self.path} is no part of the work tree that it names, {found}", "see its core.worktree")
@@ -340,15 +340,15 @@ class Git:
         return self._try("rev-parse", "--is-bare-repository") == b"true\n"
 
     def holds(self, name: str) -> bool:
-        """True for a file of the index, or of HEAD in a bare clone; `name` counts from the top."""
+        """True for a file of the index, or of HEAD in a bare clone; `name` is relative to the root."""
         return name in self.tree("HEAD") if self.is_bare else bool(Git(self.top).tracked(name))
 
     def tracked(self, *paths: str) -> tuple[str, ...]:
-        """Files of the index, all of them or those at and below `paths`; relative to `path`."""
+        """Files of the index, all or those at and below `paths`; relative to `path`."""
         return tuple(_texts(self._run("ls-files", "-z", "--", *paths)))
 
     def dirty(self) -> frozenset[str]:
-        """Tracked files with changes that are not committed."""
+        """Tracked files with uncommitted changes."""
         output = self._run(
             *("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=all"),
             config=self._filters_off(),
@@ -356,7 +356,7 @@ class Git:
         return frozenset(line[3:] for line in _texts(output))
 
     def _filters_off(self) -> tuple[str, ...]:
-        """`git status` runs the filters of the clone's configuration, unless their commands are empty."""
+        """Options that empty the filter commands of the clone's configuration, which `git status` would run."""
         names = _texts(self._try("config", "-z", "--name-only", "--get-regexp", r"^filter\.") or b"")
         drivers = {name.rpartition(".")[0] for name in names}
         if odd := [driver for driver in drivers if "=" in driver]:
@@ -367,11 +367,11 @@ class Git:
         return tuple(f"{driver}.{setting}" for driver in sorted(drivers) for setting in off)
 
     def folder(self) -> Path:
-        """Where Git keeps what is its own of this work tree."""
+        """The folder in which Git stores its own data of this work tree."""
         return Path(os.fsdecode(self._run("rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
 
     def current_branch(self) -> str:
-        """The branch that the work tree is on; empty where it is on none."""
+        """The branch of the work tree; empty for a detached HEAD."""
         found = (self._try("rev-parse", "--abbrev-ref", "HEAD") or b"").decode("utf-8", "replace").strip()
         return "" if found == "HEAD" else found
 
@@ -393,21 +393,21 @@ class Git:
     # A new branch
 
     def setting(self, name: str, file: Path | None = None) -> str:
-        """A setting of the clone, or of another configuration file; empty when it is not set."""
+        """A setting of the clone, or of another configuration file; empty if not set."""
         place = ("--file", str(file)) if file else ()
         return (self._try("config", *place, "--get", name) or b"").decode("utf-8", "replace").strip()
 
     def require_new_branch(self, name: str) -> None:
-        """UsageError when there is a branch of this name, or can be none."""
+        """UsageError if a branch of this name exists, or the name is invalid."""
         if name.startswith("-") or self._try("check-ref-format", f"refs/heads/{name}") is None:
             raise UsageError(f"{name!r} is no name for a branch", "for example argolint-fixes")
         if self._ref(f"refs/heads/{name}") is not None:
             raise UsageError(f"{self.path} has a branch {name!r} already", "name another one, or delete it first")
 
     def commit_files(self, parent: str, files: Mapping[str, bytes], message: str, author: tuple[str, str]) -> str:
-        """The id of a commit on top of `parent` in which these files hold this. No work tree, index or branch is touched.
+        """The id of a new commit on top of `parent` with these file contents. Work tree, index and branches stay as they are.
 
-        The files must be plain files of the parent; their modes stay. No hook or filter runs, and nothing is signed.
+        The files must be regular files of the parent; their modes stay. No hook or filter runs, and nothing is signed.
         """
         tree = self.tree(parent)
         rows = []
@@ -429,11 +429,11 @@ class Git:
         return commit.decode().strip()
 
     def make_branch(self, name: str, commit: str) -> None:
-        """UsageError when a branch of this name came about meanwhile."""
+        """Create the branch. UsageError if it was created meanwhile."""
         self._run("update-ref", f"refs/heads/{name}", commit, "0" * len(commit))
 
     def drop_branch(self, name: str, commit: str) -> None:
-        """Takes back `make_branch`, unless the branch has moved on."""
+        """Undo `make_branch`, unless the branch has moved."""
         self._run("update-ref", "-d", f"refs/heads/{name}", commit)
 
     # Running git
@@ -494,7 +494,7 @@ class Git:
 
 
 def safe_name(path: str) -> bool:
-    """True for a path that a file of a commit may have: below the top, through no `.git`, by plain names alone."""
+    """True for an acceptable path in a commit: below the root, without `.git`, made of plain names."""
     parts = PurePosixPath(path).parts
     return (
         bool(parts)
@@ -505,7 +505,7 @@ def safe_name(path: str) -> bool:
 
 
 _ALL_CHANGES = ("--no-renames", "--ignore-submodules=none")
-"""A `.gitmodules` may say that its submodules never change, or hold what git refuses to read; with this it is not asked."""
+"""Ignores `.gitmodules`, which may hide changes of its submodules or be unreadable for git."""
 _HUNKS_ALONE = (
     *("--no-color", "--no-ext-diff", "--no-textconv", "--text", "--unified=0", "--inter-hunk-context=0"),
     "--submodule=short",
@@ -513,14 +513,14 @@ _HUNKS_ALONE = (
 
 
 def _hunks(patch: bytes) -> tuple[range, ...]:
-    """The lines of the new side that a patch without context names."""
+    """The lines of the new side in a patch without context."""
     found = re.finditer(rb"^@@ -[\d,]+ \+(\d+)(?:,(\d+))? @@", patch, re.MULTILINE)
     places = ((int(m[1]), int(m[2] if m[2] is not None else 1)) for m in found)
     return tuple(range(max(1, start), max(1, start) + max(1, count)) for start, count in places)
 
 
 def _decoded(content: bytes) -> str:
-    """A text file as YAML readers take it: UTF-8 unless it begins with the mark of another encoding."""
+    """A text file as YAML readers decode it: UTF-8 unless a byte order mark says otherwise."""
     if content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return content.decode("utf-32", "replace")
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -533,7 +533,7 @@ def _entry(mode: str, id_: str) -> Entry | None:
 
 
 def _texts(output: bytes) -> Iterator[str]:
-    """The fields between zero bytes; what is no UTF-8 survives as the file system has it."""
+    """The fields between zero bytes; invalid UTF-8 becomes surrogates, as in file names."""
     return (part.decode("utf-8", "surrogateescape") for part in output.split(b"\0") if part)
 
 

@@ -1,8 +1,8 @@
-"""`helm template` as Argo CD's repo-server runs it: what the command is, and the one place that runs it.
+"""Runs `helm template` as Argo CD's repo-server does: builds the command, and is the only module that runs it.
 
-A chart is someone else's: the process gets no token, no proxy, no cluster and no plugin, its own empty HELM_* folders, limits of
-time, memory and output. `helm template` itself runs no code of the chart; what would make it ask the network is left out:
-remote dependencies, and schemas that refer to anything outside of themselves.
+A chart is foreign: the process gets no token, no proxy, no cluster, no plugin and its own empty HELM_* folders, with limits of time, memory
+and output. `helm template` runs no code of the chart; anything that would use the network is left out: remote dependencies, and schemas
+that refer to anything outside of themselves.
 
 Sources: Argo CD reposerver/repository/repository.go (helmTemplate) and util/helm/cmd.go (template).
 """
@@ -36,18 +36,18 @@ MEMORY_BYTES = 2_000_000_000
 _MAX_VALUES_BYTES = 1_000_000
 _LIMITS = Limits(TIMEOUT_S, MAX_BYTES, MEMORY_BYTES)
 _AT_ONCE = threading.BoundedSemaphore(max(2, min(4, os.cpu_count() or 2)))
-"""Each may take a processor and all of its memory."""
+"""Most processes at a time: each may use a processor and all of its memory."""
 _SKIP_VALIDATION = "--skip-schema-validation"
 MAX_NODES = 5_000_000
-"""Values of all manifests together; an alias counts each time it is used."""
+"""Most values of all manifests together; an alias counts at each use."""
 
 
 class HelmError(ArgolintError):
-    """The chart does not render here; `message` has Helm's own words."""
+    """The chart does not render here; `message` has Helm's own text."""
 
 
 class NotHereError(HelmError):
-    """The repo-server may well render it; here something lacks that is not fetched."""
+    """The repo-server may be able to render it; something is missing here that is not fetched."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Template:
     """One run, in the fields of an Application's source.
 
     chart      the chart's folder; helm runs in it
-    root       the repository's top folder, out of which nothing may lead
-    values     files, the one that counts most last
+    root       the repository's root, which no path may leave
+    values     files; later ones override earlier ones
     set, set_string, set_file   pairs of key and value; set_file's values are files
     """
 
@@ -76,7 +76,7 @@ class Template:
 
 
 def arguments(template: Template) -> tuple[str, ...]:
-    """What follows `helm`, in the order of util/helm/cmd.go."""
+    """The arguments after `helm`, in the order of util/helm/cmd.go."""
     found = ["template", ".", "--name-template", template.release]
     if template.namespace:
         found += ["--namespace", template.namespace]
@@ -100,16 +100,16 @@ def arguments(template: Template) -> tuple[str, ...]:
 
 
 _SEMVER = re.compile(r"(?<!\d)\d+\.\d+(?:\.\d+)?")
-"""Clouds append what Helm's comparisons stumble over: `v1.31.2-gke.100`, `1.30+`."""
+"""Clouds append suffixes that break Helm's comparisons: `v1.31.2-gke.100`, `1.30+`."""
 
 
 def _without_commas(value: str) -> str:
-    """Helm parts lists at commas; a value in braces is meant as a list (util/helm/cmd.go, cleanSetParameters)."""
+    """The value with commas escaped, since Helm splits lists there; a value in braces stays a list (util/helm/cmd.go, cleanSetParameters)."""
     return value if value.startswith("{") and value.endswith("}") else re.sub(r"(?<!\\),", r"\\,", value)
 
 
 def find(*checkouts: Path) -> str:
-    """The helm on PATH that lies in no checkout. UsageError when there is none."""
+    """The helm on PATH, outside of any checkout. UsageError if there is none."""
     found = bounded.find("helm", *checkouts)
     if found is None:
         raise UsageError(
@@ -120,10 +120,10 @@ def find(*checkouts: Path) -> str:
 
 
 def render(binary: str, template: Template, home: Path) -> tuple[Object, ...]:
-    """The chart's manifests, tests and hooks included. `home` is an empty folder for Helm's own files.
+    """The chart's manifests, tests and hooks included. `home`: an empty folder for Helm's own files.
 
-    Values are not held against a schema that refers elsewhere, since Helm would fetch that. HelmError when the chart does not
-    render, or not within time, size and memory.
+    Values are not validated by a schema that refers elsewhere, since Helm would fetch the reference. HelmError if the chart does not render
+    within the limits of time, size and memory.
     """
     from argolint.sources.chart_schemas import refers_outside
 
@@ -137,24 +137,24 @@ def render(binary: str, template: Template, home: Path) -> tuple[Object, ...]:
 
 
 def _known_to(template: Template) -> Known:
-    """The secrets among the values, which a chart may repeat in what it fails with."""
+    """The secrets among the values: the chart's error may repeat them."""
     pairs = [*template.set, *template.set_string, *((key, _text(file)) for key, file in template.set_file)]
     values = [_text(file) for file in (*template.values, template.chart / "values.yaml")]
     return Known(secrets_of({"parameters": [{"name": k, "value": v} for k, v in pairs], "values": values}))
 
 
 def _text(file: Path) -> str:
-    """What a file holds; nothing for one that cannot be read, or is too large to look for secrets in."""
+    """The text of a file; empty if it cannot be read, or is too large to search for secrets."""
     with contextlib.suppress(OSError, FileError):
         return named_bytes(file, _MAX_VALUES_BYTES).decode("utf-8", "replace")
     return ""
 
 
 def _build_dependencies(binary: str, template: Template, home: Path) -> None:
-    """Local dependencies (`file://`) that are not vendored are packed as Argo CD would; others would need the network.
+    """Pack local dependencies (`file://`) that are not vendored, as Argo CD would; others would need the network.
 
-    `helm dependency build` in the chart itself would also ask for the remote ones that are vendored, so it is run in a chart of
-    ours that has the local ones alone.
+    `helm dependency build` in the chart itself would also fetch remote ones that are vendored, so it runs in a temporary chart that has
+    only the local ones.
     """
     chart = template.chart
     missing = [d for d in _dependencies(chart) if not _vendored(chart, str(d.get("name")))]
@@ -205,7 +205,7 @@ def _vendored(chart: Path, name: str) -> bool:
 
 
 def _run(binary: str, command: tuple[str, ...], folder: Path, home: Path) -> str:
-    """What helm prints. HelmError with its own words when it fails, or is stopped."""
+    """The output of helm. HelmError with its message if it fails or is stopped."""
     name = f"helm {command[0]}"
     try:
         with _AT_ONCE:
@@ -224,12 +224,12 @@ def _run(binary: str, command: tuple[str, ...], folder: Path, home: Path) -> str
             "the chart's values.schema.json refers to what is outside of it, and nothing is fetched",
             "Helm 3.16 and later can render without it",
         )
-    text = re.sub(rf"{re.escape(str(home.parent))}/[^/\s]+/", "", text)  # a temporary folder says nothing
+    text = re.sub(rf"{re.escape(str(home.parent))}/[^/\s]+/", "", text)  # the path of a temporary folder is no help
     raise HelmError(text.rpartition("\nError: ")[2] or f"{name} ended with {ended.code}")
 
 
 def _environment(home: Path) -> Mapping[str, str]:
-    """Nothing of the caller's: no token, proxy, cluster, registry login or plugin."""
+    """A clean environment: no token, proxy, cluster, registry login or plugin of the caller."""
     folders = {
         f"HELM_{name}": str(home / name.lower())
         for name in ("CACHE_HOME", "CONFIG_HOME", "DATA_HOME", "PLUGINS", "REGISTRY_CONFIG", "REPOSITORY_CONFIG")
@@ -238,8 +238,8 @@ def _environment(home: Path) -> Mapping[str, str]:
 
 
 def manifests(text: str) -> tuple[Object, ...]:
-    """Rendered text as objects. HelmError for what is no YAML, or far too much of it."""
+    """Rendered text as objects. HelmError for invalid YAML, or too much of it."""
     try:
         return sound_objects(text)
     except ManifestError as error:
-        raise HelmError(f"the chart renders what is no YAML, or too much of it: {error}") from None
+        raise HelmError(f"the chart renders invalid YAML, or too much of it: {error}") from None

@@ -1,4 +1,4 @@
-"""Where paths of a commit lead: its links are followed in Git's trees, as a checkout on disk would follow them."""
+"""Resolves symbolic links of a commit in Git's trees, as a checkout on disk would."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 MAX_PATH = 4096
-"""Bytes of a path that Linux opens (PATH_MAX)."""
+"""Most bytes of a path in Linux (PATH_MAX)."""
 _MAX_HOPS = 40
 
 
 @dataclass(frozen=True)
 class Real:
-    """Where a path leads: `path` is None where it leaves the repository or goes round in a circle. `links` were passed."""
+    """The resolved path: `path` is None if it leaves the repository or is a cycle. `links`: those on the way."""
 
     path: str | None
     links: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Real:
 
 @dataclass(frozen=True)
 class Links:
-    """The links of a commit and their targets, as they stand there."""
+    """The links of a commit and their literal targets."""
 
     targets: Mapping[str, str] = field(default_factory=dict)
 
@@ -33,11 +33,11 @@ class Links:
         return sorted(self.targets)
 
     def below(self, folder: str) -> Sequence[str]:
-        """The links in a folder and in the folders within it."""
+        """The links in a folder and in its subfolders."""
         return below(self.ordered, folder)
 
     def real(self, path: str) -> Real:
-        """Where a clean path (no `.` or `..` in it) leads; the empty path is the top folder."""
+        """Resolve a normalized path (without `.` or `..`); the empty path is the root."""
         if not self.targets:
             return Real(path)
         waiting = path.split("/")[::-1]
@@ -65,9 +65,9 @@ class Links:
         return Real("/".join(here), tuple(passed))
 
     def leaves(self, link: str) -> bool:
-        """True for a link that Argo CD refuses, and the whole repository with it (util/app/path, CheckOutOfBoundsSymlinks).
+        """True for a link that makes Argo CD refuse the whole repository (util/app/path, CheckOutOfBoundsSymlinks).
 
-        It walks the target's words and looks at no other link.
+        Argo CD checks the target's path elements and follows no other link.
         """
         target = self.targets.get(link)
         if target is None:
@@ -81,19 +81,19 @@ class Links:
 
 
 def below(ordered: Sequence[str], folder: str) -> Sequence[str]:
-    """Of sorted paths those that lie in a folder; all of them for the empty path."""
+    """The paths in a folder, from sorted ones; all of them for the empty path."""
     if not folder:
         return ordered
     return ordered[bisect_left(ordered, f"{folder}/") : bisect_left(ordered, f"{folder}0")]
 
 
 def among(ordered: Sequence[str], path: str) -> bool:
-    """True when the path is one of these sorted ones."""
+    """True if the sorted list contains the path."""
     return ordered[(at := bisect_left(ordered, path)) : at + 1] == [path]
 
 
 def folders(paths: Iterable[str]) -> frozenset[str]:
-    """Every folder that holds one of the paths, and the folders that hold those; the top one is the empty path."""
+    """All parent folders of the paths; the root is the empty path."""
     found = {""}
     for path in paths:
         folder = posixpath.dirname(path)

@@ -1,7 +1,7 @@
-"""Helm applications rendered here instead of by the server: from Git checkouts, at the commits that Argo CD compares with.
+"""Renders Helm applications here instead of on the server: from Git checkouts, at the commits that Argo CD compares with.
 
-What the repo-server does with an Application's source is done again: values files (also `$ref/` of another source), inline
-values, parameters with their ARGOCD_APP_* variables, `.argocd-source.yaml`. It needs no work tree: files come out of Git.
+It repeats what the repo-server does with an Application's source: values files (also `$ref/` of another source), inline values, parameters
+with their ARGOCD_APP_* variables, `.argocd-source.yaml`. It needs no work tree: files are read from Git.
 
 Sources: Argo CD reposerver/repository/repository.go (helmTemplate, getResolvedValueFiles, mergeSourceParameters, newEnv).
 """
@@ -38,12 +38,12 @@ Manifests = tuple[Object, ...]
 Pair = tuple[Manifests, Manifests]
 
 TICK_S = 1.1
-"""Between two renders the clock's second must change, else a stamp of `now` looks fixed."""
+"""The clock's second must change between two renders: otherwise a timestamp from `now` looks constant."""
 
 
 @dataclass(frozen=True)
 class LocalRenders:
-    """The helm to run, the checkouts to render from, and a folder for what is taken out of them."""
+    """The helm to run, the checkouts to render from, and a folder for exported files."""
 
     binary: str
     checkouts: tuple[Checkout, ...]
@@ -53,21 +53,24 @@ class LocalRenders:
     _made: Once | None = field(default=None, repr=False, compare=False)
 
     def shared(self) -> LocalRenders:
-        """The same for several Argo CDs whose applications are rendered alike: each run of helm is made once, and its manifests kept."""
+        """A copy for several Argo CDs whose applications render in the same way: it caches the manifests of each helm run."""
         return replace(self, _made=Once())
 
     def covers(self, app: App) -> bool:
         """True when every source that renders is a path of a checkout and may be a Helm chart."""
-        rendering = [s for s in app.sources if not _only_ref(s)]
-        return bool(rendering) and all(
-            not any(s.get(kind) for kind in ("chart", "kustomize", "directory", "plugin")) and self._checkout(s)
-            for s in rendering
-        )
+        return not self.lacks(app)
+
+    def lacks(self, app: App) -> str:
+        """Why the application cannot be rendered from these checkouts; empty where it may be."""
+        for source in app.sources:
+            if not _only_ref(source) and not self._checkout(source) and not source.get("chart"):
+                return f"no --checkout is a clone of {source.get('repoURL')}"
+        return not_local(app)
 
     def twice(self, app: App, fleet: Fleet, values: Object | None = None) -> Pair | None:
-        """Two renders of what Argo CD compares with, Secrets masked as a pair; None when the application is no Helm chart.
+        """Two renders at the revisions that Argo CD compares with, Secrets masked as a pair; None if the application is no Helm chart.
 
-        `values` count more than the application's own. ArgolintError says why it does not render here.
+        `values` override the application's own. ArgolintError says why it does not render here.
         """
         one = self.render(app, fleet, values=values)
         if one is None:
@@ -77,7 +80,7 @@ class LocalRenders:
         return None if two is None else masked_pair(one, two)
 
     def tick(self) -> None:
-        """Wait between two renders, so that a stamp of `now` shows."""
+        """Wait between two renders, so that a timestamp from `now` differs."""
         time.sleep(TICK_S)
 
     def render(
@@ -88,9 +91,9 @@ class LocalRenders:
         values: Object | None = None,
         turn: int = 0,
     ) -> Manifests | None:
-        """One render, Secrets in clear. `revisions` by position (from 1) in place of those that Argo CD compares with.
+        """One render, with Secrets in plain text. `revisions` by position (from 1) replace those that Argo CD compares with.
 
-        A second one of the same, to see what each generates again, has another `turn`.
+        A repeated render, to find generated values, needs another `turn`.
         """
         roots = {n: self._root(app, n, (revisions or {}).get(n, "")) for n in range(1, len(app.sources) + 1)}
         found: list[Object] = []
@@ -150,7 +153,7 @@ class LocalRenders:
         return next((c for c in self.checkouts if any(same_repository(url, own) for own in c.urls)), None)
 
     def _root(self, app: App, number: int, revision: str) -> tuple[Path, str] | None:
-        """The exported files of a source and their commit; None when it is in no checkout."""
+        """The exported files of a source and their commit; None if no checkout has it."""
         source = app.sources[number - 1]
         checkout = None if source.get("chart") else self._checkout(source)
         if checkout is None:
@@ -179,6 +182,18 @@ class LocalRenders:
         return place
 
 
+def not_local(app: App) -> str:
+    """Why no checkout can render the application as a Helm chart; empty where one may."""
+    rendering = [source for source in app.sources if not _only_ref(source)]
+    if chart := next((source["chart"] for source in rendering if source.get("chart")), ""):
+        return f"chart {chart} is in no Git repository, and nothing is downloaded"
+    other = next((kind for source in rendering for kind in _OTHER_TOOLS if source.get(kind)), "")
+    return f"its source is rendered by {other} and not by Helm" if other else "" if rendering else "it has no source"
+
+
+_OTHER_TOOLS = ("kustomize", "directory", "plugin")
+
+
 def _only_ref(source: Object) -> bool:
     return bool(source.get("ref")) and not source.get("path") and not source.get("chart")
 
@@ -186,9 +201,9 @@ def _only_ref(source: Object) -> bool:
 def template_of(
     app: App, fleet: Fleet, source: Object, commit: str, root: Path, refs: Mapping[str, Path], scratch: Path
 ) -> Template:
-    """The run for one source. `root` is its repository, `refs` those of the sources that it may name as `$ref/`.
+    """The helm run for one source. `root`: the root of its repository; `refs`: those of sources that it may use as `$ref/`.
 
-    HelmError for a values file that is not there, is remote, or leads out of its repository.
+    HelmError for a values file that does not exist, is remote, or leaves its repository.
     """
     given = source.get("helm")
     options: Object = given if isinstance(given, Mapping) else {}
@@ -205,7 +220,7 @@ def template_of(
     ]
     release = str(options.get("releaseName") or app.ref.name)
     if "{{" in release:
-        raise HelmError(f"release name {release!r} is a template")  # helm would evaluate it
+        raise HelmError(f"release name {release!r} is a template")  # helm would evaluate the template
     set_file = {
         _key(str(p.get("name") or "")): _place(_expanded(str(p.get("path") or ""), variables), folder, root)
         for p in items(options, "fileParameters")
@@ -248,7 +263,7 @@ def _values_files(
 
 
 def _place(path: str, folder: str, root: Path) -> Path:
-    """A file of the repository; a path that begins with `/` counts from its top."""
+    """A file of the repository; a path with a leading `/` is relative to its root."""
     if set(",\\\0") & set(path):
         raise HelmError(f"{path!r} would be more than one file for helm")
     if "://" in path:
@@ -260,7 +275,7 @@ def _place(path: str, folder: str, root: Path) -> Path:
 
 
 def _key(name: str) -> str:
-    """A key of --set-file. With a comma or an equals sign it would name another file too."""
+    """A key of --set-file. A comma or an equals sign would add another file."""
     if set(",=\\") & set(name):
         raise HelmError(f"file parameter {name!r} would be more than one key for helm")
     return name
@@ -286,7 +301,7 @@ def _variables(app: App, source: Object, commit: str) -> Mapping[str, str]:
 
 
 def _expanded(text: str, variables: Mapping[str, str]) -> str:
-    """Go's os.Expand with `$$` for a dollar; what is not known becomes empty (Env.Envsubst)."""
+    """Go's os.Expand with `$$` for a dollar; unknown variables become empty (Env.Envsubst)."""
     out: list[str] = []
     at = 0
     last_brace = text.rfind("}")
@@ -308,7 +323,7 @@ _DOLLAR = re.compile(r"\$(\$|\{|\w+)")
 
 
 def overridden(source: Object, chart: Path, instance: str) -> Object:
-    """The source with what `.argocd-source.yaml` and `.argocd-source-<app>.yaml` next to the chart say (JSON merge patch)."""
+    """The source with `.argocd-source.yaml` and `.argocd-source-<app>.yaml` of the chart's folder applied (JSON merge patch)."""
     found = source
     for name in (".argocd-source.yaml", f".argocd-source-{instance}.yaml"):
         file = chart / name
@@ -323,7 +338,7 @@ def overridden(source: Object, chart: Path, instance: str) -> Object:
 
 
 def _merged(node: Any, patch: Any) -> Any:
-    """RFC 7386."""
+    """The node with an RFC 7386 merge patch applied."""
     if not isinstance(patch, Mapping):
         return patch
     base = dict(node) if isinstance(node, Mapping) else {}
@@ -336,6 +351,6 @@ def _merged(node: Any, patch: Any) -> Any:
 
 
 def _has_file_dependencies(chart: Path) -> bool:
-    """Packing them writes into the exported chart: one render at a time then."""
+    """True if dependencies must be packed, which writes into the exported chart: then one render at a time."""
     files = (chart / "Chart.yaml", chart / "requirements.yaml")
     return any("file://" in f.read_text(encoding="utf-8", errors="replace") for f in files if f.is_file())

@@ -1,6 +1,6 @@
-"""Manifests as Argo CD reads them: namespaces filled in, duplicates dropped, hooks apart, values of Secrets masked.
+"""Manifests as Argo CD processes them: with namespaces, without duplicates, hooks separate, Secret values masked.
 
-Those of a folder that another tool rendered get the tracking data that the repo-server would give them.
+Manifests from a folder of another tool's renders get the tracking data that the repo-server would add.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from argolint.values.kubernetes import CLUSTER_SCOPED, HOOK, group_of, is_secret
 from argolint.values.manifests import ManifestError, sound_objects
 
 MASKED = "++++++++"
-"""What /manifests answers for every value of a Secret (gitops-engine pkg/diff, HideSecretData)."""
+"""The value that /manifests returns for every value of a Secret (gitops-engine pkg/diff, HideSecretData)."""
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """One render as Argo CD reads it: namespaces filled in, hooks apart, of each object the last copy; `dropped` has the others."""
+    """One render as Argo CD processes it: with namespaces, hooks separate, the last copy of each object; `dropped`: the other copies."""
 
     objects: Mapping[ResourceKey, Object]
     hooks: Mapping[ResourceKey, Object] = field(default_factory=dict)
@@ -38,13 +38,13 @@ class Rendered:
 
 
 def rendered(manifests: Sequence[Object], app: App, fleet: Fleet) -> Rendered:
-    """Manifests as they come from a render (controller/state.go, GetRepoObjs and DeduplicateTargetObjects)."""
+    """The result for manifests from a render (controller/state.go, GetRepoObjs and DeduplicateTargetObjects)."""
     scopes = _scopes(manifests)
     kept: list[tuple[ResourceKey, Object]] = []
     hooks: dict[ResourceKey, Object] = {}
     for manifest in manifests:
         if not manifest.get("kind") or not dig(manifest, "metadata", "name"):
-            continue  # generateName serves hooks only: such an object has no identity that a change could alter
+            continue  # generateName is for hooks: such an object has no stable identity
         group, kind = group_of(manifest), str(manifest["kind"])
         scoped = _cluster_scoped(group, kind, scopes, app, fleet)
         placed = _placed(_masked_secret(manifest), "" if scoped else app.destination_namespace, drop=scoped)
@@ -62,7 +62,7 @@ def rendered(manifests: Sequence[Object], app: App, fleet: Fleet) -> Rendered:
 
 
 def is_hook(manifest: Object) -> bool:
-    """Argo CD's own hooks and Helm's (gitops-engine pkg/sync/hook/hook.go); a `Skip` hook is an object, never applied."""
+    """True for a hook of Argo CD or Helm (gitops-engine pkg/sync/hook/hook.go); a `Skip` hook is an object that is never applied."""
     annotations = annotations_of(manifest)
     own = annotations.get(HOOK)
     if own is not None:
@@ -71,11 +71,11 @@ def is_hook(manifest: Object) -> bool:
 
 
 _TYPES = frozenset(("PreSync", "Sync", "PostSync", "SyncFail", "Skip"))
-"""A word that is none of them does not count next to `Skip`; alone it makes a hook that no phase runs."""
+"""Valid hook types. Next to `Skip` an unknown type does not count; alone it makes a hook that no phase runs."""
 
 
 def _scopes(manifests: Iterable[Object]) -> Mapping[tuple[str, str], bool]:
-    """Which custom kinds have no namespace, as the CRDs say of the same render."""
+    """Whether custom kinds are cluster-scoped, from the CRDs of the same render."""
     return {
         (str(dig(m, "spec", "group")), str(dig(m, "spec", "names", "kind"))): dig(m, "spec", "scope") == "Cluster"
         for m in manifests
@@ -84,7 +84,7 @@ def _scopes(manifests: Iterable[Object]) -> Mapping[tuple[str, str], bool]:
 
 
 def _cluster_scoped(group: str, kind: str, scopes: Mapping[tuple[str, str], bool], app: App, fleet: Fleet) -> bool:
-    """By the built-in kinds, the CRDs at hand, else by what Argo CD manages of that kind on the cluster."""
+    """From the built-in kinds, the available CRDs, else from the objects of that kind that Argo CD manages on the cluster."""
     if (group, kind) in CLUSTER_SCOPED:
         return True
     if (group, kind) in scopes:
@@ -104,7 +104,7 @@ def _placed(manifest: Object, namespace: str, *, drop: bool) -> Object:
 
 
 def _masked_secret(manifest: Object) -> Object:
-    """As /manifests answers it: every value masked alone, stringData folded in. Renders made elsewhere hold the values."""
+    """The Secret as /manifests returns it: every value masked, stringData merged. Renders made elsewhere contain the values."""
     if not is_secret(manifest):
         return manifest
     names = {**mapping(manifest, "data"), **mapping(manifest, "stringData")}
@@ -113,7 +113,7 @@ def _masked_secret(manifest: Object) -> Object:
 
 
 def tracked(manifest: Object, app: App, fleet: Fleet) -> Object:
-    """A manifest rendered outside Argo CD, with the tracking data that the repo-server would give it.
+    """A manifest rendered outside of Argo CD, with the tracking data that the repo-server would add.
 
     util/argo/resource_tracking.go, SetAppInstance; CRDs get none.
     """
@@ -130,7 +130,7 @@ def tracked(manifest: Object, app: App, fleet: Fleet) -> Object:
         if installation := text_at(fleet.settings, "installationID"):
             metadata["annotations"]["argocd.argoproj.io/installation-id"] = installation
     if "label" in fleet.tracking_method:
-        # cut only where the annotation tells the whole name as well
+        # cut only if the annotation has the whole name
         short = app.instance[:63].rstrip("-_.") if len(app.instance) > 63 else app.instance
         label = app.instance if fleet.tracking_method == "label" else short
         metadata["labels"] = {**mapping(metadata, "labels"), fleet.label_key: label}
@@ -139,14 +139,14 @@ def tracked(manifest: Object, app: App, fleet: Fleet) -> Object:
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MAX_BYTES = 256_000_000
-"""All manifests of one application together."""
+"""Most bytes of all manifests of one application."""
 
 
 def manifests_of(folder: Path, ref: AppRef) -> tuple[Object, ...] | None:
-    """The manifests in `NAMESPACE/NAME/`, `NAME/` or `NAME.yaml` below the folder; None when there is nothing of that name.
+    """The manifests in `NAMESPACE/NAME/`, `NAME/` or `NAME.yaml` below the folder; None if none of these exists.
 
-    Links are not followed, and a name leads nowhere: the author of the folder rendered someone else's change. FileError for
-    what is no plain file or far too much, UsageError for what is no YAML, and for a file where there is another one or a folder.
+    Links are not followed, and a name cannot leave the folder: its author rendered a foreign change. FileError for a special file or too
+    much data, UsageError for invalid YAML, and for a file next to another one or a folder.
     """
     if not (is_name(ref.namespace) and is_name(ref.name)):
         return None
@@ -169,7 +169,7 @@ def _require_alone(others: Sequence[str], place: Path, ref: AppRef) -> None:
 
 
 def _texts_below(root: Folder, parts: Sequence[str]) -> list[tuple[Path, bytes]] | None:
-    """The manifest files below a folder; None when there is no such folder."""
+    """The manifest files below a folder; None if there is no such folder."""
     if root.kind(parts[0]) not in (stat.S_IFDIR, stat.S_IFLNK):
         return None
     with root.enter(parts[0]) as folder:

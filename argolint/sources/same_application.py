@@ -1,4 +1,4 @@
-"""Whose manifest of an Application it is, where several Argo CDs have one of its name: a manifest does not say."""
+"""Finds which live Application a manifest belongs to if several Argo CDs have one of its name; a manifest does not say so."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ K = TypeVar("K")
 
 
 def whose(manifest: Object, live: Mapping[K, Object]) -> tuple[K, ...]:
-    """Those of the live Applications that deploy from and to where the manifest says; else those that deploy to it; else none.
+    """The live Applications with the manifest's source and destination; else those with its destination; else none.
 
-    Several Argo CDs may well apply one manifest.
+    Several Argo CDs may apply the same manifest.
     """
     to = {
         key: app for key, app in live.items() if dig(app, "spec", "destination") == dig(manifest, "spec", "destination")
@@ -24,7 +24,7 @@ def whose(manifest: Object, live: Mapping[K, Object]) -> tuple[K, ...]:
 
 
 def _of_one_source(one: Object, other: Object) -> bool:
-    """True where both render the same folders and charts, at whatever revision and with whatever values."""
+    """True if both render the same folders and charts, at any revision and with any values."""
     first, second = (sources_of(mapping(app, "spec")) for app in (one, other))
     return len(first) == len(second) and all(
         same_repository(text_at(a, "repoURL"), text_at(b, "repoURL"))

@@ -1,4 +1,4 @@
-"""Two renders made here hold Secrets in clear: masked as Argo CD masks a pair, before anything looks at them."""
+"""Masks the Secrets of two local renders as a pair, as Argo CD does, before anything reads them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from argolint.values import dig
 from argolint.values.kubernetes import is_secret
 
 MASKS = ("++++++++", "+++++++++")
-"""As managed-resources masks a pair: equal values alike, others not (gitops-engine pkg/diff, HideSecretData)."""
+"""Masks of managed-resources for a pair: the same for equal values, different for others (gitops-engine pkg/diff, HideSecretData)."""
 
 
 def masked_pair(one: Sequence[Object], two: Sequence[Object]) -> tuple[tuple[Object, ...], tuple[Object, ...]]:
-    """Both renders with the values of Secrets masked, so that equal ones look equal and nothing is reported of them."""
+    """Both renders with Secret values masked; equal values get equal masks, so they make no difference."""
     twins = {_name(m): _secret_values(m) for m in one if is_secret(m)}
     return (
         tuple(_masked(m, {}) if is_secret(m) else m for m in one),

@@ -1,8 +1,8 @@
-"""JSON patches applied to the text of a YAML file: only the lines that must change do.
+"""Applies JSON patches to the text of a YAML file and changes only the lines that must change.
 
-A file is read as nodes with their places in the text, and a patch cuts and inserts there; all else stays byte for byte,
-comments, quotes, indentation and line ends included. Each step is read again and must give just what RFC 6902 asks for, so
-a layout that this module does not understand is refused and never damaged.
+A file is parsed into nodes with their positions in the text, and a patch cuts and inserts there; all else stays byte for byte: comments,
+quotes, indentation and line ends. The result of each step is parsed again and must equal the result of RFC 6902, so a layout that this
+module does not understand is refused and never damaged.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Operation = Mapping[str, Json]
 
 
 MAX_VALUE = 2_000_000
-"""Characters of a value that is written, as JSON. etcd keeps no object of more than 1.5 MiB; PyYAML takes minutes for much more."""
+"""Most characters of a written value, as JSON. etcd stores no object of more than 1.5 MiB; PyYAML takes minutes for much more."""
 
 
 class EditError(Exception):
-    """Why a text cannot be read or edited."""
+    """The text cannot be read or edited; the message says why."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """One document of a YAML stream: its text, and where that starts and ends in the stream's."""
+    """One document of a YAML stream: its text, and its start and end in the stream."""
 
     text: str
     start: int
@@ -42,13 +42,13 @@ class Document:
 
     @cached_property
     def data(self) -> Any:
-        """Plain JSON data; None when the document is empty. EditError when it is no YAML."""
+        """Plain JSON data; None for an empty document. EditError for invalid YAML."""
         return _read(self.text)
 
     @cached_property
     def root(self) -> yaml.Node | None:
-        """The nodes with their places; None when the document is empty. EditError when it is no YAML."""
-        _ = self.data  # its reader has bounds
+        """The nodes with their positions; None for an empty document. EditError for invalid YAML."""
+        _ = self.data  # checks the limits
         return _root(self.text)
 
 
@@ -56,7 +56,7 @@ _SEPARATOR = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
 
 
 def documents(text: str) -> tuple[Document, ...]:
-    """The documents of a stream, empty ones included; each is read when its data are asked for."""
+    """The documents of a stream, empty ones included; each is parsed on first use."""
     starts = [m.start() for m in _SEPARATOR.finditer(text)]
     if not starts or text[: starts[0]].strip():
         starts.insert(0, 0)
@@ -67,7 +67,7 @@ def documents(text: str) -> tuple[Document, ...]:
 def patch(text: str, index: int, operations: Sequence[Operation]) -> str:
     """The stream with RFC 6902 operations applied to its document `index`.
 
-    EditError when an operation does not apply, or cannot be written without touching more than its field.
+    EditError if an operation does not apply, or cannot be written without touching more than its field.
     """
     document = documents(text)[index]
     part, style, data = document.text, _Style.of(text), document.data
@@ -84,8 +84,8 @@ def patch(text: str, index: int, operations: Sequence[Operation]) -> str:
 
 
 def applied(data: Json, operations: Sequence[Operation]) -> Any:
-    """Plain data after the operations. EditError when one does not apply."""
-    import jsonpatch  # needed only where there is a patch
+    """Plain data after the operations. EditError if one does not apply."""
+    import jsonpatch  # only needed for a patch
 
     try:
         return jsonpatch.apply_patch(data, operations)
@@ -94,7 +94,7 @@ def applied(data: Json, operations: Sequence[Operation]) -> Any:
 
 
 def _smaller(operation: Operation, data: Json) -> Iterator[Operation]:
-    """The operation in terms of add, replace, remove and renaming a key, each as deep in the tree as it can be."""
+    """The operation as add, replace, remove and key renames, each as deep in the tree as possible."""
     kind, path = operation["op"], operation["path"]
     if kind == "test":
         applied(data, [operation])
@@ -118,7 +118,7 @@ def _smaller(operation: Operation, data: Json) -> Iterator[Operation]:
 
 
 def _renames(operation: Operation, data: Json) -> bool:
-    """A key of a map gets a name that the map does not have yet."""
+    """True if a key of a map gets a name that the map does not have yet."""
     old, new = (operation[key].rpartition("/")[0] for key in ("from", "path"))
     return old == new and isinstance(get(data, old), Mapping) and get(data, operation["path"], _ABSENT) is _ABSENT
 
@@ -127,7 +127,7 @@ _ABSENT = object()
 
 
 def _difference(path: str, old: Json, new: Json) -> Iterator[Operation]:
-    """Operations that make `new` of `old`, in an order in which each one's path still holds."""
+    """Operations that turn `old` into `new`, ordered so that each path is still valid."""
     if old == new and type(old) is type(new):
         return
     if isinstance(old, Mapping) and isinstance(new, Mapping) and old and new:
@@ -148,7 +148,7 @@ def _difference(path: str, old: Json, new: Json) -> Iterator[Operation]:
 
 @dataclass(frozen=True)
 class Span:
-    """Lines of a file, from 1: a field's key or a list item to the end of its value; `depth` tokens of the pointer were found."""
+    """Lines of a file (from 1): from a field's key or a list item to the end of its value. `depth`: how many tokens of the pointer were found."""
 
     first: int
     last: int
@@ -156,7 +156,7 @@ class Span:
 
 
 def span(document: Document, line: int, pointer: str) -> Span:
-    """The lines of a field, or of what is deepest above it, of a document that begins on this line. EditError when it is no YAML."""
+    """The lines of a field, or of its nearest existing parent, in a document that begins on this line. EditError for invalid YAML."""
     node = document.root
     if node is None:
         return Span(line, line, 0)
@@ -182,7 +182,7 @@ def span(document: Document, line: int, pointer: str) -> Span:
 
 
 def _end_of(node: Any, text: str) -> int:
-    """Where the node's own text ends; comments and blank lines after it are not its own."""
+    """The end of the node's own text, without comments and blank lines after it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and not _is_alias(node):
         return _end_of(node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1], text)
     end: int = node.end_mark.index
@@ -194,7 +194,7 @@ def _end_of(node: Any, text: str) -> int:
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes nodes; an alias becomes a node with its own place in the text."""
+    """Composes nodes; an alias becomes a node with its own position in the text."""
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if not self.check_event(yaml.AliasEvent):
@@ -228,7 +228,7 @@ def _read(part: str) -> Any:
 
 @dataclass(frozen=True)
 class _Style:
-    """How a file is written, as far as new lines should follow it."""
+    """The style of a file for new lines."""
 
     step: int
     dash: int
@@ -254,7 +254,7 @@ class _Style:
         )
 
     def block(self, value: Json) -> str:
-        """The value as block lines; scalars and empty containers stay on one."""
+        """The value as block lines; scalars and empty containers stay on one line."""
         return "\n".join(self._block(value))
 
     def _block(self, value: Json) -> Iterator[str]:
@@ -297,7 +297,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 _NUMERIC = re.compile(r"[-+]?(0[xob][0-9a-fA-F_]+|(\d[\d_]*+)?+\.?\d*+([eE][-+]?\d+)?)|[yYnN]")
-"""Text that Kubernetes' reader, unlike PyYAML, takes for a number or a truth value (`1e3`, `y`)."""
+"""Text that Kubernetes' reader, unlike PyYAML, parses as a number or boolean (`1e3`, `y`)."""
 
 
 def _dump(value: Json, quote: str, *, flow: bool = False) -> str:
@@ -344,7 +344,7 @@ class _Part:
         raise EditError(f"the file holds nothing at {join_pointer(*above) or 'the top'}")
 
     def _walk(self, tokens: Sequence[str]) -> tuple[yaml.Node | None, bool]:
-        """The node at these tokens, and whether it stands within (or is) a flow collection."""
+        """The node at these tokens, and whether it is part of a flow collection."""
         node, in_flow = self.root, False
         for position, token in enumerate(tokens):
             if isinstance(node, yaml.CollectionNode):
@@ -420,7 +420,7 @@ class _Part:
         return len(self.text) if found < 0 else found + 1
 
     def _dash(self, node: yaml.SequenceNode, item: yaml.Node) -> int:
-        """Where the dash of an item stands: in the list's column, on the item's line or above."""
+        """The column of an item's dash: in the list's column, on the item's line or above."""
         column, line = node.start_mark.column, self._line_start(item.start_mark.index)
         while True:
             at = line + column
@@ -433,7 +433,7 @@ class _Part:
     # edits
 
     def _replace(self, node: Any, value: Json, after: int, column: int, in_flow: bool) -> str:
-        """Another value in the node's place; `after` is where its colon or dash ends, `column` that of its key or dash."""
+        """The text with another value for the node; `after`: the end of its colon or dash, `column`: of its key or dash."""
         start, end = node.start_mark.index, self._end(node)
         one_token = isinstance(node, yaml.ScalarNode) and node.style not in ("|", ">") and end > start
         if in_flow or (one_token and _is_single(value)):
@@ -448,7 +448,7 @@ class _Part:
         return self._rewrite(end, value, after, column)
 
     def _rewrite(self, end: int, value: Json, after: int, column: int) -> str:
-        """All from behind the colon or dash to `end` rewritten, in block style."""
+        """Everything from the colon or dash to `end` rewritten in block style."""
         if _is_single(value):
             return self.text[:after] + " " + self._lines(self.style.block(value), column) + self.text[end:]
         if self.text[after - 1] == "-":
@@ -460,7 +460,7 @@ class _Part:
         return self.text[:after] + comment + self.style.newline + block + self.text[max(end, after + len(comment)) :]
 
     def _lines(self, block: str, column: int) -> str:
-        """The block with every line but the first moved to a column."""
+        """The block with every line except the first indented to the column."""
         lines = block.split("\n")
         return self.style.newline.join([lines[0], *(" " * column + line if line else line for line in lines[1:])])
 
@@ -525,7 +525,7 @@ class _Part:
         return before + block + self.style.newline + self.text[at:]
 
     def _refill(self, node: yaml.CollectionNode, value: Json) -> str:
-        """All of a collection's content at once; what was `{}` or `[]` becomes block style unless other braces surround it."""
+        """All content of a collection replaced; `{}` or `[]` becomes block style unless it is inside other braces."""
         path = self._path_to(node)
         parent, in_flow = self._walk(path[:-1])
         if not path or in_flow:
@@ -553,14 +553,14 @@ class _Part:
 
 
 _HEAD = ("apiVersion", "kind", "metadata")
-"""Keys that stand first in an object, in this order."""
+"""Keys that come first in an object, in this order."""
 
 
 def _colon(text: str, key: yaml.Node) -> int:
-    """Where the colon behind a key stands; a key of a flow map may have none: `{"a"}`."""
+    """The position of the colon after a key; a key of a flow map may have none: `{"a"}`."""
     found = text.find(":", key.end_mark.index)
     if found < 0:
-        raise EditError(f"the key {key.value!r} stands without a colon")
+        raise EditError(f"the key {key.value!r} has no colon")
     return found
 
 
@@ -569,5 +569,5 @@ def _is_alias(node: yaml.Node) -> bool:
 
 
 def _is_single(value: Json) -> bool:
-    """Written behind its key: a scalar (block text too) or an empty container."""
+    """True for a value on the line of its key: a scalar (block text, too) or an empty container."""
     return not isinstance(value, dict | list) or not value

@@ -13,7 +13,7 @@ _ANNOTATIONS = ("metadata", "annotations")
 
 
 def notes(app: App) -> Iterator[Note]:
-    """The annotations of an application and its objects, live or desired; objects without one are not decoded."""
+    """The suppression annotations of an application and its objects, live or desired; objects without one are not decoded."""
     for name, value in sorted(mapping(app.raw, *_ANNOTATIONS).items()):
         if name.startswith(PREFIX):
             yield Note(app.ref, None, name.removeprefix(PREFIX), value if isinstance(value, str) else "")

@@ -1,4 +1,4 @@
-"""A baseline: findings that were accepted before, as a file."""
+"""A baseline: a file of findings that were accepted earlier."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from argolint.values.decoding import converted
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """One accepted finding; the fingerprint counts, and the server in a baseline of several. The rest is for people."""
+    """One accepted finding; only the fingerprint counts, and the server in a baseline of several. The other fields are for people."""
 
     fingerprint: str
     rule: str
@@ -27,7 +27,7 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """Findings accepted on a day, of one server; where `server` is empty of several, and each finding says of which."""
+    """Accepted findings with a date, of one server; if `server` is empty, of several, and each finding has its own."""
 
     baseline_version: str
     server: str
@@ -36,7 +36,7 @@ class Baseline(msgspec.Struct, frozen=True):
     file: str = ""
 
     def of(self, servers: Mapping[str, str]) -> Mapping[Identity, Accepted]:
-        """What is accepted on these servers by server and fingerprint, without the server in a run of one; all where none is given."""
+        """The accepted findings of these servers by server and fingerprint, without the server in a run of one; all if no server is given."""
         if any(servers.values()):
             found = ((a.server or self.server, a) for a in self.findings)
             return {(url, a.fingerprint): a for url, a in found if url in servers}
@@ -51,20 +51,20 @@ BASELINE_VERSION = "1.0"
 
 
 MAX_BASELINE_BYTES = 100_000_000
-"""Some hundred thousand findings."""
+"""Enough for some hundred thousand findings."""
 
 
 def stale(
     baseline: Baseline, present: Iterable[object], servers: Mapping[str, str], across: Collection[str]
 ) -> tuple[Accepted, ...]:
-    """Entries of these servers (`Baseline.of`) that are not `present`. The rules `across` servers look when all of the baseline are read."""
+    """Entries of these servers (`Baseline.of`) that are not `present`. Rules `across` servers count only if all servers of the baseline are read."""
     there = set(present)
     unasked = frozenset() if baseline.servers <= set(servers) else frozenset(across)
     return tuple(a for mark, a in baseline.of(servers).items() if mark not in there and a.rule not in unasked)
 
 
 def require_servers(baseline: Baseline, servers: Collection[str]) -> None:
-    """UsageError for a baseline of which no finding can be on one of these servers."""
+    """UsageError for a baseline without any finding of these servers."""
     if not baseline.servers & set(servers):
         raise UsageError(
             f"{baseline.file} is a baseline of {', '.join(sorted(baseline.servers))}, and this is {', '.join(servers)}",
@@ -73,14 +73,14 @@ def require_servers(baseline: Baseline, servers: Collection[str]) -> None:
 
 
 def baseline_text(baseline: Baseline) -> str:
-    """The file: one entry a line, so that a diff shows what was accepted."""
+    """The file's text: one entry per line, so that a diff shows what was accepted."""
     rows = ",\n".join("  " + json.dumps(msgspec.to_builtins(a), ensure_ascii=False) for a in baseline.findings)
     head = {k: getattr(baseline, k) for k in ("baseline_version", "server", "written_at")}
     return json.dumps(head, ensure_ascii=False)[:-1] + f', "findings": [\n{rows}\n]}}\n'
 
 
 def read_baseline(file: Path) -> Baseline:
-    """A baseline file; UsageError when it is none, or of a newer schema."""
+    """A baseline file; UsageError if it is invalid, or has a newer schema."""
     try:
         text = read_text(file, MAX_BASELINE_BYTES)
     except (OSError, FileError) as error:
@@ -99,7 +99,7 @@ def parse_baseline(text: str, file: Path) -> Baseline:
         raise UsageError(
             f"{file}:{error.lineno}: {error.msg}", "write it again with `argolint baseline -o FILE`"
         ) from None
-    except (ValueError, RecursionError):  # numbers of thousands of digits, lists in lists without end
+    except (ValueError, RecursionError):  # numbers of thousands of digits, endlessly nested lists
         raise UsageError(f"{file} is no argolint baseline", "write one with `argolint baseline -o FILE`") from None
     version = data.get("baseline_version") if isinstance(data, Mapping) else None
     if not isinstance(version, str):

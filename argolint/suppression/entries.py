@@ -9,16 +9,16 @@ import msgspec
 
 
 class Ignore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Findings not to be reported, and why. All given fields must match; globs where it says so.
+    """Findings to suppress, and why. All given fields must match.
 
     rule      a rule id, or a glob of ids
     cause     exact
     server    glob of the Argo CD's URL, or of its name in a run of several
     app       glob of `name` or `namespace/name`
     resource  glob of `Kind/name` or `Kind/namespace/name`
-    pointer   exact, or the pointer of something above
-    reason    why, for the one who reads it next year
-    expires   the first day on which it no longer counts
+    pointer   exact, or a parent's pointer
+    reason    why, for future readers
+    expires   the first day on which it has no effect
     """
 
     rule: str
@@ -33,7 +33,7 @@ class Ignore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry, and the file and line that hold it."""
+    """An entry with its file and line."""
 
     ignore: Ignore
     file: str

@@ -1,7 +1,7 @@
-"""Findings that the user does not want to hear of, and why: annotations, configuration entries, a baseline.
+"""Suppresses findings that the user accepted: by annotations, configuration entries, a baseline.
 
-One function applies all three. A suppressed finding stays in the report with where and why; a suppression that has no
-reason, matches nothing or has expired is a finding of its own.
+One function applies all three. A suppressed finding stays in the report with the place and the reason of its suppression; a suppression
+without a reason, without a match or after its expiry becomes a finding of its own.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ How to fix: write the reason as the annotation's value, and the rule's id as `ar
 
 @dataclass(frozen=True)
 class Suppressions:
-    """Everything that suppresses: entries of the configuration, the baseline, and what the run knows of itself.
+    """All suppressions: entries of the configuration, the baseline, and facts on the run.
 
-    `whole` says that every application was looked at, so that what matched nothing is truly unused. `servers` are the URLs of
-    the Argo CDs that were read with their names, which are empty in a run of one. `across` are the rules that need several of them.
+    `whole`: every application was looked at, so that an entry without a match is really unused. `servers`: the URLs of the Argo CDs that
+    were read, with their names, which are empty in a run of one. `across`: the rules that need several of them.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -74,7 +74,7 @@ class Suppressions:
 
 
 def apply(outcome: Outcome, suppressions: Suppressions) -> Outcome:
-    """The same findings, suppressed where someone said so, and findings about suppressions that are wrong."""
+    """The same findings, suppressed where the user accepted them, and findings about wrong suppressions."""
     used: set[object] = set()
     accepted = suppressions.baseline.of(suppressions.servers) if suppressions.baseline else {}
     findings = [_one(f, outcome.notes, suppressions, accepted, used) for f in outcome.findings]
@@ -124,7 +124,7 @@ def _expired(entry: Ignore, suppressions: Suppressions) -> bool:
 
 
 def _is_asked(entry: Ignore, suppressions: Suppressions) -> bool:
-    """False in a run of one Argo CD for an entry of another."""
+    """False for an entry of another Argo CD, in a run of one."""
     alone = suppressions.servers and not any(suppressions.servers.values())
     return not alone or entry.server is None or any(fnmatchcase(url, entry.server) for url in suppressions.servers)
 

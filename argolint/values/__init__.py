@@ -1,6 +1,6 @@
 """Small total functions over decoded JSON: pointers, times, metadata, printable values.
 
-Decoded JSON holds dicts and lists and nothing else; asking for those, and not for Mapping, is several times as fast.
+Decoded JSON has only dicts and lists; testing for these instead of Mapping is several times as fast.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from urllib.parse import unquote
 
 import msgspec
 
-from argolint.host.plain_text import plain as plain  # what rules may import, values holds
+from argolint.host.plain_text import plain as plain  # rules may import this room, not `host`
 from argolint.model import MISSING, Json, Object
 from argolint.values.decoding import json_value
 
 
 @lru_cache(maxsize=4096)
 def split_pointer(pointer: str) -> tuple[str, ...]:
-    """The tokens of an RFC 6901 pointer, unescaped; the empty pointer has none."""
+    """The tokens of an RFC 6901 pointer, unescaped; none for the empty pointer."""
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
@@ -39,22 +39,22 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def index_of(token: str) -> int | None:
-    """The index of a list that a pointer's token is (RFC 6901: ASCII digits without leading zeros); None for anything else."""
+    """The list index in a pointer's token (RFC 6901: ASCII digits without leading zeros); None for any other token."""
     return int(token) if _INDEX.fullmatch(token) else None
 
 
 def integer(text: Any) -> int | None:
-    """The whole number that a text is in decimal; None for anything else, and for what no 64 bits hold."""
+    """The decimal integer in a text; None for any other text, and for more than 64 bits."""
     return int(text) if isinstance(text, str) and _INTEGER.fullmatch(text) else None
 
 
 def below(pointer: str, other: str) -> bool:
-    """True when `pointer` is `other` or lies below it. The empty pointer names the whole object: everything is below it."""
+    """True if `pointer` equals `other` or is below it. The empty pointer is the whole object: everything is below it."""
     return not other or pointer == other or pointer.startswith(f"{other}/")
 
 
 def at_and_above(pointer: str) -> Iterator[str]:
-    """The pointer, and those of everything that it lies in; the empty one of the whole object is the last."""
+    """The pointer and all its parents, up to the empty one of the whole object."""
     while pointer:
         yield pointer
         pointer = pointer.rpartition("/")[0]
@@ -62,7 +62,7 @@ def at_and_above(pointer: str) -> Iterator[str]:
 
 
 def fits(pattern: str, pointer: str) -> bool:
-    """True when the pointer is one of those that the pattern names: `*` stands for one token, `**` for any number of them."""
+    """True if the pattern matches the pointer: `*` is one token, `**` any number of them."""
     return _fits(split_pointer(pattern), split_pointer(pointer))
 
 
@@ -86,11 +86,11 @@ def get(node: Json, pointer: str, default: Json = MISSING) -> Json:
     return node
 
 
-# Of all functions these are called most. Each walks by itself: a call of `dig` would cost half as much again.
+# These functions are called most. Each has its own loop: a call of `dig` would take half as much time again.
 
 
 def dig(node: Json, *path: str) -> Json:
-    """The value under these keys, or None where a map is missing or is no map."""
+    """The value under these keys; None if a map is missing or is no map."""
     for key in path:
         if not isinstance(node, dict):
             return None
@@ -99,7 +99,7 @@ def dig(node: Json, *path: str) -> Json:
 
 
 def items(node: Json, *path: str) -> tuple[Json, ...]:
-    """The list under these keys as a tuple; empty when it is missing, null or no list."""
+    """The list under these keys as a tuple; empty if it is missing, null or no list."""
     for key in path:
         if not isinstance(node, dict):
             return ()
@@ -108,17 +108,17 @@ def items(node: Json, *path: str) -> tuple[Json, ...]:
 
 
 def maps(node: Json, *path: str) -> tuple[Object, ...]:
-    """The maps in the list under these keys; what is no map is left out."""
+    """The maps in the list under these keys; other items are left out."""
     return tuple(item for item in items(node, *path) if isinstance(item, dict))
 
 
 def texts(node: Json, *path: str) -> tuple[str, ...]:
-    """The texts in the list under these keys; what is no text stays as an empty one, so that positions count."""
+    """The texts in the list under these keys; other items become empty texts, so that positions stay."""
     return tuple(item if isinstance(item, str) else "" for item in items(node, *path))
 
 
 def text_at(node: Json, *path: str) -> str:
-    """The text under these keys; empty when it is missing, null or no text."""
+    """The text under these keys; empty if it is missing, null or no text."""
     for key in path:
         if not isinstance(node, dict):
             return ""
@@ -127,13 +127,13 @@ def text_at(node: Json, *path: str) -> str:
 
 
 def number_at(node: Json, *path: str) -> int:
-    """The whole number under these keys; 0 when it is missing, null or no number."""
+    """The integer under these keys; 0 if it is missing, null or no number."""
     found = dig(node, *path)
     return int(found) if isinstance(found, (int, float)) and math.isfinite(found) else 0
 
 
 def json_in(text: Any) -> Json:
-    """The JSON that stands in a text of an object, such as an annotation; None when it is no text or no JSON."""
+    """The JSON value in a text of an object, such as an annotation; None if it is no text or no JSON."""
     try:
         return json_value(text) if isinstance(text, str) else None
     except msgspec.MsgspecError:
@@ -144,7 +144,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def mapping(node: Json, *path: str) -> Mapping[str, Any]:
-    """The map under these keys; empty when it is missing, null or no map."""
+    """The map under these keys; empty if it is missing, null or no map."""
     for key in path:
         if not isinstance(node, dict):
             return {}
@@ -165,12 +165,12 @@ def leaves(node: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def annotations_of(obj: Object | None) -> Mapping[str, str]:
-    """metadata.annotations that are texts, as the API server demands of all of them; never None."""
+    """metadata.annotations with text values, which the API server requires; never None."""
     return _texts(mapping(obj, "metadata", "annotations"))
 
 
 def labels_of(obj: Object | None) -> Mapping[str, str]:
-    """metadata.labels that are texts; never None."""
+    """metadata.labels with text values; never None."""
     return _texts(mapping(obj, "metadata", "labels"))
 
 
@@ -184,7 +184,7 @@ def _texts(found: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def comma_list(text: Any) -> tuple[str, ...]:
-    """The words of a comma list, such as annotations hold them, without spaces around; none for what is no text."""
+    """The words of a comma list, as in annotations, without spaces around; none if it is no text."""
     return tuple(word for part in text.split(",") if (word := part.strip())) if isinstance(text, str) else ()
 
 
@@ -207,7 +207,7 @@ _YEARS = range(1970, 2200)
 
 
 def parse_time(text: Any) -> datetime | None:
-    """An RFC 3339 time as aware UTC; None when it is missing, is no time, or is none that `real_time` takes for one."""
+    """An RFC 3339 time as aware UTC; None if it is missing, invalid or rejected by `real_time`."""
     if not isinstance(text, str):
         return None
     try:
@@ -217,7 +217,7 @@ def parse_time(text: Any) -> datetime | None:
 
 
 def real_time(found: datetime | None) -> datetime | None:
-    """The time as aware UTC; None for Go's zero time and for years with which no one could calculate."""
+    """The time as aware UTC; None for Go's zero time and for years outside of Python's arithmetic."""
     if found is None or found.year not in _YEARS:
         return None
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
@@ -226,12 +226,12 @@ def real_time(found: datetime | None) -> datetime | None:
 _DURATION = re.compile(r"(?:(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:ns|us|µs|μs|ms|s|m|h))++")
 _DURATION_PART = re.compile(r"(?<![0-9.])([0-9.]++)([a-zµμ]++)")
 _LONGEST_S = 2**63 / 1e9
-"""Go counts nanoseconds in 64 bits, and refuses what goes beyond."""
+"""Go counts nanoseconds in 64 bits, and refuses longer durations."""
 _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: Any) -> timedelta | None:
-    """A Go duration (`1h30m`, `90s`, `0`, `-1s`); None for anything else, so for `1d` too (Go's time.ParseDuration)."""
+    """A Go duration (`1h30m`, `90s`, `0`, `-1s`); None for any other text, including `1d` (Go's time.ParseDuration)."""
     if not isinstance(text, str) or not text:
         return None
     sign, body = (-1, text[1:]) if text[0] == "-" else (1, text.removeprefix("+"))
@@ -244,7 +244,7 @@ def parse_duration(text: Any) -> timedelta | None:
 
 
 def age_text(age: timedelta) -> str:
-    """A span for people: `45 s`, `12 min`, `3 h`, `5 days`."""
+    """A time span for people: `45 s`, `12 min`, `3 h`, `5 days`."""
     seconds = int(age.total_seconds())
     for bound, unit, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
         if seconds < bound:
@@ -253,8 +253,7 @@ def age_text(age: timedelta) -> str:
 
 
 def sh(word: object) -> str:
-    """One word of a command to paste: whatever it holds (names of RBAC objects, URLs, paths, keys), a shell takes it for that word,
-    and it ends no line."""
+    """One word of a command to paste, quoted for the shell and without line breaks, whatever it contains (names of RBAC objects, URLs, paths, keys)."""
     return shlex.quote(plain(str(word)))
 
 
@@ -262,7 +261,7 @@ _VERSION = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9})+)(?![0-9])")
 
 
 def parse_version(text: Any) -> tuple[int, ...] | None:
-    """The dotted number that a version begins with, for comparing: `v3.1.0-rc2` is (3, 1, 0). None for a date, a branch, nothing."""
+    """The leading dotted number of a version, for comparisons: `v3.1.0-rc2` is (3, 1, 0). None for a date, a branch, nothing."""
     return _version_of(text) if isinstance(text, str) else None
 
 
@@ -273,9 +272,9 @@ def _version_of(text: str) -> tuple[int, ...] | None:
 
 
 def enumerated(words: Sequence[str], noun: str = "", limit: int | None = 3) -> str:
-    """Some words for a sentence: `a`, `a and b`, `a, b and c`, or `a, b, c and 4 more fields` beyond the limit.
+    """A list of words for a sentence: `a`, `a and b`, `a, b and c`, or `a, b, c and 4 more fields` beyond the limit.
 
-    `noun` is what the words name, in the singular; without one it is `and 4 more`.
+    `noun`: what the words name, in the singular; without one it is `and 4 more`.
     """
     shown = list(words[:limit])
     left = len(words) - len(shown)
@@ -286,7 +285,7 @@ def enumerated(words: Sequence[str], noun: str = "", limit: int | None = 3) -> s
 
 
 def same_repository(one: str, other: str) -> bool:
-    """Whatever the protocol, user, port or `.git` (util/git/git.go, NormalizeGitURL)."""
+    """True for the same repository, whatever the protocol, user, port or `.git` (util/git/git.go, NormalizeGitURL)."""
     return bool(one) and bare_address(one) == bare_address(other)
 
 
@@ -295,18 +294,18 @@ _HOSTS = {
     "altssh.gitlab.com": "gitlab.com",
     "altssh.bitbucket.org": "bitbucket.org",
 }
-"""Other names of forges, for SSH past a firewall (their documentation)."""
+"""Alternative host names of forges, for SSH through a firewall (their documentation)."""
 
 
 def bare_address(url: str) -> str:
-    """Host and path of a repository's address, as far as they tell which repository it is."""
+    """Host and path of a repository's URL, the parts that identify the repository."""
     text = unquote(url.strip()).lower().removeprefix("git::").partition("#")[0]
     if "://" in text:
         text = re.sub(r"^[a-z+]+://(?:[^/@]*@)?([^/:]*)(?::\d+)?", r"\1", text)
     else:
         text = re.sub(r"^(?:[^/@]*@)?([^/:]+):", r"\1/", text)
     host, _, path = re.sub(r"/+", "/", text).strip("/").partition("/")
-    path = posixpath.normpath(f"/{path}").strip("/").removesuffix(".git").strip("/")  # as curl asks for it
+    path = posixpath.normpath(f"/{path}").strip("/").removesuffix(".git").strip("/")  # normalized as curl does
     if host == "ssh.dev.azure.com" and path.count("/") == 3:
         _, organization, project, name = path.split("/")
         return f"dev.azure.com/{organization}/{project}/_git/{name}"
@@ -315,17 +314,17 @@ def bare_address(url: str) -> str:
 
 
 def may_be_host(one: str, other: str) -> bool:
-    """True for one host, also where it is named in full and in short (`git`, `git.example.com`, `ssh.git.example.com`)."""
+    """True for the same host; a short and a full name may match (`git`, `git.example.com`, `ssh.git.example.com`)."""
     short, long = sorted((one, other), key=len)
     return bool(short) and (short == long or long.startswith(f"{short}.") or long.endswith(f".{short}"))
 
 
 def shorten(text: str, limit: int) -> str:
-    """The text with `limit` characters at most; an ellipsis says that there was more."""
+    """The text with at most `limit` characters; an ellipsis marks a cut."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def joined(*remarks: str) -> str:
-    """Remarks as one, parted by semicolons; empty ones are left out."""
+    """The non-empty remarks, joined by semicolons."""
     *first, last = filter(None, remarks) if any(remarks) else ("",)
     return "; ".join((*(remark.rstrip(".") for remark in first), last))

@@ -1,10 +1,10 @@
-"""JSON into values and types: the one place that decodes with msgspec, no matter who wrote the text.
+"""Decodes JSON into values and types, as the only module that uses msgspec for it; the texts may be hostile.
 
-msgspec publishes what it knows of a struct type before it has read all of its fields. A second thread that decodes the
-same type in that moment follows a null pointer, and the process dies (src/msgspec/_core.c, StructInfo_Convert;
+msgspec publishes a struct type's information before it has read all of its fields. A second thread that decodes the same type at that time
+follows a null pointer, and the process crashes (src/msgspec/_core.c, StructInfo_Convert;
 docs/adr/0015-types-are-complete-before-they-decode.md). Here a type is completed under a lock before anything decodes it.
 
-Whatever is wrong with a text is one kind of error, msgspec.MsgspecError; msgspec itself raises two more.
+Every fault of a text raises msgspec.MsgspecError; msgspec itself raises two more kinds.
 """
 
 from __future__ import annotations
@@ -23,24 +23,23 @@ Text = bytes | str
 
 
 class TooDeepError(msgspec.DecodeError):
-    """A value is nested more deeply than anything real."""
+    """A value is nested more deeply than any real one."""
 
     def __init__(self) -> None:
         super().__init__(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
 class TooLargeError(msgspec.DecodeError):
-    """A text is larger than any object that a cluster keeps."""
+    """A text is larger than any object in a cluster."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"it has {size / 1e6:.0f} MB, and etcd keeps no object of more than {MAX_OBJECT / 1e6:.0f} MB")
 
 
 MAX_OBJECT = 10 << 20
-"""Bytes. etcd keeps 1.5 MiB by default, and warns where it is asked to keep more than this (server/etcdserver/server.go, recommendedMaxRequestBytes)."""
+"""Most bytes. etcd allows 1.5 MiB by default, and warns about a larger limit than this (server/etcdserver/server.go, recommendedMaxRequestBytes)."""
 MAX_DEPTH = 128
-"""Levels of maps and lists in a value. Real objects have 30 at most; rules and libraries recurse up to four calls a level,
-and Python allows a thousand calls."""
+"""Most levels of maps and lists in a value. Real objects have at most 30; rules and libraries use up to four recursive calls per level, and Python allows a thousand."""
 
 _COMPLETING = threading.Lock()
 _ANY = msgspec.json.Decoder()
@@ -49,7 +48,7 @@ _ANY = msgspec.json.Decoder()
 def decoder(kind: type[T]) -> Callable[[Text], T]:
     """A function that decodes JSON of one type, safe in any thread; it raises msgspec.MsgspecError.
 
-    Made once, when a module is imported, it costs nothing later: `_tree = decoder(Tree)`.
+    Create it at import, so that later calls cost nothing extra: `_tree = decoder(Tree)`.
     """
     with _COMPLETING:
         decode = msgspec.json.Decoder(kind).decode
@@ -57,7 +56,7 @@ def decoder(kind: type[T]) -> Callable[[Text], T]:
 
 
 def json_value(text: Text) -> Json:
-    """Any JSON as maps, lists, texts and numbers. Raises msgspec.MsgspecError, also when it is nested too deeply."""
+    """Any JSON as maps, lists, texts and numbers. Raises msgspec.MsgspecError, also if it is nested too deeply."""
     value = _decoded(_ANY.decode, text)
     if _may_be_deeper(text) and _is_deeper(value, MAX_DEPTH):
         raise TooDeepError
@@ -65,25 +64,25 @@ def json_value(text: Text) -> Json:
 
 
 def require_shallow(value: Json) -> None:
-    """Raises TooDeepError for a value, decoded as a part of a type, that is deeper than what `json_value` reads and wrappings of it."""
+    """Raise TooDeepError for a value, decoded as a part of a type, that is deeper than `json_value` allows plus some wrapping."""
     if _is_deeper(value, MAX_DEPTH + 10):
         raise TooDeepError
 
 
 def is_shallow(text: bytes) -> bool:
-    """A cheap look, without decoding: True for what `json_value` reads wherever it stands in an object."""
+    """A cheap test without decoding: True if `json_value` accepts the text at any place of an object."""
     return not _may_be_deeper(text, MAX_DEPTH - 8)
 
 
 def object_value(text: Text) -> Json:
-    """The same for an object of a cluster. Raises msgspec.MsgspecError, also when none could be so large."""
+    """The value of a cluster object's JSON. Raises msgspec.MsgspecError, also if no object could be so large."""
     if len(text) > MAX_OBJECT:
         raise TooLargeError(len(text))
     return json_value(text)
 
 
 def _may_be_deeper(text: Text, levels: int = MAX_DEPTH) -> bool:
-    """A cheap look: each level but the innermost begins with a bracket that holds something."""
+    """A cheap test: each level except the innermost begins with a bracket that is not empty."""
     if isinstance(text, bytes):
         brackets = text.count(b"{") + text.count(b"[")
         return brackets > levels and brackets - text.count(b"{}") - text.count(b"[]") >= levels
@@ -98,15 +97,15 @@ def converted(value: Any, kind: type[T]) -> T:
 
 
 def kind_of(value: Json) -> str:
-    """What a JSON value is, for a message: `a list`, `null`."""
+    """The type of a JSON value for a message: `a list`, `null`."""
     names = {type(None): "null", bool: "a boolean", str: "a text", list: "a list", dict: "an object"}
     return names.get(type(value), "a number")
 
 
 def items_apart(text: bytes) -> list[bytes]:
-    """The entries of `{"items": [...]}`, each as its own text, however deep one of them is nested.
+    """The entries of `{"items": [...]}`, each as its own text, however deeply one of them is nested.
 
-    For a list that msgspec gives up as a whole because one entry exceeds its recursion. What is no list has no entries.
+    For a list that msgspec rejects as a whole because one entry is too deep. Other JSON has no entries.
     """
     found: list[bytes] = []
     depth, start, name = 0, -1, b""

@@ -1,7 +1,7 @@
-"""Argo CD's globs, matched in time proportional to pattern and text: no pattern of a stranger can take longer.
+"""Argo CD's globs, matched in time proportional to pattern and text, so that no foreign pattern can take longer.
 
-Argo CD compiles them with gobwas/glob and no separators: `*` and `**` are any text, `?` is one character, `[abc]`, `[!abc]` and `[a-z]`
-one of some, `{a,b*}` one of several globs, and `\\` takes the next character as it is.
+Argo CD compiles them with gobwas/glob and no separators: `*` and `**` are any text, `?` is one character, `[abc]`, `[!abc]` and `[a-z]` one
+of some, `{a,b*}` one of several globs, and `\\` makes the next character literal.
 
 Sources: argoproj/argo-cd util/glob/glob.go; gobwas/glob 0.2.3 syntax/lexer, syntax/ast.
 """
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 MAX_LENGTH = 2000
-"""Characters of a pattern. Names that a pattern may stand for have 253."""
+"""Most characters of a pattern. The matched names have at most 253."""
 
 
 @lru_cache(maxsize=16384)
 def matches(pattern: str, text: str) -> bool:
-    """True when the whole text fits. A pattern that does not compile fits nothing; an empty one fits the empty text."""
+    """True if the pattern matches the whole text. An invalid pattern matches nothing; an empty one matches the empty text."""
     if not _SPECIAL & set(pattern):
         return pattern == text
     program = _compiled(pattern)
@@ -31,14 +31,14 @@ _Test = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """One place in the pattern: `test` passes a character and leads to the next state; without one, `ways` are free."""
+    """One place in the pattern: `test` accepts a character and leads to the next state; without it, `ways` lead on without one."""
 
     test: _Test | None = None
     ways: tuple[int, ...] = ()
 
 
 class _NoGlobError(Exception):
-    """gobwas/glob does not compile it."""
+    """gobwas/glob rejects the pattern."""
 
 
 @lru_cache(maxsize=1024)
@@ -50,20 +50,20 @@ def _compiled(pattern: str) -> tuple[_State, ...] | None:
 
 
 class _Compiler:
-    """Writes the states of a glob in one pass; alternatives wait on a list, not on the call stack."""
+    """Writes the states of a glob in one pass; alternatives are on a list, not on the call stack."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
         self._states: list[_State] = []
         self._open: list[tuple[int, list[int], list[int]]] = []
-        """For each `{`: the state that chooses, where its alternatives begin, and the states from which they leave."""
+        """For each `{`: the state that chooses, the starts of its alternatives, and their final states."""
 
     def states(self) -> tuple[_State, ...]:
         while self._at < len(self._pattern):
             self._one(self._next())
         while self._open:
-            self._one("}")  # the end of the pattern closes what is open
+            self._one("}")  # the end of the pattern closes open braces
         return tuple(self._states)
 
     def _next(self) -> str:
@@ -98,7 +98,7 @@ class _Compiler:
             self._states.append(_State(_is(self._next())))
 
     def _class(self) -> _Test:
-        """What follows `[`: one range, or a list of characters."""
+        """The test after `[`: one range, or a list of characters."""
         negated = self._pattern.startswith("!", self._at)
         self._at += negated
         first = self._next()

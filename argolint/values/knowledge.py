@@ -1,6 +1,6 @@
-"""YAML in and out of rules: knowledge files next to them, loaded once and when first asked for, and manifests to paste.
+"""Loads YAML knowledge files of rules, once and on first use, and writes manifests to paste.
 
-A knowledge pack that is in use (`argolint.values.knowledge_pack`) answers in place of the files that argolint brings.
+If a knowledge pack is in use (`argolint.values.knowledge_pack`), it replaces argolint's own files.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ import yaml
 from argolint.values.decoding import json_value
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""PyYAML's safe loader, in C where that was built: ten times as fast. Its trees grow on the stack: for trusted files."""
+"""PyYAML's safe loader, in C if available: ten times as fast. It recurses on the stack: only for trusted files."""
 
 
 @dataclass(frozen=True)
 class About:
-    """Which knowledge it is: a version, and the day of its last change."""
+    """The version of the knowledge, and the date of its last change."""
 
     version: str
     date: str
 
 
 BUILT_IN = About("2026.11.23", "2026-11-23")
-"""Of the files that argolint brings; `make release` writes the day on which one of them was last changed."""
+"""The version of argolint's own files; `make release` writes the date of their last change."""
 
 
 class _Used:
-    """The pack in use: file (`package/name`) to data. Empty: the files that argolint brings answer."""
+    """The pack in use: file (`package/name`) to data. Empty: argolint's own files are used."""
 
     about: About = BUILT_IN
     files: Mapping[str, Any] = {}
 
 
 def about() -> About:
-    """Which knowledge is in use."""
+    """The version of the knowledge in use."""
     return _Used.about
 
 
 def use(of: About, data: Mapping[str, Any]) -> None:
-    """Take the files of a pack from now on. What was loaded before stays with who has it: call it before rules are loaded."""
+    """Use the files of a pack from now on. Data that is already loaded does not change: call it before rules are loaded."""
     _Used.about, _Used.files = of, data
     load.cache_clear()
 
@@ -57,13 +57,13 @@ def load(package: str, name: str) -> Any:
 
 
 def read(package: str, name: str) -> Any:
-    """As `load`, read again each time."""
+    """Like `load`, but reads the file again each time."""
     place = f"{package}/{name}"
     return _Used.files[place] if place in _Used.files else parse(files(package).joinpath(name).read_bytes())
 
 
 def names(package: str, folder: str = "") -> list[str]:
-    """The knowledge files of a package, or of a folder in it, sorted; with those that the pack in use adds."""
+    """The knowledge files of a package, or of a folder in it, sorted; including those of the pack in use."""
     place = files(package).joinpath(folder) if folder else files(package)
     brought = {file.name for file in place.iterdir() if file.name.endswith(".yaml")}
     before = f"{package}/{folder}/" if folder else f"{package}/"
@@ -77,12 +77,12 @@ def parse(text: str | bytes) -> Any:
 
 
 def dump(objects: Iterable[Any]) -> str:
-    """YAML documents to paste, of JSON values: keys keep their order, documents are parted by `---`."""
+    """YAML documents to paste, from JSON values: keys keep their order, documents are separated by `---`."""
     return _dumped(tuple(map(msgspec.json.encode, objects)))
 
 
 @lru_cache(maxsize=256)
 def _dumped(documents: tuple[bytes, ...]) -> str:
-    """Slow, and asked for the same again: a chart's values for each application that renders it."""
+    """Cached, since it is slow and called repeatedly: for a chart's values of each application that renders it."""
     objects = map(json_value, documents)
     return str(yaml.safe_dump_all(objects, sort_keys=False, allow_unicode=True, width=1000)).rstrip() + "\n"

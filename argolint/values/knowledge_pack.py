@@ -1,7 +1,8 @@
-"""A knowledge pack: the knowledge files of a later day in one JSON file, for an argolint that stays as it is.
+"""A knowledge pack: newer knowledge files in one JSON file, for an unchanged argolint.
 
-It is data alone. It may replace files that argolint brings, and add files to the folders that hold one file a chart or a sort of message. What it
-holds has the shape of what it replaces, and a pattern in it repeats no repetition. A pack that is altered, cut or of a later form is refused.
+It contains only data. It may replace argolint's files, and add files to folders with one file per chart or kind of message. Its data must
+have the shape of the replaced data, and no pattern in it may nest repetitions. A pack that is altered, truncated or of a newer form is
+refused.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from argolint.values.decoding import converted, json_value
 from argolint.values.knowledge import About
 
 SCHEMA = 1
-"""The form of a pack. A pack of another one is for another argolint."""
+"""The form of a pack. A pack of another form is for another argolint."""
 MAX_BYTES = 32 << 20
 MAX_FILES = 5000
 PACKAGES = ("argolint", "argolint_rules")
 _GROWING = ("/chart_data/", ".messages/")
-"""Where a pack may bring files that argolint does not have: folders that are read whole."""
+"""Folders that are read as a whole, to which a pack may add files."""
 _AGAIN = "get it again from where it was published, or run without --knowledge"
 
 
@@ -45,7 +46,7 @@ class _Pack(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def own_files() -> Mapping[str, Any]:
-    """Every knowledge file that argolint brings: `package/name` to data."""
+    """Every knowledge file of argolint: `package/name` to data."""
     found: dict[str, Any] = {}
     for package in PACKAGES:
         for place, file in _below(files(package), package):
@@ -54,7 +55,7 @@ def own_files() -> Mapping[str, Any]:
 
 
 def _below(folder: Traversable, package: str) -> Iterator[tuple[str, Traversable]]:
-    """Names as rules ask for them: a folder with modules is a package of its own, one without belongs to the package above."""
+    """File names as rules use them: a folder with modules is a package of its own, other folders belong to the package above."""
     for entry in folder.iterdir():
         if entry.is_dir() and entry.name not in ("__pycache__", "snapshots"):
             if entry.joinpath("__init__.py").is_file():
@@ -68,13 +69,13 @@ def _below(folder: Traversable, package: str) -> Iterator[tuple[str, Traversable
 
 
 def pack(version: str, day: str, data: Mapping[str, Any]) -> bytes:
-    """The file of a pack. Raises TypeError for what JSON does not know, such as a date without quotes."""
+    """The file of a pack. Raises TypeError for types that JSON does not have, such as a date without quotes."""
     about = {"argolint_knowledge": SCHEMA, "version": version, "date": day, "sha256": digest(data)}
     return msgspec.json.format(msgspec.json.encode({**about, "files": data}, order="sorted"), indent=1) + b"\n"
 
 
 def digest(data: Mapping[str, Any]) -> str:
-    """SHA-256 of what the pack holds, however it is written down."""
+    """SHA-256 of the pack's content, independent of formatting."""
     return hashlib.sha256(msgspec.json.encode(data, order="sorted", enc_hook=_no_more)).hexdigest()
 
 
@@ -83,7 +84,7 @@ def _no_more(value: object) -> object:
 
 
 def use(file: Path) -> About:
-    """Take a pack from now on. UsageError says what is wrong with one that cannot be used."""
+    """Use a pack from now on. UsageError says why it cannot be used."""
     found = read(file)
     about = About(found.version, found.date)
     knowledge.use(about, found.files)
@@ -91,7 +92,7 @@ def use(file: Path) -> About:
 
 
 def read(file: Path) -> _Pack:
-    """A pack, checked."""
+    """The pack, validated."""
     try:
         text = named_bytes(file, MAX_BYTES)
     except (OSError, FileError) as error:
@@ -116,7 +117,9 @@ def read(file: Path) -> _Pack:
     own = own_files()
     for place, data in found.files.items():
         for problem in _problems(place, data, own):
-            raise UsageError(f"{file}, {place}: {problem}", "tell who made the pack; run without --knowledge till then")
+            raise UsageError(
+                f"{file}, {place}: {problem}", "inform its author; run without --knowledge until it is corrected"
+            )
     return found
 
 
@@ -142,7 +145,7 @@ def _ordered(version: str) -> tuple[int, ...]:
 
 
 def _problems(place: str, data: Any, own: Mapping[str, Any]) -> Iterator[str]:
-    """What keeps a file of a pack from being used."""
+    """The reasons why a file of a pack cannot be used."""
     models = [own[place]] if place in own else _alike(place, own)
     if not models:
         yield "this argolint has no such file, and does not read it"
@@ -162,7 +165,7 @@ def _alike(place: str, own: Mapping[str, Any]) -> list[Any]:
 
 
 class _Shape:
-    """What values at one place look like: their kinds, the keys that all or some of them have, and what lies below."""
+    """The shape of the values at one place: their types, the keys that all or some of them have, and the shapes below."""
 
     def __init__(self, models: list[Any]) -> None:
         self.kinds = {_kind(model) for model in models}
@@ -172,7 +175,7 @@ class _Shape:
         self._known: dict[str | None, _Shape | None] = {}
 
     def of(self, key: str | None) -> _Shape | None:
-        """Of the values of this key, of all keys where no model has it, or with None of a list's items; None where nothing is known."""
+        """The shape of this key's values; of all keys if no model has it; of list items for None; None if unknown."""
         if key not in self._known:
             below = self._items if key is None else [m[key] for m in self._maps if key in m]
             if not below and key is not None:
@@ -182,7 +185,7 @@ class _Shape:
 
 
 def _misfits(data: Any, shape: _Shape, at: str) -> Iterator[str]:
-    """Where the data has not the shape of what it replaces: another type, or a key less than all of the models have."""
+    """Where the data differs from the shape of the replaced data: another type, or a missing key that all models have."""
     if _kind(data) not in shape.kinds:
         yield f"{at or 'the file'} is {_kind(data)}, and {' or '.join(sorted(shape.kinds))} is read there"
     elif isinstance(data, Mapping):
@@ -215,13 +218,13 @@ def _texts(node: Any) -> Iterator[str]:
 
 
 def _bad_pattern(text: str) -> str:
-    """Why a text cannot be searched for within a time that grows with what is searched; empty for one that can, or is no pattern."""
+    """Why a pattern is not safe to search with in linear time; empty for a safe one, and for a text that is no pattern."""
     if not re.search(r"[*+}]", text):
         return ""
     try:
         parsed = parser.parse(text)
     except (re.error, OverflowError, RecursionError):
-        return ""  # prose; where a pattern is wanted, who compiles it says so
+        return ""  # plain text; if a pattern is required, its compilation fails with a message
     return f"the pattern {text[:80]!r} repeats what repeats" if _nested(parsed, within=False) else ""
 
 
@@ -236,7 +239,7 @@ def _nested(items: Iterable[Any], *, within: bool) -> bool:
 
 
 def _bodies(argument: Any) -> Iterator[Iterable[Any]]:
-    """The patterns within a pattern, wherever the parser keeps them."""
+    """The patterns inside a pattern, at any place in the parser's output."""
     if isinstance(argument, parser.SubPattern):
         yield argument
     elif isinstance(argument, tuple | list):

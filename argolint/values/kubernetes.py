@@ -1,7 +1,6 @@
-"""Facts about Kubernetes objects that several parts ask for: what holds secrets, what names an item, what a pod reads.
+"""Facts about Kubernetes objects that several parts use: which hold secrets, which field names an item, what a pod reads.
 
-Sources: k8s.io/kubernetes pkg/api/v1/pod/util.go (VisitPodSecretNames, VisitPodConfigmapNames), gitops-engine
-pkg/sync/syncwaves/waves.go.
+Sources: k8s.io/kubernetes pkg/api/v1/pod/util.go (VisitPodSecretNames, VisitPodConfigmapNames), gitops-engine pkg/sync/syncwaves/waves.go.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ ITEM_NAMES = (
     "type",
     "topologyKey",
 )
-"""The fields by which a person tells the items of a list apart, the clearest first: for pairing and for choosing items.
+"""The fields by which people distinguish list items, the clearest first: for pairing and for selecting items.
 
-How the API server merges a list is another question: `comparison.scheme.MERGE_KEYS` (strategic merge patch) and
+For how the API server merges a list see `comparison.scheme.MERGE_KEYS` (strategic merge patch) and
 `comparison.managed_fields.LIST_MAP_KEYS` (server-side apply).
 """
 
@@ -63,7 +62,7 @@ CLUSTER_SCOPED = frozenset(
 
 
 class Typed(Protocol):
-    """Whatever has a group and a kind: a Resource, a ResourceId, a ResourceKey."""
+    """Anything with a group and a kind: a Resource, a ResourceId, a ResourceKey."""
 
     @property
     def group(self) -> str: ...
@@ -73,37 +72,37 @@ class Typed(Protocol):
 
 
 def group_of(obj: Object) -> str:
-    """The API group of a decoded object; the core group is the empty string."""
+    """The API group of a decoded object; empty for the core group."""
     return api_of(obj)[0]
 
 
 def api_of(obj: Object | None) -> tuple[str, str]:
-    """(group, version) of a decoded object; both empty when it has no apiVersion."""
+    """(group, version) of a decoded object; both empty if it has no apiVersion."""
     group, _, version = text_at(obj, "apiVersion").rpartition("/")
     return group, version
 
 
 def is_secret(what: Typed | Object | None) -> bool:
-    """True for a Secret of the core group: custom kinds may be called Secret as well."""
+    """True for a Secret of the core group: custom kinds may have the name Secret, too."""
     if what is None or isinstance(what, Mapping):
         return text_at(what, "kind") == "Secret" and text_at(what, "apiVersion") == "v1"
     return (what.group, what.kind) == ("", "Secret")
 
 
 def is_secret_data(what: Typed | Object | None, pointer: str) -> bool:
-    """True when the pointer leads into the data of a Secret, whose values the server masks and no one may print."""
+    """True if the pointer leads into the data of a Secret, which the server masks and no one may print."""
     return is_secret(what) and (below(pointer, "/data") or below(pointer, "/stringData"))
 
 
 def wave(obj: Object | None) -> int:
-    """The sync wave that a manifest asks for: Argo CD's annotation, else the weight of a Helm hook, else 0."""
+    """The sync wave of a manifest: Argo CD's annotation, else the weight of a Helm hook, else 0."""
     annotations = annotations_of(obj)
     own = integer(annotations.get(SYNC_WAVE))
     return (integer(annotations.get(_HOOK_WEIGHT)) or 0) if own is None else own
 
 
 def pod_spec(obj: Object | None) -> tuple[str, Object]:
-    """The pod spec of a workload, Pod, CronJob or pod template, with its pointer; ("", {}) where there is none."""
+    """The pod spec of a workload, Pod, CronJob or pod template, with its pointer; ("", {}) if there is none."""
     for pointer in ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec"):
         spec = get(obj, pointer, None)
         if isinstance(spec, dict) and isinstance(spec.get("containers"), list):
@@ -125,11 +124,11 @@ def _containers(base: str, spec: Object, *fields: str) -> Iterator[tuple[str, Ob
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """An object that a pod spec names, and where.
+class PodReference:
+    """A reference of a pod spec to an object.
 
-    needed  False where the pod starts without it: the reference is optional, or belongs to an ephemeral container
-    by      environment and volume: the containers see it; pull: the kubelet reads it; pod: the pod itself names it
+    needed  False if the pod starts without it: the reference is optional, or in an ephemeral container
+    by      environment and volume: the containers use it; pull: the kubelet reads it; pod: the pod itself refers to it
     """
 
     group: str
@@ -140,8 +139,8 @@ class Read:
     by: Literal["environment", "volume", "pull", "pod"] = "pod"
 
 
-def reads(obj: Object | None) -> Iterator[Read]:
-    """Everything that the pods of this object name: Secrets, ConfigMaps, claims, classes and the service account."""
+def reads(obj: Object | None) -> Iterator[PodReference]:
+    """All references of this object's pods: Secrets, ConfigMaps, claims, classes and the service account."""
     base, spec = pod_spec(obj)
     for at, container in _containers(base, spec, "initContainers", "containers", "ephemeralContainers"):
         yield from _environment(at, container, starts=f"{base}/ephemeralContainers/" not in at)
@@ -153,7 +152,7 @@ def reads(obj: Object | None) -> Iterator[Read]:
     yield from _read("scheduling.k8s.io", "PriorityClass", spec, "priorityClassName", base)
 
 
-def _environment(at: str, container: Object, *, starts: bool) -> Iterator[Read]:
+def _environment(at: str, container: Object, *, starts: bool) -> Iterator[PodReference]:
     for index, variable in enumerate(items(container, "env")):
         for field, kind in (("secretKeyRef", "Secret"), ("configMapKeyRef", "ConfigMap")):
             ref = mapping(variable, "valueFrom", field)
@@ -171,7 +170,7 @@ _SECRET_OF_DRIVER = (
 )
 
 
-def _volume(at: str, volume: Json) -> Iterator[Read]:
+def _volume(at: str, volume: Json) -> Iterator[PodReference]:
     yield from _read("", "Secret", mapping(volume, "secret"), "secretName", f"{at}/secret", by="volume")
     yield from _read("", "ConfigMap", mapping(volume, "configMap"), "name", f"{at}/configMap", by="volume")
     claim = mapping(volume, "persistentVolumeClaim")
@@ -199,28 +198,28 @@ def _read(
     at: str,
     needed: bool = True,
     by: Literal["environment", "volume", "pull", "pod"] = "pod",
-) -> Iterator[Read]:
+) -> Iterator[PodReference]:
     if name := text_at(ref, field):
-        yield Read(group, kind, name, f"{at}/{field}", needed and dig(ref, "optional") is not True, by)
+        yield PodReference(group, kind, name, f"{at}/{field}", needed and dig(ref, "optional") is not True, by)
 
 
 def kubectl_name(resource: ResourceId) -> str:
-    """The object for kubectl, by its full name: short names can mean another group's kind.
+    """The object for kubectl, by its full name: a short name may refer to another group's kind.
 
-    Names of roles may hold any character but `/` and `%`, so a name is quoted for the shell.
+    Names of roles may contain any character except `/` and `%`, so the name is quoted for the shell.
     """
     kind = resource.kind.lower() + (f".{resource.group}" if resource.group else "")
     return f"{sh(kind)} {sh(resource.name)}" + (f" -n {sh(resource.namespace)}" if resource.namespace else "")
 
 
 def argocd_name(resource: ResourceId) -> str:
-    """The object as `argocd app sync --resource` takes it, for the shell: GROUP:KIND:[NAMESPACE/]NAME."""
+    """The object in the form of `argocd app sync --resource`, for the shell: GROUP:KIND:[NAMESPACE/]NAME."""
     namespaced = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
     return sh(f"{resource.group}:{resource.kind}:{namespaced}")
 
 
 def misshapen(manifest: Object) -> str:
-    """What of a manifest's identity is not what an API server takes, such as `metadata.name is a list`; empty for a sound one."""
+    """The part of a manifest's identity that no API server accepts, such as `metadata.name is a list`; empty for a valid one."""
     for place, kind in _IDENTITY.items():
         if not isinstance(value := dig(manifest, *place), kind | None):
             return f"{'.'.join(place)} is {kind_of(value)}"

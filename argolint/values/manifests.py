@@ -1,7 +1,7 @@
-"""YAML that someone else wrote, as Kubernetes and Argo CD read it: one reader, with bounds.
+"""Reads foreign YAML as Kubernetes and Argo CD do, within limits.
 
-JSON data come out, no matter who wrote the text: keys are texts, dates stay text, a number that 64 bits do not hold is a float or a text. What
-is nested too deeply, expands to too much or refers to itself is refused before it is built; an alias counts each time it is used.
+The result is JSON data for any input: keys are texts, dates stay texts, a number beyond 64 bits is a float or a text. YAML that is too
+deep, expands to too much or refers to itself is refused before it is built; an alias counts at each use.
 
 Sources: sigs.k8s.io/yaml (YAMLToJSON) and its go-yaml v2 (resolve.go, decode.go); gitops-engine pkg/utils/kube (SplitYAML).
 """
@@ -25,28 +25,28 @@ from argolint.values import knowledge
 from argolint.values.kubernetes import misshapen
 
 MAX_LENGTH = 64_000_000
-"""Characters of one text."""
+"""Most characters of one text."""
 MAX_VALUES = 2_000_000
-"""Values of one text, each alias counted as all that it stands for. The largest charts render some 300,000."""
+"""Most values of one text, each alias counted with all its values. The largest charts render some 300,000."""
 MAX_DEPTH = 128
-"""Maps and lists in one another. The schemas of custom resources reach 60."""
+"""Most nested maps and lists. The schemas of custom resources have up to 60."""
 _TOO_DEEP = "exceeded maximum nesting depth"
-"""What libyaml says of 1,000 open brackets. Go's readers open 10,000, so that text is not refused by all."""
+"""libyaml's error for 1,000 open brackets. Go's readers allow 10,000, so not all readers refuse the text."""
 
 
 class ManifestError(ValueError):
-    """Why a text cannot be read: what and where, on one line, with none of its values."""
+    """A text cannot be read: what and where, on one line, without its values."""
 
 
 class NoYamlError(ManifestError):
-    """What YAML forbids. Go's readers have the same grammar (go-yaml is libyaml in Go), so they refuse the text as well."""
+    """The text is invalid YAML. Go's readers have the same grammar (go-yaml is libyaml in Go), so they refuse it, too."""
 
 
 def documents(text: str, *, for_editing: bool = False) -> tuple[Json, ...]:
     """The documents of a stream, empty ones as None. Raises ManifestError.
 
-    Of a key that stands twice the last value counts, and `y: 1` is the key "true". Not so `for_editing`: then keys are spelt as they
-    are written, and one that stands twice is refused.
+    For a repeated key the last value counts, and `y: 1` has the key "true". With `for_editing`, keys stay as written, and a repeated key is
+    refused.
     """
     if len(text) > MAX_LENGTH:
         raise ManifestError(f"it has {len(text):,} characters, more than {MAX_LENGTH:,}")
@@ -56,7 +56,7 @@ def documents(text: str, *, for_editing: bool = False) -> tuple[Json, ...]:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """What libyaml says as a ManifestError."""
+    """Turns libyaml's errors into ManifestError."""
     try:
         yield
     except yaml.MarkedYAMLError as error:
@@ -69,12 +69,12 @@ def _explained() -> Iterator[None]:
 
 
 _OTHERS_READ = re.compile(r"\btag\b|unexpected ':'|unknown escape character")
-"""What newer C libraries refuse and Go's readers take: more characters in a tag, `[a:]`, and `\\'` in double quotes."""
+"""Input that newer C libraries refuse and Go's readers accept: more characters in a tag, `[a:]`, and `\\'` in double quotes."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The documents of a text as far as they can be read, and what of it cannot: the part and why."""
+    """The readable documents of a text, and for the unreadable parts: the part and the reason."""
 
     documents: tuple[Json, ...]
     unread: tuple[tuple[str, ManifestError], ...] = ()
@@ -83,15 +83,15 @@ class Stream:
 def stream(text: str) -> Stream:
     """Every document that any reader of Kubernetes may find in a text.
 
-    kubectl and Argo CD cut it at lines of `---` before they read it, and stop at the end of a part's first document; they take what begins
-    with a brace for JSON, one object after the other, and what follows for YAML (apimachinery util/yaml, YAMLOrJSONDecoder; gitops-engine
-    SplitYAML). So a part may be read where the whole cannot.
+    kubectl and Argo CD split it at lines of `---` first, and stop at the end of a part's first document; text that begins with a brace is
+    JSON, one object after the other, followed by YAML (apimachinery util/yaml, YAMLOrJSONDecoder; gitops-engine SplitYAML). So a part may
+    be readable if the whole is not.
     """
     return _stream(text, _MAX_TURNS)
 
 
 _MAX_TURNS = 20
-"""How often a text may turn from JSON to YAML."""
+"""How often a text may switch from JSON to YAML."""
 
 
 def _stream(text: str, turns: int) -> Stream:
@@ -135,7 +135,7 @@ def _part(text: str, turns: int) -> Stream:
 
 
 def _require_one_reading(text: str) -> None:
-    """Refuse what libyaml and Go's readers, which come from an older one, read without an error and otherwise."""
+    """Refuse text that libyaml and Go's readers, which derive from an older version, both accept but read differently."""
     if _BOM in text[1:]:
         raise ManifestError("it has a byte order mark in the middle")
     if _LONG_TAG.search(text):
@@ -144,12 +144,12 @@ def _require_one_reading(text: str) -> None:
 
 _LONG_TAG = re.compile(r"(?:^|[\s\[{,])![^\s\"'<]*[,\[\]{}]", re.MULTILINE)
 _FOLDED = re.compile("[\x85\u2028\u2029]")
-"""Ends of lines to YAML, and none to JSON: in a text they are not the same to both."""
+"""Line ends in YAML but not in JSON: the two read such a text differently."""
 _BLANK = " \t\r\n\ufeff"
 
 
 def _take_json(text: str, found: list[Json]) -> int:
-    """Add the JSON objects that a text begins with; where they end. ManifestError for what is nested too deeply."""
+    """Add the JSON objects at the beginning of a text; return their end. ManifestError for too deep nesting."""
     at, end = 0, len(text)
     try:
         while True:
@@ -171,7 +171,7 @@ _JSON = json.JSONDecoder()
 
 
 def _whole(value: Json, depth: int = 0) -> Json:
-    """The value with halves of characters replaced, as Go does."""
+    """The value with lone surrogates replaced, as Go does."""
     if depth > MAX_DEPTH:
         raise ManifestError(f"it is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, dict):
@@ -185,7 +185,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def scalars(text: str) -> Iterator[str]:
-    """Every scalar of every document as it is written, also what is in base64. Raises ManifestError where they cannot all be had."""
+    """Every scalar of every document as written, and decoded base64. Raises ManifestError if some cannot be read."""
     _require_one_reading(text)
     with _explained():
         events: Any = knowledge.LOADER(text)
@@ -199,8 +199,8 @@ def scalars(text: str) -> Iterator[str]:
 def objects(found: Iterable[Json]) -> Iterator[Object]:
     """The manifests among documents: maps with a kind.
 
-    One with a list of `items` is as many as that holds, whatever its kind (apimachinery, Unstructured.IsList; Argo CD
-    reposerver/repository, GenerateManifests).
+    A map with a list of `items` is replaced by these, whatever its kind (apimachinery, Unstructured.IsList; Argo CD reposerver/repository,
+    GenerateManifests).
     """
     for document in found:
         if not isinstance(document, dict) or not document.get("kind"):
@@ -213,7 +213,7 @@ def objects(found: Iterable[Json]) -> Iterator[Object]:
 
 
 def sound_objects(text: str) -> tuple[Object, ...]:
-    """The manifests of a rendered text. Raises ManifestError, also for one whose name is no text."""
+    """The manifests of a rendered text. Raises ManifestError, also for a name that is no text."""
     found = tuple(objects(documents(text)))
     if flaw := next(filter(None, map(misshapen, found)), ""):
         raise ManifestError(f"of a manifest in it {flaw}")
@@ -221,13 +221,13 @@ def sound_objects(text: str) -> tuple[Object, ...]:
 
 
 def mapping_of(text: str | None) -> Object:
-    """The map that a text of one document holds; an empty one for anything else. Raises ManifestError."""
+    """The map in a text with one document; an empty one for any other content. Raises ManifestError."""
     found = documents(text or "")
     return found[0] if len(found) == 1 and isinstance(found[0], dict) else {}
 
 
 def scalar(text: str, tag: str | None = None, *, plain: bool = True) -> Json:
-    """What a scalar stands for, `plain` when it stands without quotes. Raises ManifestError for what is no JSON value."""
+    """The value of a scalar; `plain`: without quotes. Raises ManifestError if it is no JSON value."""
     kind = (tag or "").removeprefix("tag:yaml.org,2002:")
     if kind == "binary":
         try:
@@ -273,7 +273,7 @@ def _resolved(text: str) -> Json:
     if not _FLOAT.fullmatch(digits):
         return text
     found = float(digits)
-    if math.isinf(found):  # Go cannot parse it, and takes it for a text
+    if math.isinf(found):  # Go cannot parse it, and keeps the text
         return text
     return int(found) if found.is_integer() and abs(found) < 2**53 else found
 
@@ -283,7 +283,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 @dataclass(slots=True)
 class _Frame:
-    """A list or map that is being read; `start` is how many values came before it."""
+    """A list or map during reading; `start`: the number of values before it."""
 
     value: list[Any] | dict[str, Any]
     anchor: str | None
@@ -293,7 +293,7 @@ class _Frame:
     merging: bool = False
     merged: dict[str, Any] = field(default_factory=dict)
     untyped: set[str] = field(default_factory=set)
-    """Keys that are no text as they are written."""
+    """Keys that are no text, as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,15 +304,14 @@ class _Anchored:
 
 
 class _Reader:
-    """Builds data from events, one after the other however deep they lie: the C library's own trees grow on the stack, and end
-    the process."""
+    """Builds data from events without recursion: the C library's own trees grow on the stack, and can crash the process."""
 
     def __init__(self, text: str, *, for_editing: bool) -> None:
         self._events: Any = knowledge.LOADER(text)
         self._for_editing = for_editing
         self._frames: list[_Frame] = []
         self._anchors: dict[str, _Anchored | None] = {}
-        """By name; None while what it names is being read."""
+        """By name; None while the anchored value is being read."""
         self._values = 0
 
     def documents(self) -> Iterator[Json]:
@@ -404,22 +403,22 @@ class _Reader:
             frame.key = None
 
     def _key(self, value: Json, present: dict[str, Any], untyped: set[str], event: Any) -> str:
-        """As JSON spells it: `1: a` and `true: b` are the keys "1" and "true". Next to `"1": c` Go's readers take either by chance."""
+        """The key in JSON's form: `1: a` and `true: b` have the keys "1" and "true". Next to `"1": c` Go's readers choose one at random."""
         if isinstance(value, list | dict):
             raise _forbidden("a key is neither text nor a number", event)
         if value is None:
             raise _refused("a key is null", event)
         key = str(value).lower() if isinstance(value, bool) else str(value)
         if key in present and (self._for_editing or key in untyped or not isinstance(value, str)):
-            raise _refused(f"the key {key[:80]!r} stands twice", event)
+            raise _refused(f"the key {key[:80]!r} occurs twice", event)
         if not isinstance(value, str):
             untyped.add(key)
         return key
 
     def _merge(self, frame: _Frame, value: Json, event: Any) -> None:
-        """`<<`: what the map itself says counts most, then the maps of a list in their order.
+        """`<<`: the map's own keys win, then the maps of a list in order.
 
-        go-yaml 2, which kubectl and Argo CD read with, lets the later of two equal keys count, and go-yaml 3 that of the map.
+        In go-yaml 2, which kubectl and Argo CD use, the later of two equal keys wins; in go-yaml 3 the map's own.
         """
         maps = value if isinstance(value, list) else [value]
         if not all(isinstance(one, dict) for one in maps):
@@ -437,7 +436,7 @@ class _Reader:
 
 
 def _copied(value: Json) -> Json:
-    """The value with lists and maps of its own: a patch of one place must not reach another."""
+    """A copy of the value's lists and maps: a patch of one place must not change another."""
     if isinstance(value, dict):
         return {key: _copied(child) for key, child in value.items()}
     return [_copied(child) for child in value] if isinstance(value, list) else value
@@ -448,7 +447,7 @@ def _refused(why: str, event: Any) -> ManifestError:
 
 
 def _forbidden(why: str, event: Any) -> ManifestError:
-    """What Go's readers refuse, too (go-yaml decode.go; sigs.k8s.io/yaml, convertToJSONableObject)."""
+    """An error for YAML that Go's readers refuse, too (go-yaml decode.go; sigs.k8s.io/yaml, convertToJSONableObject)."""
     return NoYamlError(f"{why}{_place(event.start_mark)}")
 
 

@@ -1,4 +1,4 @@
-"""What was made is kept: of objects that cannot be keys, such as decoded JSON, for the last few calls of a thread; and once for all threads."""
+"""Caches: by identity for arguments that cannot be keys, such as decoded JSON (a thread's last calls); and once for all threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ V = TypeVar("V", bound=Hashable)
 
 
 def one(value: V) -> V:
-    """The first of all values equal to this one: what is remembered of it by identity is found again."""
+    """The first of all values equal to this one, so that caches by identity find it again."""
     return cast("V", _first(value))
 
 
@@ -25,7 +25,7 @@ def _first(value: Hashable) -> Hashable:
 
 
 def by_identity(size: int) -> Callable[[Callable[P, U]], Callable[P, U]]:
-    """Remembers the results of a function by its arguments, the objects themselves: no one may change them, nor the result."""
+    """Cache a function's results by the identity of its arguments: no one may change them, or the result."""
 
     def decorate(function: Callable[P, U]) -> Callable[P, U]:
         here = threading.local()
@@ -36,7 +36,9 @@ def by_identity(size: int) -> Callable[[Callable[P, U]], Callable[P, U]]:
             if known is None:
                 known = here.known = OrderedDict()
             key = (*map(id, of), *named, *map(id, named.values())) if named else tuple(map(id, of))
-            if (found := known.get(key)) is not None:  # the objects are kept too, so that no other one gets their ids
+            if (
+                found := known.get(key)
+            ) is not None:  # the arguments are kept, too, so that no other object gets their ids
                 known.move_to_end(key)
                 return found[1]
             result = function(*of, **named)
@@ -51,14 +53,14 @@ def by_identity(size: int) -> Callable[[Callable[P, U]], Callable[P, U]]:
 
 
 class Once:
-    """What is made once, by the first thread that asks for it; the others wait for that one. An error is not kept."""
+    """A value that the first caller makes; other threads wait for it. An error is not cached."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._made: dict[Hashable, Future[Any]] = {}
 
     def of(self, key: Hashable, make: Callable[[], U]) -> U:
-        """What `make` gives; all who wait for it get its error. `make` must not ask for the same key."""
+        """The result of `make`; all waiting callers get its error. `make` must not ask for the same key."""
         with self._lock:
             known = self._made.get(key)
             if known is None:

@@ -1,6 +1,6 @@
-"""Resource quantities: what one amounts to, and how Kubernetes prints it.
+"""Resource quantities: their amount, and how Kubernetes prints them.
 
-Powers of ten are counted, never computed: `1e30000000` is a quantity, and a manifest may hold it. Source: k8s.io/apimachinery
+Powers of ten are counted, never computed: `1e30000000` is a quantity, and a manifest may contain it. Source: k8s.io/apimachinery
 pkg/api/resource/quantity.go (ParseQuantity, RoundUp, CanonicalizeBytes).
 """
 
@@ -16,17 +16,17 @@ _QUANTITY = re.compile(
     r"([+-]?)(?:(\d{1,100})(?:\.(\d{0,100}))?|\.(\d{1,100}))(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d{1,18}))",
     re.ASCII,
 )
-"""At most 100 digits: more than Argo CD is ever given, and nothing that takes time."""
+"""At most 100 digits: more than real quantities have, and few enough to be fast."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _DECIMAL_POWER = {suffix: power for power, suffix in _DECIMAL.items()}
 _MOST_BINARY = 2**63 - 1
 NANO, MILLI = -9, -3
-"""The finest powers of ten of a quantity, and of one in a list of resources (SetDefaults_ResourceList)."""
+"""The smallest powers of ten of a quantity, and of one in a resource list (SetDefaults_ResourceList)."""
 
 
 def quantity(value: Json, finest: int = MILLI) -> Json:
-    """See `_quantity`; a container is none. Lists of resources are not finer than a thousandth."""
+    """See `_quantity`; a container stays as it is. Resource lists are rounded to thousandths."""
     return value if isinstance(value, dict | list) else _quantity(value, finest)
 
 
@@ -65,7 +65,7 @@ def _quantity(value: Json, finest: int) -> Json:
 
 
 def amount(value: Json) -> Decimal | None:
-    """What a resource quantity (text, or a plain number) amounts to, exactly; None for what is no quantity."""
+    """The exact amount of a resource quantity (text or number); None if it is no quantity."""
     match = _match(value)
     if match is None:
         return None
@@ -82,7 +82,7 @@ def _match(value: Json) -> re.Match[str] | None:
 
 
 def _spelt_as_printed(digits: str, power: int, places: str, binary: int) -> bool:
-    """True for what Go holds to be in canonical form and prints as it was written, `1E3` and `5.` among them."""
+    """True for a form that Go treats as canonical and prints unchanged, including `1E3` and `5.`."""
     if binary:
         exact = not places and 15 - len(digits) - binary * 3 - 1 >= 0
         return exact and int(digits) % 8 != 0
@@ -90,16 +90,16 @@ def _spelt_as_printed(digits: str, power: int, places: str, binary: int) -> bool
 
 
 def _int32(number: int) -> int:
-    """The number as Go's conversion to 32 bits cuts it."""
+    """The number truncated like Go's conversion to 32 bits."""
     return (number + 2**31) % 2**32 - 2**31
 
 
 def _rounded_up(amount: int, power: int, finest: int) -> tuple[int, int]:
-    """Not finer than 10^finest; what is left over counts as one, so that a wish for little is none for nothing."""
+    """Round up to 10^finest, so that a small request does not become zero."""
     drop = finest - power
     if drop <= 0 or not amount:
         return amount, power
-    if drop > 400:  # more than an amount has digits
+    if drop > 400:  # more digits than an amount can have
         return 1, finest
     return -(-amount // 10**drop), finest
 

@@ -1,7 +1,7 @@
-"""Would the API server read this manifest? Held against the fields of Kubernetes' own types; what admission and quotas say is not known.
+"""Checks whether the API server can parse a manifest, by the fields of Kubernetes' own types; admission and quotas are not checked.
 
-The types are those of one release (kubernetes_types.yaml). Sources: the OpenAPI of Kubernetes; k8s.io/apimachinery
-pkg/util/intstr, pkg/api/resource (quantities); k8s.io/kubernetes pkg/apis/core/validation (values that are one of a few).
+The types are those of one release (kubernetes_types.yaml). Sources: the OpenAPI of Kubernetes; k8s.io/apimachinery pkg/util/intstr,
+pkg/api/resource (quantities); k8s.io/kubernetes pkg/apis/core/validation (enumerated values).
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _DEEP = 40
 
 
 def known(obj: Object) -> bool:
-    """Whether the fields of this kind are known here."""
+    """Whether the types include this kind."""
     return _root(obj) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A place that the API server does not read as it is, and what is wrong there: a clause that goes on from the pointer.
+    """A place that the API server cannot parse, and the fault: a clause that follows the pointer.
 
-    `names` are the fields that there are, where one is not known, and `type` what it stands in or what the value has to be.
+    `names`: the known fields, if the field is unknown; `type`: the type that has them, or that the value must have.
     """
 
     pointer: str
@@ -57,10 +57,16 @@ class Fault:
 
 
 def faults(obj: Object) -> Iterator[Fault]:
-    """What the API server does not read or misses in an object of a kind that is known."""
+    """The invalid and missing fields in an object of a known kind."""
     root = _root(obj)
     if root is not None:
         yield from _of_type(obj, root, "", 0)
+
+
+def api_of_kind(kind: str) -> str:
+    """The apiVersion under which Kubernetes serves this kind of its own; empty where that is not known here."""
+    kinds = load(__package__, "kubernetes_types.yaml")["kinds"]
+    return next((str(of).rpartition(" ")[0] for of in kinds if str(of).rpartition(" ")[2] == kind), "")
 
 
 def _root(obj: Object) -> str | None:
@@ -70,7 +76,7 @@ def _root(obj: Object) -> str | None:
 
 @cache
 def _fields(type_: str) -> Mapping[str, tuple[str, bool]] | None:
-    """Name to type and whether it is required; None for a type that is not known, which may hold anything."""
+    """Name to type and whether it is required; None for an unknown type, which may have any content."""
     text = load(__package__, "kubernetes_types.yaml")["types"].get(type_)
     parts = [match for word in str(text).split() if (match := _POINTED.fullmatch(word))] if text else None
     return None if parts is None else {m[1]: (m[3], bool(m[2])) for m in parts}

@@ -1,4 +1,4 @@
-"""Kinds as people type them for kubectl: short names and plurals. They name the kind; which API group is meant, the object tells."""
+"""Kinds in kubectl's spellings: short names and plurals. They give the kind only; the API group comes from the object."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ _SHORT: Mapping[str, str] = {
 
 
 def kinds(word: str) -> frozenset[str]:
-    """The kinds, in small letters, that `cm`, `configmaps` or `ConfigMap` may mean; a word with a glob means itself.
+    """The kinds, in lower case, that `cm`, `configmaps` or `ConfigMap` may refer to; a word with a glob stays as it is.
 
-    A group behind the kind, as in `deployments.apps`, is left out.
+    A group after the kind, as in `deployments.apps`, is dropped.
     """
     typed = word.lower()
     if set("*?[") & set(typed):

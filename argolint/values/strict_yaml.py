@@ -1,4 +1,4 @@
-"""YAML as a person's configuration: every value knows its line; duplicate keys, tabs and alias bombs are refused."""
+"""Parses YAML of a user's configuration: every value has its line; duplicate keys, tabs and alias bombs are refused."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from argolint.values.manifests import ManifestError, scalar
 
 MAX_BYTES = 1_000_000
 MAX_NODES = 50_000
-"""A configuration or baseline of this size is a mistake or an attack (aliases count each time they are used)."""
+"""Most nodes; aliases count at each use. A larger configuration or baseline is a mistake or an attack."""
 
 Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
 class Document:
-    """Plain data, and the 1-based line of each value by its path (keys and indexes from the root)."""
+    """Plain data, and the line (from 1) of each value by its path (keys and indexes from the root)."""
 
     data: Any
     lines: Mapping[Path, int]
 
     def line(self, path: Path) -> int:
-        """The line of the value at `path`, else of the nearest value above it."""
+        """The line of the value at `path`, else of its nearest parent."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
 
 def parse(text: str, where: str) -> Document:
-    """The document; UsageError says what, in which file and line, and why it is refused."""
+    """The document; UsageError says what is refused, in which file and line, and why."""
     if len(text) > MAX_BYTES:
         raise UsageError(f"{where} has {len(text):,} characters, more than {MAX_BYTES:,}", "is it the right file?")
     try:
@@ -58,7 +58,7 @@ def parse(text: str, where: str) -> Document:
 
 @dataclass(frozen=True)
 class Misfit:
-    """What of a document does not fit its type: the path and the line of it. `known` are the keys that may stand where `unknown` does."""
+    """A part of a document that does not match its type: its path and line. `known`: the valid keys in place of `unknown`."""
 
     path: Path
     line: int
@@ -67,7 +67,7 @@ class Misfit:
     known: tuple[str, ...] = ()
 
     def refused(self, where: str, hint: str) -> UsageError:
-        """The error for a person; `hint` is for a value that does not fit."""
+        """The error for the user; `hint` is for an invalid value."""
         if self.unknown:
             refusal = f"{where}:{self.line}: unknown key {self.unknown!r}{nearest(self.unknown, self.known)}"
             return UsageError(refusal, f"known keys here: {', '.join(self.known)}")
@@ -76,7 +76,7 @@ class Misfit:
 
 
 def misfit(error: msgspec.ValidationError, document: Document, kind: Any) -> Misfit:
-    """What msgspec says of a document that was to be of this kind, a struct."""
+    """The misfit in msgspec's error for a document that should be of this kind, a struct."""
     text = str(error)
     found = _AT.search(text)
     path = tuple(_steps(found.group(1))) if found else ()
@@ -100,7 +100,7 @@ def misfit(error: msgspec.ValidationError, document: Document, kind: Any) -> Mis
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, empty where nothing is near."""
+    """`; did you mean 'x'?`, empty without a similar name."""
     close = difflib.get_close_matches(name, list(known), 1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
@@ -116,7 +116,7 @@ def _steps(text: str) -> Iterable[str | int]:
 
 
 def _concrete(data: Any, steps: Path, *fits: Callable[[Any], bool]) -> Path:
-    """msgspec writes `...` for a map's key: the first key whose value fits, by the first test that one fits."""
+    """The path with the real map keys: msgspec writes `...`, which stands for the first key whose value has the fault."""
     if "..." not in steps:
         return steps
     at = steps.index("...")
@@ -152,7 +152,7 @@ def _build(node: yaml.Node, path: Path, lines: dict[Path, int], where: str) -> A
                 raise UsageError(f"{where}:{line}: a key must be plain text", "write `key: value`")
             if key in found:
                 raise UsageError(
-                    f"{where}:{line}: key {key!r} stands twice (first on line {lines[*path, key]})", "keep one of them"
+                    f"{where}:{line}: key {key!r} occurs twice (first on line {lines[*path, key]})", "keep one of them"
                 )
             found[key] = _build(value_node, (*path, key), lines, where)
             lines[*path, key] = line

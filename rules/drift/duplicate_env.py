@@ -1,15 +1,15 @@
 """One name twice in a list that Kubernetes merges by name
 
-What it finds: an environment variable, port, mount path, volume or container that stands twice in one list; and syncs or
-comparisons that failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list", "Duplicate value").
+What it finds: an environment variable, port, mount path, volume or container that occurs twice in one list. Also syncs or comparisons that
+failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list", "Duplicate value").
 
-Why it hurts: the last entry wins today. At the next change the merge patch by name may drop or keep the wrong one, and a
-server-side apply refuses the object.
+Why it hurts: the last entry counts today. At the next change the merge patch by name may drop or keep the wrong one, and a server-side apply
+refuses the object.
 
 How to fix: keep one entry.
 
-Argo CD shows nothing of this fault. Up to 200 applications are all read for it; in a larger fleet one that is shown as fine is looked
-at only when another rule reads it, or with `--deep`.
+Argo CD shows no sign of this fault. In a fleet of up to 200 applications, all are read for it. In a larger fleet, an application without
+symptoms is only checked if another rule reads it, or with `--deep`.
 
 Example: `env: [{name: LIMIT, value: "5"}, ..., {name: LIMIT, value: "20"}]`.
 
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
-from argolint.values import below, items
+from argolint.values import below, get, items
 from argolint.values.kubernetes import containers, pod_spec
 
 from ..shared.triage import worth_reading
@@ -43,12 +43,12 @@ _MESSAGE = re.compile(
 _OF_ANOTHER_KIND = re.compile(
     rf'(?<![\w.])(?!(?:{"|".join(_WORKLOADS)})\b)[A-Z]\w{{1,60}}(?:\.[\w.]{{1,100}})? "[^"]{{1,253}}" is invalid'
 )
-"""A list of an object that is no workload, such as the ports of a Service: sync-failed speaks of its field."""
+"""A list of an object that is no workload, such as the ports of a Service: sync-failed reports its field."""
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """One name that stands twice in the list `field`; `earlier` and `later` are pointers of its entries."""
+    """One name that occurs twice in the list `field`; `earlier` and `later` are pointers of its entries."""
 
     field: str
     name: str
@@ -63,7 +63,7 @@ class Repeat:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object whose manifest has such entries; else one for what a message says."""
+    """One finding for each object whose manifest has such entries; otherwise one for a message on them."""
     refused = tuple(refusal for refusal in refusals(app, _MESSAGE) if not _OF_ANOTHER_KIND.search(refusal.message))
     seen = False
     for resource in app.resources:
@@ -104,7 +104,7 @@ def _repeated(listed: str, field: str, entries: Iterable[Json], keys: Sequence[s
 
 
 def _all_differ(entries: Sequence[Json], key: str) -> bool:
-    """A cheap look that settles nearly every list: no two entries share even their first key."""
+    """A cheap test that excludes nearly every list: no two entries share even their first key."""
     try:
         return len({entry[key] for entry in entries}) == len(entries)
     except (TypeError, KeyError):
@@ -116,7 +116,8 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
     others = {(r.listed, r.name) for r in repeats} - {(first.listed, first.name)}
     more = f" (and {len(others)} more)" if others else ""
     times = sum((r.listed, r.name) == (first.listed, first.name) for r in repeats) + 1
-    second = "both are equal" if first.same_value else "the second is used now"
+    used = "first" if _first_is_used(resource, repeats) else "last"
+    second = "both are equal" if first.same_value else f"the {'first' if used == 'first' else 'second'} is used now"
     end = "the last sync failed on it" if refused else f"{second}, but an update may drop either"
     drifted = dict.fromkeys(
         r.listed for r in repeats if any(below(change.pointer, r.listed) for change in resource.changes)
@@ -135,14 +136,30 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
             *(Symptom.change(resource.id, place) for place in drifted),
             *(refusal.symptom for refusal in refused),
         ),
-        fixes=(remove(app, resource, [r.earlier for r in repeats], _title(first, refused=bool(refused))),),
+        fixes=(
+            remove(
+                app,
+                resource,
+                [r.later if used == "first" else r.earlier for r in repeats],
+                _title(first, used, refused=bool(refused)),
+            ),
+        ),
     )
 
 
-def _title(first: Repeat, *, refused: bool) -> str:
+def _first_is_used(resource: Resource, repeats: Sequence[Repeat]) -> bool:
+    """True if an update dropped the later entry and left only the earlier one in the live list."""
+    if len(repeats) != 1 or repeats[0].same_value:
+        return False
+    listed, earlier = repeats[0].listed, get(resource.desired, repeats[0].earlier)
+    later, held = get(resource.desired, repeats[0].later), get(resource.live, listed, None)
+    return isinstance(held, list) and earlier in held and later not in held
+
+
+def _title(first: Repeat, used: str, *, refused: bool) -> str:
     if refused and first.field == "ports":
         return f"Keep one entry of port {first.name}, and use its name or number everywhere"
-    return "Keep one entry of each" if refused else "Keep the last entry, which is used today"
+    return "Keep one entry of each" if refused else f"Keep the {used} entry, which is used today"
 
 
 RULE = Rule(

@@ -1,14 +1,14 @@
 """An admission webhook or a controller adds or rewrites fields
 
-What it finds: a field that a mutating webhook or policy engine wrote (by its field manager), or that came out of the API
-server different from what Argo CD sent in the very same request: the last applied configuration holds Git's value and the
-field still belongs to Argo CD, so something on the way in changed it. And, as a warning, a field that a controller of the
-cluster has written since, by its field manager: an operator that fills in or corrects its own objects, or marks those of others.
+What it finds: a field that a mutating webhook or policy engine wrote (by its field manager), or that the API server stored differently from Argo
+CD's own request. In that case the last applied configuration has Git's value and the field still belongs to Argo CD, so something changed it on
+admission. As a warning, also a field that a controller of the cluster has written since, by its field manager: an operator that fills in or
+corrects its own objects, or marks those of others.
 
 Why it hurts: every sync sends Git's value, the webhook or the controller changes it again, and the object never becomes Synced.
 
-How to fix: write in Git what the webhook makes of it; or exclude the object from the webhook; or ignore the field, best by
-its manager (`managedFieldsManagers`). What a controller writes is ignored, or left out of Git.
+How to fix: let a server-side diff count webhooks (`IncludeMutationWebhook=true`); or write the webhook's result in Git; or exclude the object from the
+webhook; or ignore the field, best by its manager (`managedFieldsManagers`). Ignore a controller's fields, or leave them out of Git.
 
 Example: a policy that rewrites `docker.io/...` images to a mirror.
 
@@ -20,18 +20,18 @@ from functools import partial
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.application.applied import by_argocd, confirmed, not_yet_applied, rewritten_on_arrival, settled
-from argolint.values import below
+from argolint.values import below, get
 
 from ._ca_bundles import by_the_patcher, injected
 from ._defaults import is_default
-from ._edits import in_live_order, write_live
+from ._edits import in_live_order, with_webhooks, write_live
 from ._fields import finding, listing, matching, of_server, pointers, tracks, who
 from ._grammar import in_another_order
 from ._writers import filler, is_sort, known, reconciles
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for what a known mutator wrote to an object, one for what changed on the way in."""
+    """One finding for the fields of a known mutator in an object, one for fields that changed on admission."""
 
     def on_arrival(resource: Resource, change: Change) -> bool:
         return not of_server(change) and rewritten_on_arrival(app, resource, change)
@@ -55,6 +55,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
     end = "self-heal and it undo each other without end" if app.self_heal else "does so after each sync"
+    unnamed = all(c.desired is not MISSING and get(resource.desired, c.pointer) is MISSING for c in changes)
+    if unnamed:  # only a dry run has fields that the manifest lacks
+        end = "Argo CD's dry run holds another value that Git does not set"
     if in_another_order(first):
         return finding(
             app,
@@ -73,11 +76,18 @@ def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) ->
         f"{what}, and {end}.",
         fixes=(
             narrowest_ignore(app, resource, pointers(changes)),
-            write_live(app, resource, changes, "Or write in Git what the controller makes of it"),
+            None
+            if unnamed or all(_moves(c) for c in changes)
+            else write_live(app, resource, changes, "Or write in Git what the controller makes of it"),
         ),
         severity="warning",
         confidence="likely",
     )
+
+
+def _moves(change: Change) -> bool:
+    """True for a number that a controller moves: it will soon be another one."""
+    return all(isinstance(side, int | float) and not isinstance(side, bool) for side in (change.desired, change.live))
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str, confidence: str) -> Finding:
@@ -89,6 +99,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str
         changes,
         f"{how} changes {listing(changes)} of {resource.id}, so Git's value never stays.",
         fixes=(
+            with_webhooks(app) if "ServerSideDiff=true" in app.compare_options else None,
             None
             if _stored(resource, changes)
             else write_live(app, resource, changes, f"Write in Git what {makes} of it"),
@@ -109,7 +120,7 @@ def _stored(resource: Resource, changes: tuple[Change, ...]) -> bool:
 
 
 def _filled_in(app: App, resource: Resource, change: Change) -> bool:
-    """True for masked content of an object that asks a webhook for it: no one else wrote it since the last sync."""
+    """True for masked content of an object that requests it from a webhook: there was no other writer since the last sync."""
     asked = change.masked and below(change.pointer, "/data") and bool(filler(resource))
     return asked and (change.writer is None or by_argocd(change.writer)) and settled(app)
 

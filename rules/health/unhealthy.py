@@ -1,17 +1,16 @@
-"""An object is unhealthy for a reason that no other rule knows
+"""An object is unhealthy for a reason that no other rule explains
 
-What it finds: an object that Argo CD shows as Degraded or Unknown, or Progressing for longer than it may, and the best
-reason there is: its own status conditions, its Events, what happens to its pods. A custom resource whose controller says
-that it failed, and of whose kind Argo CD has no health check, is a warning.
+What it finds: an object that Argo CD shows as Degraded or Unknown, or Progressing for longer than allowed, with the best known reason: its own
+status conditions, its Events, the state of its pods. A custom resource that its controller reports as failed, and whose kind has no health check
+in Argo CD, is a warning.
 
-Why it hurts: the application counts as broken, sync waves and hooks behind the object wait, and automation that looks at
-health stops.
+Why it hurts: the application counts as broken, sync waves and hooks after the object wait, and automation that depends on health stops.
 
-How to fix: follow the reason. Where Argo CD's health check is wrong for the kind, correct the check, not the object.
+How to fix: follow the reason. If Argo CD's health check is wrong for the kind, correct the check, not the object.
 
-Example: a Certificate that is Progressing for an hour, since no issuer answers.
+Example: a Certificate that has been Progressing for an hour because no issuer answers.
 
-Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. What only waits is reported after five minutes (option
+Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. An object that only waits is reported after five minutes (option
 `minutes`), and after its own progressDeadlineSeconds and minReadySeconds.
 """
 
@@ -285,10 +284,12 @@ def _cause(resource: Resource, reason: str) -> str:
 
 
 def _of_reason(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
-    """What ends the trouble that the object tells: of the field that is refused, or by the words of its controller."""
-    if fixes := field_fixes(resource.id, resource.desired or resource.live, reason):
-        return fixes
+    """What ends the trouble that the object tells: by words of its kind, of the field that is refused, or by words of any controller."""
     found = _meaning(resource, reason)
+    known = found.entry if found is not None and found.entry.knows == "cause" else None
+    of_kind = known is not None and (bool(known.when.kinds) or known.cause == "controller")
+    if not of_kind and (fixes := field_fixes(resource.id, resource.desired or resource.live, reason)):
+        return fixes
     if _silent(resource) and (found is None or found.entry.knows != "cause"):
         found = None  # no controller has written a word: what Argo CD's check waits for says nothing
     elif found is None:
@@ -384,9 +385,21 @@ def _said(resource: Resource, sentence: list[str]) -> list[str]:
     conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
     conditions.sort(key=lambda c: text_at(c, "lastTransitionTime"), reverse=True)
     ranked = [(_tells(resource, c), _of_condition(c)) for c in conditions]
+    if (own := _of_status(resource)) and not any(own in text for _, text in ranked):
+        ranked.append(((False, False, _deciding(resource, own)), own))
     levels = [(text, _deciding(resource, text)) for text in sentence]
     ranked += [((False, level == len(_KNOWS), level), text) for text, level in levels]
     return [text for _, text in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _of_status(resource: Resource) -> str:
+    """What an operator writes of its object's trouble next to conditions; empty where Argo CD shows that already."""
+    status = mapping(resource.live, "status") if "." in resource.group else {}
+    said = next((text for field in _SENTENCES if (text := text_at(status, field))), "")
+    return f"{text_at(status, 'phase')}: {said}".lstrip(": ") if said and said not in resource.health.message else ""
+
+
+_SENTENCES = ("phaseReason", "errorMessage", "lastError", "error")
 
 
 def _of_pods(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
@@ -401,7 +414,8 @@ def _of_pods(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
 def _tells(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
     """How little a condition tells; less is better."""
     of_now = text_at(condition, "observedGeneration") in ("", None) or is_of_now(resource, condition)
-    follows = condition.get("reason") in _CONSEQUENCES or text_at(condition, "message").endswith(_NO_MORE)
+    said = text_at(condition, "message")
+    follows = condition.get("reason") in _CONSEQUENCES or said.endswith(_NO_MORE) or bool(_NOT_READY.match(said))
     return not of_now, follows, _deciding(resource, _of_condition(condition))
 
 
@@ -440,6 +454,10 @@ _CONSEQUENCES = (
 """What the controllers of workloads say of any trouble of their pods; another condition tells which one it is."""
 _NO_MORE = "retries exhausted"
 """How Flux ends a release; another condition tells what it failed with."""
+_NOT_READY = re.compile(
+    r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready|healthy|available)\.?$", re.IGNORECASE
+)
+"""A sentence that says no more than the type of its condition does."""
 _BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid", "Conflicted")
 
 

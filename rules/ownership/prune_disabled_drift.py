@@ -1,15 +1,16 @@
-"""Objects that left Git stay, since nothing prunes them
+"""Objects that left Git stay because nothing prunes them
 
-What it finds: objects that are live, carry this Application's tracking data and are no longer among its manifests, where pruning is
-off: automated sync without `prune`, no automated sync at all, `Prune=false` on the object or for the whole Application, or
-`Prune=confirm` that no one confirmed. What an Argo CD applied after the last sync of this Application is not its own: another Argo
-CD has an Application of the same name.
+What it finds: live objects with this Application's tracking data that are no longer among its manifests, while pruning is off. Pruning is off by
+automated sync without `prune`, no automated sync at all, `Prune=false` on the object or for the whole Application, or an unconfirmed
+`Prune=confirm`. Objects that an Argo CD applied after the last sync of this Application do not belong to it: another Argo CD has an Application
+of the same name.
 
-Why it hurts: the Application stays OutOfSync forever, which hides the next real difference, and what left Git still runs: old
+Why it hurts: the Application stays OutOfSync forever, so the next real difference stays unnoticed. The removed objects still run: old
 Deployments take traffic and resources, old RBAC still grants.
 
-How to fix: sync once with prune, or let automated sync prune. Look at the list first: what must stay goes back into Git, or gets
-`compare-options: IgnoreExtraneous`. Never prune what another Argo CD applies: give each its `installationID`.
+How to fix: sync once with prune, or let automated sync prune. Check the list first: put objects that must stay back into Git, or set
+`compare-options: IgnoreExtraneous`. First keep objects with data, CRDs, and objects with `Prune=false`. Never prune objects that another Argo CD
+applies: give each its `installationID`.
 
 Example: a Deployment and its Service were removed from Git; automated sync runs without prune, and both are still there.
 
@@ -23,11 +24,12 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.edits import application_place, set_field
-from argolint.edits.pruning import ignored_extraneous, prune_option
+from argolint.edits.pruning import ignored_extraneous, keeping, prune_option
 from argolint.values import enumerated, sh
-from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, kubectl_name
+from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 from ..shared.references import users
+from ._data import holds_data
 from ._installations import own_installation, own_label_key
 from ._tracking import applied_elsewhere, copied_tracking
 
@@ -36,9 +38,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each application; its extraneous objects are related."""
     if app.sync_status != "OutOfSync" or not app.desired_known or app.deleting:
         return
-    extra = [r for r in app.resources if _extraneous(r) and not copied_tracking(r, fleet)]
+    extra = [r for r in app.resources if _extraneous(r) and not copied_tracking(app, r, fleet)]
     foreign = [r for r in extra if applied_elsewhere(app, r)]
-    if foreign:  # to prune what is its own would take theirs along
+    if foreign:  # a prune of its own objects would delete theirs too
         yield _of_another(app, fleet, foreign)
         return
     kept = {r.id: reason for r in extra if (reason := _why_kept(app, r, fleet))}
@@ -55,13 +57,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         severity=_severity(app, reasons, only=only),
         evidence=tuple(f"{id_} is live, not desired: {kept[id_]}" for id_ in names),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names),
-        fixes=tuple(_fixes(app, kept)),
+        fixes=tuple(_fixes(app, kept, [r.id for r in extra if r.id in kept and _precious(r)])),
         explains=tuple(Symptom.extra(id_) for id_ in names),
     )
 
 
 def _of_another(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
-    """Objects that another Argo CD applies for an Application of the same name: to prune them deletes what it deploys."""
+    """The finding for objects that another Argo CD applies for an Application of the same name: a prune would delete its deployment."""
     names = sorted(r.id for r in foreign)
     listed, one = enumerated([str(id_) for id_ in names], "object", limit=1), len(names) == 1
     ended = app.operation.finished_at if app.operation is not None else None
@@ -107,7 +109,7 @@ def _extraneous(resource: Resource) -> bool:
 
 
 def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
-    """Why no sync prunes the object; empty when automated sync is about to."""
+    """The reason why no sync prunes the object; empty if automated sync will."""
     if ignored_extraneous(app, resource):
         return ""
     option = prune_option(app, resource.live, fleet)
@@ -118,12 +120,17 @@ def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
     return "" if app.automated else _MANUAL
 
 
+def _precious(resource: Resource) -> bool:
+    """Whether more is lost than the object itself: data, or all objects of a kind."""
+    return holds_data(resource) or resource.kind == "CustomResourceDefinition"
+
+
 def _severity(app: App, reasons: list[str], *, only: bool) -> Severity:
-    """A deliberate option and a sync that no one has run yet are worth knowing; drift that stays by itself is a warning."""
+    """Information for a deliberate option or a sync that is still due; a warning for drift that stays."""
     return "warning" if only and _AUTOMATIC_OFF in reasons else "info"
 
 
-def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
+def _fixes(app: App, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> Iterator[Fix]:
     names, reasons = sorted(kept), set(kept.values())
     forbidden = [id_ for id_ in names if kept[id_] == _FORBIDDEN]
     named = users(app)
@@ -136,10 +143,19 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
             Edit("text", "Only then is there nothing left that a sync with prune would break."),
         )
         return
+    if protected := sorted({*forbidden, *data}):
+        yield Fix(
+            f"Keep {enumerated([str(id_) for id_ in protected], 'object', limit=1)}, and leave {'it' if len(protected) == 1 else 'them'} out of the sync status",
+            "live",
+            ", ".join(str(id_) for id_ in protected),
+            Edit("command", "".join(f"{keeping(id_)}\n" for id_ in protected)),
+            caveat="what is meant to stay goes back into Git",
+            safe=True,
+        )
     caveat = "deletes every object listed: look for data first"
     free = [f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=true" for id_ in forbidden]
     waits = _UNCONFIRMED in reasons
-    sync = f"argocd app sync {sh(app.ref)} --prune{' --async' if waits else ''}"  # else the sync waits for the confirmation after it
+    sync = f"argocd app sync {sh(app.ref)} --prune{' --async' if waits else ''}"  # else it waits for the confirmation
     confirm = [_SOON, f"argocd app confirm-deletion {sh(app.ref)}"] if waits else []
     yield Fix(
         ("Take Prune=false off and sync" if free else "Sync")
@@ -149,17 +165,6 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
         Edit("command", "\n".join((*free, sync, *confirm)) + "\n"),
         caveat=caveat,
     )
-    if forbidden:
-        keep = [
-            f"kubectl annotate {kubectl_name(id_)} --overwrite {COMPARE_OPTIONS}=IgnoreExtraneous" for id_ in forbidden
-        ]
-        yield Fix(
-            "Leave what Prune=false protects out of the sync status",
-            "live",
-            ", ".join(str(id_) for id_ in forbidden),
-            Edit("command", "\n".join(keep) + "\n"),
-            safe=True,
-        )
     if _AUTOMATIC_OFF in reasons:
         yield Fix(
             "Let automated sync prune what leaves Git",

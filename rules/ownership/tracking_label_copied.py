@@ -1,16 +1,16 @@
 """Tracking metadata copied to an object that Argo CD never applied
 
-What it finds: a live object that carries this Application's tracking label or tracking-id, is not among its manifests and was never
-applied by Argo CD: an operator made it from a tracked object and copied the metadata, or a script labelled it like the release.
+What it finds: a live object with this Application's tracking label or tracking-id that is not among its manifests and was never applied by Argo
+CD. An operator made it from a tracked object and copied the metadata, a script labelled it like the release, or the chart of a Helm release of
+that name in another namespace did.
 
-Why it hurts: with label tracking the copy looks like an object that left Git: the Application is OutOfSync, and a sync with prune deletes
-what the operator has just made, again and again. With annotation tracking Argo CD sees that the tracking-id names another
-object and leaves the copy alone.
+Why it hurts: with label tracking the copy looks like an object that left Git: the Application is OutOfSync, and a sync with prune deletes the
+operator's new object again and again. With annotation tracking Argo CD sees that the tracking-id names another object and ignores the copy.
 
-How to fix: track by annotation. Until then tell the operator not to copy labels, or mark the copies with `Prune=false` and
+How to fix: track by annotation. Until then configure the operator not to copy labels, or mark the copies with `Prune=false` and
 `IgnoreExtraneous` through the metadata that it copies.
 
-Example: a custom resource labelled `app.kubernetes.io/instance: shop` whose operator gives its labels to the ConfigMap that it generates.
+Example: a custom resource with the label `app.kubernetes.io/instance: shop` whose operator copies its labels to the ConfigMap that it generates.
 
 Sources: util/argo/resource_tracking.go, controller/state.go (isSelfReferencedObj); argoproj/argo-cd issues 3603, 5792, 8683, 10456.
 """
@@ -22,15 +22,16 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.application.tracked import tracking_of
 from argolint.comparison import TRACKING_ID, managers
+from argolint.edits.pruning import keeping
 from argolint.relations.makers import maker_of
 from argolint.values import dig
-from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
-from ._tracking import by_annotation, copied_tracking
+from ._installations import own_label_key
+from ._tracking import by_annotation, copied_tracking, foreign_release
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """A copy that took over IgnoreExtraneous as well leaves the application Synced: the list tells it by requiresPruning."""
+    """Whether the list marks an object with requiresPruning: a copy with IgnoreExtraneous leaves the application Synced."""
     return any(row.requires_pruning and not row.hook for row in app.rows)
 
 
@@ -40,8 +41,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     for resource in app.extra:
         tracking = tracking_of(resource.live, fleet)
-        if tracking is None or not copied_tracking(resource, fleet):
+        if tracking is None or not copied_tracking(app, resource, fleet):
             continue
+        release = foreign_release(app, resource.live)
         maker = _maker(app, fleet, resource, tracking.instance)
         by = f"{maker} made it and" if maker else "its maker"
         if not tracking.own and resource.status == "OutOfSync":
@@ -72,10 +74,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             f" never applied it: {danger}.",
             at=Location(app.ref, resource.id),
             evidence=(
-                f'{tracking.by} is "{tracking.instance}", which {_set_by(maker)}',
+                f'{tracking.by} is "{tracking.instance}", which {f"Helm release {release} wrote" if release else _set_by(maker)}',
                 f"field managers of the live object: {_managers(resource)}; none of them is Argo CD",
             ),
-            fixes=tuple(_fixes(app, resource)),
+            fixes=tuple(_fixes(fleet, resource, release)),
             explains=(Symptom.extra(resource.id),),
         )
 
@@ -83,11 +85,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 _NAMELESS = frozenset(
     {"manager", "controller", "operator", "fabric8-kubernetes-client", "okhttp", "Go-http-client", "OpenAPI-Generator"}
 )
-"""Field managers that are the default of a library or a project template."""
+"""Field managers with the default name of a library or a project template."""
 
 
 def _maker(app: App, fleet: Fleet, resource: Resource, instance: str) -> str:
-    """Who made the copy: the operator of the object that it is made from, else its field manager, or the label where that says nothing."""
+    """The maker of the copy: the operator of its original object, else its field manager, or the label if that shows nothing."""
     writer = next((w.manager for w in managers(resource.live or {})), "")
     if writer and writer not in _NAMELESS:
         return writer
@@ -108,7 +110,9 @@ def _managers(resource: Resource) -> str:
     return ", ".join(dict.fromkeys(w.manager for w in managers(resource.live or {}))) or "not recorded"
 
 
-def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
+def _fixes(fleet: Fleet, resource: Resource, release: str) -> Iterator[Fix]:
+    if release and not fleet.at_least(2, 2):
+        yield own_label_key("Track by a label that no chart writes", "argocd.argoproj.io/instance")
     yield by_annotation("names one object")
     yield _kept(resource)
 
@@ -118,10 +122,7 @@ def _kept(resource: Resource) -> Fix:
         "Keep the object from being pruned",
         "live",
         str(resource.id),
-        Edit(
-            "command",
-            f"kubectl annotate {kubectl_name(resource.id)} --overwrite {SYNC_OPTIONS}=Prune=false argocd.argoproj.io/compare-options=IgnoreExtraneous\n",
-        ),
+        Edit("command", f"{keeping(resource.id)}\n"),
         caveat="lasts until the object is made again",
         safe=True,
     )

@@ -1,13 +1,12 @@
 """The kind is unknown to the cluster
 
-What it finds: a sync that failed because the cluster knows no such kind, in any version: its CustomResourceDefinition is
-not installed, or comes later than the object; and an object yet to be made whose whole group the cluster does not serve. One
-finding a kind.
+What it finds: a sync that failed because the cluster does not have the kind in any version: its CustomResourceDefinition is not installed, or
+comes later than the object. Also an object that does not exist yet and whose whole group the cluster does not serve. One finding for each kind.
 
-Why it hurts: the dry run of the whole sync fails, so not one object of the application is applied.
+Why it hurts: the dry run of the whole sync fails, so no object of the application is applied.
 
-How to fix: install the CRD first: an earlier sync wave, or an application that is synced before. Where the CRD is made by
-the very sync (an operator installs it), let Argo CD skip the dry run of the object.
+How to fix: install the CRD first, in an earlier sync wave, or in an application that is synced before. If an operator in the same sync installs
+the CRD, let Argo CD skip the dry run of the object.
 
 Example: a ScaledObject on a cluster without KEDA.
 
@@ -38,7 +37,7 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.comparison import has_sync_option
+from argolint.comparison import builtin, has_sync_option
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
@@ -46,13 +45,14 @@ from argolint.relations import resolved
 from argolint.relations.blocked import derived_kinds
 from argolint.values import dig, items, sh
 from argolint.values.knowledge import load
+from argolint.values.schema import api_of_kind
 
 from ._failures import Failed, answered_by, complaint_of
 from ._options import on_manifest
 from ._removed import refused
 
 _ARGO_CD = ("Application", "ApplicationSet", "AppProject")
-"""Kinds that only a cluster with an Argo CD of its own knows, and that Argo CD reads in its own cluster alone."""
+"""Kinds that exist only in a cluster with its own Argo CD, and that Argo CD reads only in its own cluster."""
 _GROUP_VERSION = re.compile(r"group version (\S+?):|in version \"([^\"]+)\"")
 
 
@@ -67,7 +67,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for (group, kind), refusals in by_kind.items():
         yield _finding(app, fleet, group, kind, refusals)
     coming: dict[tuple[str, str], list[Resource]] = {}
-    derived = {resource.key for resource, _ in derived_kinds(app, fleet)}  # sync-deadlock knows what makes their kind
+    derived = {resource.key for resource, _ in derived_kinds(app, fleet)}  # sync-deadlock explains these kinds
     for resource in app.resources:
         if (
             resource.key not in derived
@@ -80,9 +80,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
-    """An object yet to be made, of a custom group of which the cluster serves nothing and no one brings a CRD.
+    """Whether an object is not created yet, and its custom group is neither served by the cluster nor brought by a known CRD.
 
-    A single kind may be missing from what the cluster is said to serve since Argo CD is configured to exclude it.
+    One kind may be absent from the served list because Argo CD is configured to exclude it.
     """
     group = resource.group
     if "." not in group or group.endswith(".k8s.io") or not fleet.derive(_serves_none, app.cluster, group):
@@ -96,7 +96,7 @@ def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
 
 
 def _serves_none(fleet: Fleet, cluster: str, group: str) -> bool:
-    """The cluster is known to serve nothing of the group."""
+    """Whether the cluster's list is known and has nothing of the group."""
     served = fleet.api_versions(cluster)
     return "v1/ConfigMap" in served and not any(api.startswith(f"{group}/") for api in served)
 
@@ -118,8 +118,10 @@ def _foreseen(app: App, fleet: Fleet, group: str, kind: str, resources: list[Res
 
 def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed]) -> Finding:
     first = refused[0]
+    resource = app.resource(first.id.key) if first.id else None
+    own = resource is not None and resource.desired is not None and builtin(resource.desired)
     what = (
-        (f"{kind} ({group})" if group else kind)
+        (f"{kind} of {first.id.api_version}" if own and first.id else f"{kind} ({group})" if group else kind)
         if kind
         else _group_version(first.message) or "a kind of this application"
     )
@@ -136,11 +138,11 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
         follows=(*(Follows(Symptom.missing(d.resource)) for d in definitions if d.resource), *_follows(app, group)),
     )
     found = resolved(finding, complaint_of(app, fleet, first))
-    return found if found is finding else replace(found, follows=())  # its CRDs are not what lacks
+    return found if found is finding else replace(found, follows=())  # the cause is not a missing CRD
 
 
 def _reached(app: App, id_: ResourceId) -> bool:
-    """The sync got beyond its dry run: that of this object is skipped, or other objects were applied."""
+    """Whether the sync got beyond its dry run: it skipped that of this object, or applied other objects."""
     resource = app.resource(id_.key)
     skipped = resource is not None and has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true")
     applied = app.operation is not None and any(r.get("status") in ("Synced", "Pruned") for r in app.operation.results)
@@ -148,7 +150,7 @@ def _reached(app: App, id_: ResourceId) -> bool:
 
 
 def _follows(app: App, group: str) -> tuple[Follows, ...]:
-    """CRDs that the cluster lacks, for all applications that need them."""
+    """The shared cause for all applications that need the CRDs which the cluster lacks."""
     title = f"The CRDs of {group} are not installed on cluster {app.cluster}."
     return (Follows.common(title, "crd", app.cluster, group),) if group else ()
 
@@ -173,8 +175,8 @@ def _definitions(app: App, fleet: Fleet, group: str) -> tuple[Related, ...]:
 
 
 def _child(app: App, fleet: Fleet, group: str) -> Resource | None:
-    """A child Application without objects as yet, named after the group, or with a chart, folder or repository named so."""
-    words = [word for word in group.split(".") if len(word) > _LEAST]
+    """A child Application, still without objects, whose chart or folder has the name of the group's owner: cert-manager for cert-manager.io."""
+    owner = group.split(".")[-2] if "." in group else ""
     for resource in app.resources:
         if (resource.group, resource.kind) != ("argoproj.io", "Application") or resource.desired is None:
             continue
@@ -183,22 +185,15 @@ def _child(app: App, fleet: Fleet, group: str) -> Resource | None:
             continue
         spec = dig(resource.desired, "spec")
         sources = [s for s in (dig(spec, "source"), *items(spec, "sources")) if isinstance(s, dict)]
-        said = [resource.name]
-        for source in sources:
-            repository = str(source.get("repoURL") or "").partition("://")[2].partition("/")[2]
-            said += [str(source.get("chart") or ""), str(source.get("path") or ""), repository]
-        if any(word in text for word in words for text in said):
+        called = [str(source.get("chart") or source.get("path") or "").rpartition("/")[2] for source in sources]
+        if owner and any(f"{each}-".startswith(f"{owner}-") for each in called):
             return resource
     return None
 
 
-_LEAST = 3
-"""Letters of a label that names no product: io, com, org, dev."""
-
-
 @cache
 def _derived() -> Mapping[str, Object]:
-    """By API group: the kind of object from which a controller makes the group's kinds."""
+    """By API group: the kind of object from which a controller creates the group's kinds."""
     return {str(entry["group"]): entry for entry in load(__package__, "derived_kinds.yaml")}
 
 
@@ -245,6 +240,9 @@ def _fixes(
             Edit("command", f"kubectl get {maker['plural']} -A"),
             caveat=f"{maker['product']} makes the kinds of {group}; no one installs their CRDs",
         )
+    elif resource is not None and resource.desired and builtin(resource.desired):
+        yield _of_kubernetes(resource)
+        return
     else:
         yield Fix(
             f"Install the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
@@ -252,6 +250,16 @@ def _fixes(
             app.cluster,
             Edit("command", f"kubectl get crd | grep {sh(group or 'group')}"),
         )
+        if any(dig(source, "helm", "skipCrds") is True for source in app.sources):
+            yield Fix(
+                "Or let the chart bring it, where its folder crds holds it: drop skipCrds",
+                "application",
+                application_place(app),
+                Edit(
+                    "text",
+                    "spec.source.helm.skipCrds keeps the CRDs of the chart's folder crds out of what is rendered",
+                ),
+            )
     if resource is not None and id_ is not None:
         yield Fix(
             "Skip the dry run, if the very sync (or an operator that it installs) makes the CRD",
@@ -261,6 +269,23 @@ def _fixes(
             caveat="the object is applied late, and does not help where no one brings the CRD",
             resource=id_,
         )
+
+
+def _of_kubernetes(resource: Resource) -> Fix:
+    """The fix for a kind of Kubernetes itself, which no CRD brings: another apiVersion, or a release that has the kind."""
+    api = api_of_kind(resource.kind)
+    if api and api != resource.id.api_version:
+        patch = [{"op": "replace", "path": "/apiVersion", "value": api}]
+        return Fix(
+            f"Write apiVersion: {api}", "manifest", str(resource.id), Edit("json-patch", patch), resource=resource.id
+        )
+    return Fix(
+        f"See under which API the cluster serves {resource.kind}",
+        "live",
+        resource.id.cluster,
+        Edit("command", f"kubectl api-resources | grep -i {sh(resource.kind)}"),
+        caveat="no line means that this release of Kubernetes has no such kind, or that its name is misspelt",
+    )
 
 
 RULE = Rule(id="crd-missing", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)

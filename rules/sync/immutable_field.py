@@ -1,12 +1,12 @@
 """A change to a field that cannot change
 
-What it finds: a sync that failed since the API server refuses to change a field of an existing object, and a change in Git
-to such a field before it is synced.
+What it finds: a sync that failed because the API server refuses to change a field of an existing object. Also a change in Git to such a field
+before it is synced.
 
-Why it hurts: the object stays as it was, the sync fails each time, and what comes after it is not applied.
+Why it hurts: the object stays as it was, the sync fails each time, and the objects after it are not applied.
 
-How to fix: where an ignore rule hides the difference, let syncs respect it. Else by kind. A Job becomes a hook, or is replaced by force; a StatefulSet is deleted without its pods and made again;
-a claim or a class gets a new name.
+How to fix: if an ignore rule hides the difference, let syncs respect it. Otherwise by kind: a Job becomes a hook, or is replaced by force. A
+StatefulSet is deleted without its pods and created again. A claim or a class gets a new name.
 
 Example: a new image in a plain Job: `spec.template: field is immutable`.
 
@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from argolint import (
+    GONE,
     MISSING,
     App,
     Change,
@@ -61,19 +62,12 @@ from ._options import (
 RESPECT = "RespectIgnoreDifferences=true"
 
 _REFUSED = re.compile(r"is invalid: (?:\[)?([a-zA-Z][\w.\[\]-]*): (?:Invalid value|Forbidden|Required)")
-_NOT_TEMPLATES = (
-    "/spec/replicas",
-    "/spec/template",
-    "/spec/updateStrategy",
-    "/spec/ordinals",
-    "/spec/minReadySeconds",
-    "/spec/revisionHistoryLimit",
-    "/spec/persistentVolumeClaimRetentionPolicy",
-)
+_MAY_CHANGE = re.compile(r"spec for fields other than (.{1,300}?) are forbidden")
+_NAME = re.compile(r"'(\w{1,60})'")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object: refused by the last sync, or about to be refused by the next one."""
+    """One finding for each object: refused by the last sync, or by the next one."""
     refused = answered_by(app, "immutable-field")
     for failed in refused:
         resource = app.resource(failed.id.key) if failed.id else object_named(app, failed.message)
@@ -91,7 +85,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _forced(resource: Resource) -> bool:
-    """Whether it is deleted and made again; no option of an Application."""
+    """Whether a sync deletes the object and creates it again by its own annotations; options of an Application do not count."""
     return "Force=true" in sync_options(resource.desired)
 
 
@@ -101,7 +95,7 @@ def _table() -> dict[tuple[str, str], Object]:
 
 
 def _immutable(id_: ResourceId, change: Change) -> bool:
-    """A change of value, not a field that one side leaves out: the API server fills those in."""
+    """Whether the value changes; a field that one side lacks does not count, as the API server fills it in."""
     entry = _table().get((id_.group, id_.kind))
     if entry is None or change.desired is MISSING or change.live is MISSING:
         return False
@@ -135,12 +129,12 @@ _WHY_REPLACED = "; Replace=true sends it without what the cluster filled in"
 
 
 def _refused(message: str) -> tuple[str, ...]:
-    """The fields that the message calls immutable, a whole spec aside."""
+    """The fields that the message calls immutable, without a whole spec."""
     return tuple(e.pointer for e in field_errors(message) if "immutable" in e.detail and e.pointer != "/spec")
 
 
 def _restated(resource: Resource | None, pointer: str) -> bool:
-    """Whether Git itself states another value there, so that neither a patch nor a replacement in place can help."""
+    """Whether Git itself has another value there, so that neither a patch nor a replacement in place can help."""
     if resource is None or not pointer:
         return False
     wanted, held = get(resource.desired, pointer), get(resource.live, pointer)
@@ -148,7 +142,7 @@ def _restated(resource: Resource | None, pointer: str) -> bool:
 
 
 def _hidden(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
-    """Pointers of the spec that differ, that ignore rules take out of the comparison and that a sync writes all the same."""
+    """Pointers of the spec that differ, that ignore rules hide from the comparison and that a sync still writes."""
     live, desired = resource.live, resource.desired
     if live is None or desired is None or RESPECT in app.sync_options:
         return ()
@@ -166,7 +160,7 @@ _SENT_WHOLE = re.compile(r"error when replacing|metadata\.resourceVersion.{0,100
 
 
 def _first(app: App, hidden: tuple[str, ...], replaced: Resource | None) -> Iterator[Fix]:
-    """What ends the fault at its root, before the object itself is touched."""
+    """Fixes of the root cause that do not touch the object itself."""
     if hidden:
         yield Fix(
             f"Add the sync option {RESPECT}, so that a sync leaves alone what is ignored",
@@ -193,7 +187,7 @@ def _not_compared(app: App, condition: Condition) -> Finding:
         at=Location(app.ref, id_, pointer if id_ else ""),
         evidence=(quoted(condition.message, 400),),
         fixes=(
-            *(_deletion(app, id_) or _fixes(app, id_, resource, pointer)),
+            *(_deletion(app, id_, "hook", "replace") or _fixes(app, id_, resource, pointer)),
             *advice(__package__, "comparison-error/refused", facts),
         ),
         explains=(
@@ -207,7 +201,7 @@ def _not_compared(app: App, condition: Condition) -> Finding:
 
 
 def _foreseen(app: App, resource: Resource, change: Change, *, shown: bool) -> Finding:
-    """`shown` is False for a change that is not merged yet, which Argo CD shows nowhere."""
+    """`shown` is False for a change that is not merged yet, and that Argo CD therefore shows nowhere."""
     pointer = _top(change.pointer)
     return Finding(
         message=f"{pointer} of {resource.id} cannot be changed in place, so the next sync of application {app.ref} will fail.",
@@ -222,7 +216,7 @@ def _foreseen(app: App, resource: Resource, change: Change, *, shown: bool) -> F
 
 
 def _top(pointer: str) -> str:
-    """The field of the spec that holds it: /spec/volumeClaimTemplates, /spec/template, /roleRef."""
+    """The field of the spec that contains the pointer: /spec/volumeClaimTemplates, /spec/template, /roleRef."""
     tokens = split_pointer(pointer)
     return join_pointer(*tokens[: 2 if tokens[:1] == ("spec",) else 1])
 
@@ -234,41 +228,49 @@ def _pointer(message: str, resource: Resource | None) -> str:
         return join_pointer(*tokens)
     if written := _in_diff(message):
         return written
-    for change in resource.changes if resource else ():
-        if change.pointer.startswith("/spec/") and not change.pointer.startswith(_NOT_TEMPLATES):
-            return _top(change.pointer)
-    return join_pointer(*tokens)
+    others = _MAY_CHANGE.search(message)
+    may_change = {join_pointer("spec", name) for name in _NAME.findall(others[1])} if others else set()
+    tops = (_top(change.pointer) for change in (resource.changes if resource else ()))
+    return next((t for t in tops if t.startswith("/spec/") and t not in may_change), join_pointer(*tokens))
 
 
-def _deletion(app: App, id_: ResourceId | None) -> tuple[Fix, ...]:
-    """What is created again loses nothing but time; options of a sync do not help, since none starts before the comparison works."""
-    if id_ is None or (_table().get((id_.group, id_.kind)) or {}).get("fix") not in ("hook", "replace"):
+def _deletion(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
+    """Fixes that delete the object: its creation again costs only time and the effects in its row; no option stays that deletes it at each sync."""
+    row = (_table().get((id_.group, id_.kind)) if id_ else None) or {}
+    if id_ is None or row.get("fix") not in ways:
         return ()
-    kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
-    namespaced = f"-n {sh(id_.namespace)} " if id_.namespace else ""
-    command = f"kubectl {namespaced}delete {sh(kind)} {sh(id_.name)} && argocd app sync {sh(app.ref)}"
+    command = f"kubectl {_in_words(id_)} && argocd app sync {sh(app.ref)}"
     return (
         Fix(
-            "Delete the object, so that the next sync makes it again",
+            "Delete the object once, so that the sync makes it again",
             "live",
             str(id_),
             Edit("command", command),
-            caveat="what it owns goes with it, and is missing until the sync",
+            caveat=str(row.get("loses") or "what it owns goes with it, and is missing until the sync"),
+            resource=id_,
+            plays=GONE,
+            effects=("restarts", "deletes") if id_.group == "apps" else ("deletes",),
         ),
     )
+
+
+def _in_words(id_: ResourceId) -> str:
+    """The arguments of kubectl delete for the object."""
+    kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
+    return f"{f'-n {sh(id_.namespace)} ' if id_.namespace else ''}delete {sh(kind)} {sh(id_.name)}"
 
 
 _LINE = re.compile(r"(?:^|[\n\t }])[-+][ \t\u00a0]{1,40}([A-Z]\w{1,60}):[ \t\u00a0]")
 
 
 def _in_diff(message: str) -> str:
-    """The field that the API server's own diff of a claim's spec shows (`- VolumeName: "pvc-1"`); empty without one."""
+    """The field in the API server's own diff of a claim's spec (`- VolumeName: "pvc-1"`); empty without one."""
     found = _LINE.search(message)
     return join_pointer("spec", found[1][0].lower() + found[1][1:]) if found else ""
 
 
 def _restore(resource: Resource | None, pointer: str) -> Iterator[Fix]:
-    """Git takes what is live, where both are known."""
+    """A fix that copies the live value to Git, if both are known."""
     live, desired = (resource.live, resource.desired) if resource else (None, None)
     if resource is None or live is None or desired is None or not pointer:
         return
@@ -286,7 +288,7 @@ def _restore(resource: Resource | None, pointer: str) -> Iterator[Fix]:
 
 
 def _taken_back(resource: Resource | None, pointer: str) -> Iterator[Fix]:
-    """Git takes what is live at the places below the pointer where it differs, and there alone."""
+    """Fixes that copy the live values to Git, only at the places below the pointer that differ."""
     changes = [c for c in (resource.changes if resource else ()) if below(c.pointer, pointer) and not c.masked]
     if resource is None or resource.desired is None or not pointer or not changes:
         return
@@ -308,10 +310,8 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         return
     where, desired = str(id_), resource.desired if resource else None
     how = str((_table().get((id_.group, id_.kind)) or {}).get("fix") or "unknown")
-    kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
-    namespaced = f"-n {sh(id_.namespace)} " if id_.namespace else ""
     if how == "hook" and resource is not None and resource.hook:
-        command = f"kubectl {namespaced}delete {sh(kind)} {sh(id_.name)}"
+        command = f"kubectl {_in_words(id_)}"
         yield Fix(
             "Let Argo CD delete the hook before each run, also one that has failed: hook-delete-policy BeforeHookCreation",
             "manifest",
@@ -337,7 +337,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             where,
             Edit(
                 "command",
-                f"kubectl {namespaced}delete {sh(kind)} {sh(id_.name)} --cascade=orphan && argocd app sync {sh(app.ref)}",
+                f"kubectl {_in_words(id_)} --cascade=orphan && argocd app sync {sh(app.ref)}",
             ),
             caveat="claims that exist keep their size and class: change them one by one",
         )
@@ -371,7 +371,11 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             Edit("text", "kustomize's generators append a hash to the name; in a chart `sha256sum | trunc 8` does"),
             caveat="a password that is generated at each render belongs in a Secret of your own",
         )
-    elif how == "unknown":  # an operator's object may hold data that goes with it
+    elif how == "replace":
+        yield from _deletion(app, id_, "replace")
+        yield from _taken_back(resource, pointer)
+        return
+    elif how == "unknown":  # an operator's object may hold data that is lost with it
         yield next(_restore(resource, pointer), None) or Fix(
             "Take the change back",
             "manifest",
@@ -394,7 +398,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
 
 
 def _of_one_content(id_: ResourceId, resource: Resource | None) -> bool:
-    """A ConfigMap or Secret that says `immutable: true`: meant to be one content under one name."""
+    """Whether a ConfigMap or Secret has `immutable: true`: it is meant to keep one content under one name."""
     states = (resource.live, resource.desired) if resource else ()
     return (
         id_.group == ""

@@ -1,4 +1,4 @@
-"""The functions that gojq gives to Argo CD's programs, and those that C jq must do otherwise to give the same.
+"""The functions that gojq offers to Argo CD's programs, and replacements for those that differ in C jq.
 
 Source: itchyny/gojq 0.12.19 builtin.jq and func.go, compiled as Argo CD does: no inputs, no modules, no environment, no custom functions.
 """
@@ -35,21 +35,21 @@ FAILING = frozenset({"modulemeta/0"})
 """Functions that compile and always fail: there is no module loader."""
 
 UNLIKE = frozenset("first/1 index/1 indices/1 last/1 nth/2 rindex/1 strftime/1 strptime/1".split())
-"""Functions with which C jq fails at times where gojq does not: on null, on nothing, with formats of another C library."""
+"""Functions with which C jq may fail while gojq does not: on null, on empty input, with formats of another C library."""
 
 WITH_REGEX: dict[str, int | None] = {
     **dict.fromkeys(("test/1", "match/1", "capture/1", "scan/1", "splits/1", "sub/2", "gsub/2")),
     **dict.fromkeys(("test/2", "match/2", "capture/2", "scan/2", "splits/2", "split/2"), 1),
     **dict.fromkeys(("sub/3", "gsub/3"), 2),
 }
-"""Functions whose first argument is a regular expression, and which argument holds its flags."""
+"""Functions whose first argument is a regular expression, and the position of its flags argument."""
 
 REPLACED = {
     "_plus/0": 'def r_plus: if type == "number" then . else error("plus") end;',
     "_regex/0": 'def r_regex: if type == "string" then . else error("regex") end;',
     "_flags/0": 'def r_flags: if . == null or (type == "string" and explode - [103, 105] == []) then . else error("flags") end;',
 }
-"""What C jq lacks or does otherwise, in its own language: `r_` and the name."""
+"""Functions that C jq lacks or implements differently, in jq: `r_` and the name."""
 
 
 def preamble(used: Collection[str]) -> str:

@@ -19,15 +19,15 @@ from functools import lru_cache
 from typing import Any
 
 COMPUTING_S = 1.0
-"""Seconds of computing for one program, Argo CD's own limit (diff_normalizer.go, DefaultJQExecutionTimeout)."""
+"""Most seconds of computing for one program, Argo CD's own limit (diff_normalizer.go, DefaultJQExecutionTimeout)."""
 WAITING_S = 10.0
-"""Seconds of the clock for one program, on a machine that is busy otherwise."""
+"""Most seconds of clock time for one program, for a busy machine."""
 MEMORY = 512 * 1024 * 1024
-"""Bytes of address space, where the platform limits it."""
+"""Most bytes of address space, if the platform can limit it."""
 
 
 def main() -> None:
-    """Answers requests until there are no more."""
+    """Answer requests until the input ends."""
     sys.path.append(sys.argv[1])
     import jq
 
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def run(compiled: Callable[[str], Any], program: str, text: str) -> tuple[str, str]:
-    """The outcome, and the object that is left. What jq says about an error may hold anything, and is dropped."""
+    """The outcome, and the resulting object. jq's error messages may contain any data, and are dropped."""
     try:
         ready = compiled(program)
     except ValueError:
@@ -65,7 +65,7 @@ def run(compiled: Callable[[str], Any], program: str, text: str) -> tuple[str, s
 
 
 def limit() -> None:
-    """Takes away what a program might use beyond computing: memory, files, an interrupt that is the check's to answer."""
+    """Limit memory and files, and ignore interrupts, which the check handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(ImportError):
         import resource
@@ -77,9 +77,9 @@ def limit() -> None:
 
 @contextlib.contextmanager
 def ending() -> Iterator[None]:
-    """Ends this process when a program's time is over. jq holds the interpreter, so that no Python could.
+    """End this process when a program's time is over. jq holds the interpreter lock, so Python code could not.
 
-    Two timers whose signals no one handles; on Windows, which has none, a thread that needs no interpreter.
+    Two timers with unhandled signals; on Windows, which has none, a thread that needs no interpreter.
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, COMPUTING_S)

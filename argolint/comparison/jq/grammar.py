@@ -1,8 +1,8 @@
 """The jq language as Argo CD runs it: what its gojq parses and compiles, rewritten for the C jq of the sandbox.
 
-Argo CD parses `del(<path>)` with gojq and compiles it without environment, modules and inputs. C jq knows more functions, reads
-files, and parses a few things differently. So no text of a stranger reaches it: each program is parsed here after gojq's grammar,
-and what C jq gets is written from what was understood, names included (a stranger's `f` is `u_f`).
+Argo CD parses `del(<path>)` with gojq and compiles it without environment, modules and inputs. C jq knows more functions, reads files, and
+parses a few things differently. So no foreign text reaches it: each program is parsed here with gojq's grammar, and C jq gets new text
+written from the parse result, with new names (a user's `f` is `u_f`).
 
 Sources: argoproj/argo-cd util/argo/normalizers/diff_normalizer.go; itchyny/gojq 0.12.19 lexer.go, parser.go.y, compiler.go.
 """
@@ -19,25 +19,25 @@ from functools import lru_cache
 from argolint.comparison.jq import builtins, re2
 
 MAX_LENGTH = 20_000
-"""Characters of one path. The longest of 1,000 paths that people wrote has 300."""
+"""Most characters of one path. The longest of 1,000 real paths has 300."""
 MAX_DEPTH = 100
-"""Parentheses, brackets and blocks in one another. People write 5."""
+"""Most nested parentheses, brackets and blocks. Real paths have 5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What became of one path: a program for C jq, or why there is none."""
+    """The result for one path: a program for C jq, or why there is none."""
 
     text: str = ""
-    """The program in C jq's language; empty when there is none."""
+    """The program in C jq's language; empty if there is none."""
     refusal: str = ""
     """Why Argo CD cannot parse or compile the path, in gojq's words. It then compares nothing of the application."""
     unsupported: str = ""
     """Why argolint does not run it although Argo CD does."""
     bad_regexes: tuple[str, ...] = ()
-    """Regular expressions of the path that Go cannot compile. The program fails where it comes to one."""
+    """Regular expressions of the path that Go cannot compile. The program fails when it reaches one."""
     unlike: str = ""
-    """A word of the path with which C jq fails at times where gojq does not."""
+    """A word of the path with which C jq may fail while gojq does not."""
 
 
 class _RefusedError(Exception):
@@ -68,11 +68,11 @@ def program(path: str) -> Program:
 
 
 _ANSWER = '. as $before | ({}) | if type != "object" then false elif . == $before then true else tojson end'
-"""Each result of a program: false for what is no object, true for the object as it was, else the object's JSON."""
+"""Each result of a program: false for a non-object, true for the unchanged object, else the object's JSON."""
 
 
 _LONE, _REPLACEMENT = re.compile("[\ud800-\udfff]"), "\N{REPLACEMENT CHARACTER}"
-"""Go's strings hold no half of a surrogate pair."""
+"""Go's strings have no lone surrogates."""
 
 _SPACE = re.compile(r"(?:[ \t\n\r]|#(?:\\(?:\\|\n|\r\n?)|[^\n\r\0])*+)*+")
 _TOKEN = re.compile(
@@ -98,7 +98,7 @@ _END = "end of the program"
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """What stands after `as`: its text, and for each variable where in the value it is taken from."""
+    """The pattern after `as`: its text, and each variable's path in the value."""
 
     text: str
     leaves: tuple[tuple[str, str], ...]
@@ -112,20 +112,20 @@ class _Pattern:
 
 
 class _Parser:
-    """A recursive descent that writes C jq while it reads gojq. Parts come back as text, each valid where a pipe may stand."""
+    """A recursive descent that reads gojq and writes C jq. Each returned part is valid between pipes."""
 
     def __init__(self, source: str) -> None:
         self._source = source
         self._at = 0
         self._depth = 0
         self._scope: frozenset[str] = frozenset()
-        """What the program itself defined and is in reach: `name/arity`, `$variable`, `*label`."""
+        """Definitions of the program that are in scope: `name/arity`, `$variable`, `*label`."""
         self.used: set[str] = set()
         self.unlike = ""
         """See Program."""
         self.bad_regexes: list[str] = []
         self._undefined = ""
-        """The first name that is not defined, as a message."""
+        """The first undefined name, as a message."""
         self._kind = self._token = ""
         self._next()
 
@@ -182,7 +182,7 @@ class _Parser:
 
     @contextmanager
     def _deeper(self, *names: str) -> Iterator[None]:
-        """One level down; what is defined there, and `names`, is out of reach afterwards."""
+        """One level deeper; definitions there, and `names`, leave the scope afterwards."""
         if self._depth >= MAX_DEPTH:
             raise _UnsupportedError(f"it is nested deeper than {MAX_DEPTH} levels")
         scope = self._scope
@@ -198,7 +198,7 @@ class _Parser:
         text = self._query()
         if self._kind != _END:
             raise self._unexpected()
-        if self._undefined:  # gojq parses all before it looks names up
+        if self._undefined:  # gojq parses everything before it resolves names
             raise _RefusedError(self._undefined)
         return text
 
@@ -218,7 +218,7 @@ class _Parser:
             return " | ".join([*pipes, ", ".join(commas)])
 
     def _operand(self) -> tuple[str, bool]:
-        """What stands between pipes and commas, and whether one may follow: a binding reaches to the end."""
+        """The operand between pipes and commas, and whether an operator may follow: a binding extends to the end."""
         if self._accept("def"):
             definition, name = self._definition()
             return f"({definition} {self._query(name)})", False
@@ -311,7 +311,7 @@ class _Parser:
         compared = updated = False
         while self._kind in ("sign", "keyword") and (operator := self._token) in _OPERATORS:
             if (operator in _COMPARISONS and compared) or (operator in _UPDATES and updated):
-                raise self._unexpected()  # neither of them takes another one next to it
+                raise self._unexpected()  # neither may follow another one
             if operator in _COMPARISONS:
                 compared = True
             elif operator in _UPDATES or operator in ("//", "or", "and"):
@@ -491,7 +491,7 @@ class _Parser:
     # Strings and formats
 
     def _string(self, piped: str = "") -> str:
-        """The string that begins here; `piped` is what each query in it goes through."""
+        """The string that begins here; each query in it is piped through `piped`."""
         parts: list[str] = []
         while True:
             found = _STRING_PART.match(self._source, self._at)
@@ -551,7 +551,7 @@ class _Parser:
         return _called(self._builtin(name, len(arguments)), arguments)
 
     def _builtin(self, name: str, arity: int = 0) -> str:
-        """What the function is called in the program: its own name, or that of the preamble's version of it."""
+        """The function's name in the program: its own name, or that of the preamble's version."""
         signature = f"{name}/{arity}"
         if signature in builtins.UNLIKE:
             self.unlike = name
@@ -564,7 +564,7 @@ class _Parser:
         return f"(error({json.dumps(why)}))"
 
     def _regex_arguments(self, signature: str, arguments: list[str]) -> list[str]:
-        """The arguments with a regular expression, and flags, as Go takes them: texts only, and the flags g, i and m."""
+        """The arguments with a regular expression, and flags, as Go accepts them: only texts, and the flags g, i and m."""
         at = builtins.WITH_REGEX[signature]
         flags = arguments[at] if at is not None else None
         regex = self._regex(arguments[0], dot_all=flags is not None and "m" in (_literal(flags) or ""))
@@ -591,7 +591,7 @@ class _Parser:
 
 
 def _bound(source: str, patterns: Sequence[_Pattern]) -> str:
-    """`source as patterns`. One pattern is taken apart step by step, since C jq cannot follow paths through a pattern."""
+    """`source as patterns`. A single pattern becomes several steps, since C jq cannot follow paths through a pattern."""
     if len(patterns) > 1:
         return f"({source}) as {' ?// '.join(p.text for p in patterns)}"
     if patterns[0].leaves[0][0] == "":
@@ -609,13 +609,13 @@ def _called(name: str, arguments: list[str]) -> str:
 
 
 def _written(text: str) -> str:
-    """The inside of a string literal: escapes resolved and rewritten."""
+    """The content of a string literal: escapes resolved and rewritten."""
     value = json.loads(f'"{text}"', strict=False)
     return json.dumps(_LONE.sub(_REPLACEMENT, value))[1:-1]
 
 
 def _literal(written: str) -> str | None:
-    """The text of an argument that is nothing but a string without queries."""
+    """The text of an argument that is a plain string without queries."""
     try:
         value = json.loads(written) if written.startswith('"') else None
     except ValueError:

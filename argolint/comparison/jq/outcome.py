@@ -1,10 +1,10 @@
-"""What can become of a jq program on an object."""
+"""The possible outcomes of a jq program on an object."""
 
 from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What became of one program on one object. All but DONE leave the object as it is, as Argo CD does."""
+    """The outcome of one program on one object. All except DONE leave the object unchanged, as in Argo CD."""
 
     DONE = "done"
     FAILED = "failed"
@@ -14,17 +14,17 @@ class Outcome(StrEnum):
     SEVERAL = "several"
     """It has more than one result."""
     TIME = "time"
-    """Ended after a second of computing."""
+    """Stopped after a second of computing."""
     MEMORY = "memory"
-    """Ended at the limit of memory, or by a crash of jq."""
+    """Stopped at the memory limit, or by a crash of jq."""
     UNSUPPORTED = "unsupported"
-    """Not run: the jq of this platform does not have what it calls."""
+    """Not run: this platform's jq lacks a function that it calls."""
     REFUSED = "refused"
-    """Not run: slow programs have taken enough of this check."""
+    """Not run: slow programs have used up this check's time for them."""
 
     @property
     def why(self) -> str:
-        """A clause about the program that says why it has no effect; empty for DONE."""
+        """A clause that says why the program has no effect; empty for DONE."""
         return _WHY[self]
 
 

@@ -1,7 +1,7 @@
-"""Regular expressions of Go (RE2) in jq programs: which ones Go compiles, and what they are for Oniguruma, which C jq uses.
+"""Go's regular expressions (RE2) in jq programs: which ones Go compiles, and their translation for Oniguruma, which C jq uses.
 
-Go knows no look-around, no back-references, no possessive or atomic groups. A jq program that comes to such an expression fails,
-and Argo CD skips the ignore rule.
+Go has no look-around, no back-references, no possessive or atomic groups. A jq program that reaches such an expression fails, and Argo CD
+skips the ignore rule.
 
 Source: Go regexp/syntax (parse.go), with the flags that regexp.Compile sets (syntax.Perl).
 """
@@ -25,7 +25,7 @@ _NOT_IN_CLASS = frozenset("AzbB")
 
 
 def for_oniguruma(pattern: str) -> str | None:
-    """The expression for Oniguruma in Perl's syntax, or None where Go does not compile it."""
+    """The expression for Oniguruma in Perl's syntax, or None if Go does not compile it."""
     try:
         return _Reader(pattern).read()
     except _NotOfGoError:
@@ -42,10 +42,10 @@ class _Reader:
         self._at = 0
         self._names: set[str] = set()
         self._lines = bool(re.search(r"\(\?[a-zA-Z]*m", pattern))
-        """Whether `$` may mean the end of a line."""
+        """Whether `$` may match the end of a line."""
 
     def read(self) -> str:
-        """One pass; groups are counted, not nested in calls."""
+        """The translated expression in one pass; groups are counted without recursion."""
         out: list[str] = []
         repeatable: list[bool] = [False]
         after_repeat = False
@@ -83,7 +83,7 @@ class _Reader:
         return self._pattern[self._at - 1]
 
     def _counts(self, repeat: re.Match[str]) -> bool:
-        """False for `{` that begins no repetition. Raises where the numbers are too large or the wrong way round."""
+        """False for a `{` that begins no repetition. Raises if the numbers are too large or in the wrong order."""
         if repeat[1] is None:
             return True
         low = _bounded(repeat[1])
@@ -140,7 +140,7 @@ class _Reader:
         return f"\\{text[1]}{{{text[2]}}}" if re.fullmatch(r"\\[pP][A-Za-z]", text) else text
 
     def _set(self) -> str:
-        """A character class, up to its closing bracket. A bracket that comes first stands for itself."""
+        """A character class, up to its closing bracket. A bracket in first position is literal."""
         start = self._at
         self._at += 2 if self._pattern.startswith("[^", start) else 1
         out = [self._pattern[start : self._at]]
@@ -163,7 +163,7 @@ class _Reader:
         return "".join(out) + "]"
 
     def _member(self) -> tuple[str, str]:
-        """One member of a class as it is written, and its character where it is one."""
+        """One member of a class as written, and its character if it is a single one."""
         posix = _POSIX.match(self._pattern, self._at)
         if posix is not None:
             if posix[0].strip("[:^]") not in _POSIX_NAMES:
@@ -179,7 +179,7 @@ class _Reader:
 
 
 def _character(escape: str) -> str:
-    """The character that an escape is for; empty for a class of them."""
+    """The character of an escape; empty for a class."""
     kind = escape[1]
     if kind == "x":
         return chr(min(int(escape[2:].strip("{}"), 16), sys.maxunicode))
@@ -189,5 +189,5 @@ def _character(escape: str) -> str:
 
 
 def _bounded(digits: str) -> int:
-    """The number, or one that is too large."""
+    """The number, or a number above the limit if it has too many digits."""
     return int(digits) if len(digits) <= 4 else _MAX_REPEAT + 1

@@ -1,7 +1,7 @@
-"""Runs jq programs in processes of their own: a few for each check, started when the first program comes.
+"""Runs jq programs in separate processes: a few per check, started for the first program.
 
-A program is a stranger's: of the server's settings, of any application's owner, of a pull request. In its process (child.py) it finds
-no environment and no files, and it is ended when it computes for a second or takes too much memory (docs/adr/0009).
+Programs are untrusted: they come from the server's settings, an application's owner, or a pull request. A program's process (child.py) has
+no environment and no files, and ends if it computes for a second or uses too much memory (docs/adr/0009).
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from argolint.model import Object
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The object after some programs, and the outcome of each."""
+    """The object after several programs, and the outcome of each."""
 
     object: Object
     outcomes: tuple[Outcome, ...]
 
 
 _GRACE_S = 5.0
-"""How much longer than its own deadline a process may take; then it is ended from here."""
+"""Seconds beyond its own deadline after which this process kills the child."""
 _USUAL_S = 0.1
-"""What a program may compute on one object without being called slow. People's programs take a thousandth of it."""
+"""Seconds of a program on one object that are not slow. Real programs take a thousandth."""
 _SLOW_S = 20.0
-"""What slow programs may compute together. A tenth of the time that passes is added again."""
+"""Most seconds of all slow programs together. A tenth of the elapsed time is added again."""
 _REMEMBERED = 512
-"""Results that are kept: rules ask for the same object several times."""
+"""Most cached results: rules ask for the same object several times."""
 
 
 class _EndedError(Exception):
-    """The process ended in the middle of a request."""
+    """The process ended during a request."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome)
@@ -63,11 +63,11 @@ class Sandbox:
         self._lock = Lock()
         self._results: OrderedDict[bytes, Result] = OrderedDict()
         self._ended: dict[str, Outcome] = {}
-        """Programs that were ended once; they do not run again."""
+        """Programs that were stopped once; they do not run again."""
         self._slow_left, self._slow_since = _SLOW_S, time.monotonic()
 
     def run(self, programs: Sequence[str], obj: Object) -> Result:
-        """The object after the programs, one after the other. Raises ArgolintError when no process can be started."""
+        """The object after the programs in order. Raises ArgolintError if no process can be started."""
         text = json.dumps(obj)
         key = hashlib.blake2b("\0".join([*programs, text]).encode(), digest_size=16).digest()
         with self._lock:
@@ -82,7 +82,7 @@ class Sandbox:
         return result
 
     def close(self) -> None:
-        """Ends the idle processes."""
+        """End the idle processes."""
         with self._lock:
             idle, self._idle = self._idle, []
         for process in idle:
@@ -98,7 +98,7 @@ class Sandbox:
                 if len(programs) == 1:
                     self._ended[programs[0]] = ended.outcome
                     return Result(before.object, (*before.outcomes, ended.outcome))
-        for program in programs:  # one of them ends the process: alone it shows which
+        for program in programs:  # one of them ends the process: single runs show which
             before = self._run((program,), before, json.dumps(before.object))
         return before
 
@@ -159,7 +159,7 @@ class _Process:
             os.set_blocking(self._to, False)
 
     def ask(self, programs: Sequence[str], text: str) -> tuple[bytes, bytes]:
-        """The two lines of the answer. Raises _EndedError when the process ends instead, or is too late and is ended."""
+        """The two lines of the answer. Raises _EndedError if the process ends, or is killed after its deadline."""
         until = time.monotonic() + len(programs) * child.WAITING_S + _GRACE_S
         try:
             self._write(f"{json.dumps(programs)}\n{text}\n".encode(), until)
@@ -188,7 +188,7 @@ class _Process:
         return line
 
     def end(self) -> None:
-        """Ends the process, whatever it does."""
+        """End the process, whatever it does."""
         self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
@@ -197,7 +197,7 @@ class _Process:
 
 
 _POLLS = hasattr(select, "poll")
-"""Not on Windows: there only the process watches the clock."""
+"""False on Windows: there only the process watches the clock."""
 
 
 def _await(pipe: int, event: int, until: float) -> None:
@@ -223,7 +223,7 @@ def shared() -> Sandbox:
 
 
 def _forget() -> None:
-    """In a forked process: the parent's pipes are the parent's."""
+    """In a forked process: close the parent's pipes."""
     global _SHARED  # noqa: PLW0603  # as above
     _SHARED = None
 

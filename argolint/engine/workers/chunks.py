@@ -1,4 +1,4 @@
-"""What runs on workers of other machines. All that it takes and gives is bytes and names."""
+"""Functions that run on workers of other machines. Arguments and results are bytes and names."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from argolint.errors import ArgolintError
 from argolint.host.memory import expect_answers
 
 _KEPT = 2
-"""Contexts that a worker keeps: of this run's server, and of the one before."""
+"""Contexts that a worker keeps: of the current and of the previous server."""
 _contexts: OrderedDict[str, Context] = OrderedDict()
 _lock = threading.Lock()
-"""One chunk at a time in a process: it has threads of its own, as many as the server may be asked by."""
+"""One chunk at a time per process, which already uses as many threads as the server allows."""
 
 
 def lint_chunk(spec: bytes, names: Sequence[str]) -> bytes:
-    """Looks at the applications of these names (`namespace/name`): an `Answer` as JSON. LookupError where `equip` was not called."""
+    """Look at the applications with these names (`namespace/name`): an `Answer` as JSON. LookupError if `equip` was not called."""
     with _lock:
         return _contexts[hashlib.sha256(spec).hexdigest()].chunk(names)
 
 
 def equip(spec: bytes, fleet: bytes) -> bytes:
-    """Makes all ready for the chunks of a run: an `Answer` as JSON, with a refusal if this worker cannot look at anything.
+    """Prepare the chunks of a run: an `Answer` as JSON, with a refusal if this worker cannot look at anything.
 
-    `fleet` is what `packed` made.
+    `fleet`: the result of `packed`.
     """
     try:
         _contexts[hashlib.sha256(spec).hexdigest()] = _context(spec, fleet)
@@ -48,7 +48,7 @@ def equip(spec: bytes, fleet: bytes) -> bytes:
 
 
 def packed(fleet: Fleet) -> bytes:
-    """The fleet as a worker gets it, without what rules have derived of it: that holds functions."""
+    """The fleet for a worker, without values that rules derived: they contain functions."""
     return zlib.compress(pickle.dumps(replace(fleet, apps=tuple(replace(app) for app in fleet.apps)), 5), 1)
 
 

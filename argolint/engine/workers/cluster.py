@@ -1,7 +1,7 @@
 """Workers of a Dask cluster.
 
-Each chunk is given to one named worker, so that it is known whose chunk a worker had that ended: Dask's own answer is to try the
-chunk on three more workers, and to say `KilledWorker` when it has ended all of them.
+Each chunk goes to one chosen worker, so that after a crash the chunk of that worker is known. Dask alone would try the chunk on three more
+workers and report `KilledWorker` after they crashed, too.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from argolint.values import plain
 
 T = TypeVar("T")
 Client = Any
-"""distributed.Client, which is typed in parts alone."""
+"""distributed.Client, which has types for some parts only."""
 
 CONNECT_S = 20.0
 ASK_S = 30.0
-"""How long the scheduler, or all workers, may take for one answer."""
+"""Most seconds for one answer of the scheduler, or of all workers."""
 GONE_S = 30.0
-"""A scheduler that does not answer for so long is gone."""
+"""A scheduler is lost after this time without an answer."""
 SILENCE_S = 60.0
-"""A worker that its scheduler does not hear for so long is lost, and so is the chunk of one that Dask has paused for so long."""
+"""A worker is lost after this time without contact to the scheduler, and a chunk if Dask paused its worker that long."""
 LOOK_S = 2.0
-"""Between two looks at who is there."""
+"""Seconds between two checks for workers."""
 IN_FLIGHT = 2
-"""Chunks of a worker: one that it looks at, and the next."""
+"""Chunks of a worker: the current one and the next."""
 _SILENT = ("it did not answer in time", "end the workers that hang, and run again")
 _ENDED = "a Dask worker ended, as it does where memory runs out"
 _ENCRYPTED = ("tls", "wss")
@@ -65,7 +65,7 @@ _PLAIN = ("tcp", "ws")
 
 @dataclass
 class _Worker:
-    """One worker as the scheduler tells of it. `heard` is when that last changed, `well` when it last took work, by our clock."""
+    """A worker as the scheduler describes it. `heard`: when the description last changed; `well`: when it last took work, by our clock."""
 
     seen: float
     heard: float
@@ -75,7 +75,7 @@ class _Worker:
     chunks: dict[str, tuple[Chunk, Any]] = field(default_factory=dict)
 
     def hear(self, about: Mapping[str, Any], now: float) -> None:
-        """Takes what the scheduler tells of it."""
+        """Take over the scheduler's description."""
         if self.seen != about["last_seen"]:
             self.seen, self.heard = about["last_seen"], now
         self.paused = about["status"] != "running"
@@ -88,7 +88,7 @@ class _Worker:
 
 
 class Cluster:
-    """The workers that are there, `most` of them at a time. Chunks of lost ones come back as `Lost`."""
+    """The present workers, at most `most` at a time. Chunks of lost ones come back as `Lost`."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Cluster:
     ) -> None:
         self._client, self._spec, self._fleet, self._most, self._warn = client, spec, fleet, most, warn
         self._workers: dict[str, _Worker] = {}
-        """Those that have the fleet."""
+        """Workers that have received the fleet."""
         self._unfit: dict[str, tuple[str, str]] = {}
         for address in silent:
             self._leave_out(address, _SILENT)
@@ -113,7 +113,7 @@ class Cluster:
         self._look(again=True)
 
     def takes(self, chunk: Chunk) -> bool:
-        if chunk.tries:  # a worker that has just ended would be held against it
+        if chunk.tries:  # a chunk that was tried must not share a worker with another
             self._look(again=True)
         room = {
             a: w
@@ -140,7 +140,7 @@ class Cluster:
         yield from lost
 
     def _take(self, address: str, name: str) -> Iterator[tuple[Chunk, Answer | Lost]]:
-        """What became of one task; nothing of one that was given up before."""
+        """The result of one task; nothing for a task that was given up."""
         worker = self._workers.get(address)
         held = worker.chunks.pop(name, None) if worker else None
         if held is None:
@@ -153,24 +153,24 @@ class Cluster:
         why = _ENDED
         if future.status == "error":
             why = f"a Dask worker could not look: {type(future.exception(timeout=ASK_S)).__name__}"
-        if address in self._workers:  # if it is there, it may be another one at the same address, without the fleet
+        if address in self._workers:  # the worker at this address may be a new one without the fleet
             self._give_up(self._workers.pop(address), why)
         yield chunk, Lost(why)
 
     def _fetched(self, address: str, future: Any) -> Answer | None:
-        """The answer, which lies in the worker's memory; None when it is lost with its worker."""
+        """The answer, from the worker's memory; None if it was lost with the worker."""
         until = time.monotonic() + ASK_S
         while address in self._workers and time.monotonic() < until:
             try:
                 return decode(self._client.sync(future._result, callback_timeout=LOOK_S))
             except TimeoutError:
                 self._look()
-            except Exception:  # distributed has many for what is lost; who is there is looked at above
+            except Exception:  # distributed raises many errors for a loss; present workers are checked above
                 return None
         return None
 
     def _equip(self, addresses: list[str], present: Mapping[str, Any]) -> None:
-        """Sends the fleet to these workers; one that cannot look at anything is left out, aloud."""
+        """Send the fleet to these workers; leave out one that cannot look at anything, with a warning."""
         said = answers_of(self._client, addresses, equip, self._spec, self._fleet)
         now = time.monotonic()
         for address in addresses:
@@ -187,7 +187,7 @@ class Cluster:
         self._warn(f"the Dask worker {address} is left out: {why[0]}")
 
     def _look(self, *, again: bool = False) -> None:
-        """Who is there now. Raises ArgolintError when the scheduler, or all workers, are gone for too long."""
+        """Update the list of workers. Raises ArgolintError if the scheduler, or all workers, are gone for too long."""
         now = time.monotonic()
         if now - self._looked < LOOK_S and not again:
             return
@@ -232,7 +232,7 @@ class Cluster:
 
 
 def _none_works(present: Mapping[str, Mapping[str, Any]]) -> ArgolintError:
-    """Why no worker took work for SILENCE_S, as far as the scheduler tells."""
+    """The error if no worker took work for SILENCE_S, with what the scheduler reports."""
     paused = sum(about["status"] != "running" for about in present.values())
     if not present:
         return ArgolintError(f"no Dask worker was there for {SILENCE_S:.0f} s", "start workers, and run again")
@@ -244,7 +244,7 @@ def _none_works(present: Mapping[str, Mapping[str, Any]]) -> ArgolintError:
 
 
 def known_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
-    """The workers that the scheduler knows, by address. Raises OSError or TimeoutError when it does not say."""
+    """The scheduler's workers by address. Raises OSError or TimeoutError if it does not answer."""
     if client.status != "running":
         raise OSError("not connected")
     present: dict[str, Any] = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ASK_S)
@@ -252,9 +252,9 @@ def known_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
 
 
 def answers_of(client: Client, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """What the function gives on each of these workers; None for one that does not answer within ASK_S.
+    """The function's result on each of these workers; None for one that does not answer within ASK_S.
 
-    All are asked with one message. Where some do not answer, each is asked alone, all at a time.
+    The first request is one message to all. If some do not answer, each gets its own request, at the same time.
     """
 
     async def asked(*some: str) -> dict[str, Any]:
@@ -276,7 +276,7 @@ def answers_of(client: Client, workers: Sequence[str], function: Callable[..., A
 
 
 def _share(server: Server, workers: int, threads: int) -> Server:
-    """The server as one worker may ask it, with that many requests in flight of all."""
+    """The server's limits for one worker, with its share of the requests in flight."""
     pace = Pacing(workers, server.per_cluster, server.rate).part(threads)
     return msgspec.structs.replace(server, rate=pace.rate, per_cluster=pace.per_cluster)
 
@@ -284,7 +284,7 @@ def _share(server: Server, workers: int, threads: int) -> Server:
 def in_cluster(
     address: str, *, insecure: bool, snapshots: Sequence[str], server: Server | None, warn: Callable[[str], None]
 ) -> Look:
-    """Look on the workers of the Dask cluster whose scheduler is at this address."""
+    """A look on the workers of the Dask cluster whose scheduler has this address."""
     if importlib.util.find_spec("distributed") is None:
         raise _not_installed()
     require_encrypted("the Dask scheduler", address, insecure=insecure)
@@ -326,13 +326,15 @@ def connected(address: str) -> Iterator[Client]:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
         raise _not_installed() from None
-    if not os.environ.get("ARGOLINT_TRACEBACK"):  # what they log of lost workers is in the report
+    if not os.environ.get("ARGOLINT_TRACEBACK"):  # the report has what they log of lost workers
         for name in ("asyncio", *(n for n in logging.root.manager.loggerDict if n.startswith("distributed"))):
             logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of versions that differ: they are compared below
-            importlib.import_module("dask").config.set({"distributed.client.preload": []})  # code of a configuration
+            warnings.simplefilter("ignore")  # on different versions: those are compared below
+            importlib.import_module("dask").config.set(
+                {"distributed.client.preload": []}
+            )  # the configuration may run code
             client = _within(
                 1.5 * CONNECT_S, lambda: distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
             )
@@ -349,12 +351,12 @@ def connected(address: str) -> Iterator[Client]:
     try:
         yield client
     finally:
-        with contextlib.suppress(Exception):  # whatever it says of a scheduler that is gone
+        with contextlib.suppress(Exception):  # errors of a scheduler that is gone
             client.close(timeout=2)
 
 
 def _no_scheduler(address: str, error: Exception) -> ConnectError:
-    """Whether nothing listens there or something else does is looked at: distributed may be late with its own answer to both."""
+    """The error, depending on whether nothing listens there or something else does: distributed may report both late."""
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     try:
         socket.create_connection((parts.hostname or "", parts.port or 0), CONNECT_S).close()
@@ -372,7 +374,7 @@ def _not_installed() -> UsageError:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """What the call gives. Raises queue.Empty after so long: distributed waits forever for who accepts it and says nothing."""
+    """The result of the call. Raises queue.Empty after that time: distributed waits forever for a peer that accepts and stays silent."""
     done: queue.SimpleQueue[Callable[[], T]] = queue.SimpleQueue()
 
     def run() -> None:
@@ -393,7 +395,7 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
 
 
 def require_encrypted(who: str, address: str, *, insecure: bool) -> None:
-    """UsageError for an address beyond this machine that anyone on the way can read, and send code to."""
+    """UsageError for an unencrypted address beyond this machine: others on the network could read it and send code."""
     try:
         parts = urlsplit(address if "://" in address else f"tcp://{address}")
         host, port = parts.hostname or "", parts.port
@@ -410,7 +412,7 @@ def require_encrypted(who: str, address: str, *, insecure: bool) -> None:
 
 
 def require_versions(client: Client, workers: Sequence[str]) -> tuple[str, ...]:
-    """UsageError with a table when a worker runs other versions than this process. Gives those that do not answer."""
+    """UsageError with a table if a worker has other versions than this process. Returns the workers that do not answer."""
     own = versions()
     present = answers_of(client, workers, versions)
     silent = tuple(address for address in workers if present.get(address) is None)

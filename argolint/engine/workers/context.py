@@ -1,4 +1,4 @@
-"""What a worker looks with, and one chunk of applications looked at."""
+"""The inputs of a worker, and how it looks at one chunk of applications."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from argolint.values.decoding import decoder
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a worker says of one chunk: a result each, the requests and bytes that they cost, and how often it was slowed down.
+    """A worker's answer to one chunk: one result per application, the cost in requests and bytes, and how often it was slowed down.
 
-    `refusal` is (what, what to do) of a worker that can look at nothing at all.
+    `refusal`: (what, what to do) if the worker cannot look at anything.
     """
 
     results: tuple[AppResult, ...] = ()
@@ -37,9 +37,9 @@ decode = decoder(Answer)
 
 @dataclass
 class Context:
-    """The fleet and the plan, and how to reach the server: each worker opens a connection, or a snapshot, of its own.
+    """The fleet, the plan, and the way to the server: each worker opens its own connection or snapshot.
 
-    `outgoing` is what is done to results before they leave the worker.
+    `outgoing` transforms results before they leave the worker.
     """
 
     open: Callable[[], Transport]
@@ -69,7 +69,7 @@ class Context:
         requests, size, slowed = (after - earlier for after, earlier in zip(now, before, strict=True))
         try:
             return msgspec.json.encode(Answer(results, requests, size, slowed))
-        except (ValueError, OverflowError, TypeError):  # of one of them, as a rule: the others can be sent
+        except (ValueError, OverflowError, TypeError):  # usually caused by one result: the others can be sent
             return msgspec.json.encode(Answer(tuple(map(self._sendable, results)), requests, size, slowed))
 
     def _sendable(self, result: AppResult) -> AppResult:

@@ -1,9 +1,9 @@
 """Workers that are processes of this machine.
 
-Each has a pipe of its own, so a process that ends tells by that whose chunk it held, and takes no other with it. That is what a
-`concurrent.futures` pool cannot do: there one dead process breaks the pool, and all chunks in flight are lost (docs/adr/0024).
+Each has its own pipe, so the end of a process shows which chunk it had, and affects no other. A `concurrent.futures` pool cannot do that:
+one dead process breaks the pool, and all chunks in flight are lost (docs/adr/0024).
 
-They are forked and have the fleet already, decoded once, in pages that they share. The parent runs no thread by then.
+They are forked and share the decoded fleet in memory pages. The parent has no other thread at that time.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from argolint.server.transport import Transport
 from argolint.values.decoding import decoder
 
 BEAT_S = 5.0
-"""A worker says this often that it lives."""
+"""Seconds between two life signs of a worker."""
 SILENCE_S = 60.0
-"""A worker that says nothing for so long is ended: it is stopped, or a library that holds the interpreter does not return."""
+"""A worker is killed after this time without a life sign: it is stopped, or a library holds the interpreter lock."""
 _GRACE_S = 2.0
-"""Between being asked to end and being ended."""
+"""Seconds between the request to end and the kill."""
 _STILLBORN = 3
-"""Workers in a row that end before they are ready: no more are started."""
+"""Workers in a row that end before they are ready; then no more are started."""
 _BEAT, _READY = b"", b"ready"
 _HEAD = 8
 _names = decoder(tuple[str, ...])
 
 Start = Callable[[], Context]
-"""Called in a worker when it begins: gives its context."""
+"""Runs in a worker at its start and returns its context."""
 
 
 class _Worker:
@@ -77,11 +77,11 @@ class _Worker:
 
     def give(self, chunk: Chunk) -> None:
         self.chunk = chunk
-        with contextlib.suppress(OSError):  # it ended a moment ago: that is read next
+        with contextlib.suppress(OSError):  # it ended a moment ago: the next read shows that
             _send(self.pipe, msgspec.json.encode(chunk.names))
 
     def said(self) -> Iterator[bytes]:
-        """Its messages since the last time. Raises EOFError when it has ended."""
+        """The worker's new messages. Raises EOFError if it has ended."""
         try:
             while data := self.pipe.recv(1 << 20):
                 self._buffer += data
@@ -159,7 +159,7 @@ class Processes:
             yield worker.chunk, Lost(reason)
 
     def close(self) -> None:
-        """End all of them: at once those that have nothing to do, and after a moment all others."""
+        """End all of them: idle ones at once, the others after a moment."""
         for worker in self._workers:
             with contextlib.suppress(OSError):
                 worker.pipe.shutdown(socket.SHUT_RDWR)
@@ -190,7 +190,7 @@ def _answer(message: bytes) -> Answer:
 
 
 def in_processes(count: int, opened: Callable[[int], Transport]) -> Look:
-    """Look in `count` processes. `opened` gives a worker its connection, for that many requests at a time."""
+    """Look in `count` processes. `opened` returns a worker's connection for that many parallel requests."""
 
     def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
         number = max(1, min(count, len(apps), count if t.offline else plan.workers))
@@ -206,7 +206,7 @@ def in_processes(count: int, opened: Callable[[int], Transport]) -> Look:
 
 
 def _apart(plan: Plan) -> Plan:
-    """The plan of one process: what it takes out of checkouts goes into a folder of its own."""
+    """The plan for one process, with a folder of its own for what it extracts from checkouts."""
     if plan.local is None:
         return plan
     folder = plan.local.scratch / f"worker-{os.getpid()}"
@@ -225,10 +225,10 @@ def processes(start: Start, count: int) -> Iterator[Processes]:
 
 
 def _work(start: Start, pipe: socket.socket, inherited: tuple[socket.socket, ...]) -> NoReturn:
-    """The life of a worker: chunks in, answers out, until the parent closes the pipe or is gone."""
+    """The main loop of a worker: chunks in, answers out, until the parent closes the pipe or is gone."""
     for end in inherited:
-        end.close()  # else a sibling would hold the parent's end open
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all: the parent decides
+        end.close()  # otherwise a sibling would keep the parent's end open
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes: the parent decides
     for name in ("SIGTERM", "SIGHUP"):
         signal.signal(getattr(signal, name), lambda number, frame: _leave(128 + number))
     speaking = threading.Lock()
@@ -251,7 +251,7 @@ def _work(start: Start, pipe: socket.socket, inherited: tuple[socket.socket, ...
 
 
 def _say(error: BaseException) -> None:
-    """A crash of the worker itself. Its text may quote what was looked at, so the trace is printed on demand only."""
+    """Print a crash of the worker itself. The text may quote data, so the traceback is printed on demand only."""
     if os.environ.get("ARGOLINT_TRACEBACK"):
         sys.stderr.write(without_secrets("".join(traceback.format_exception(error))))
     place = traceback.extract_tb(error.__traceback__)[-1]
@@ -277,7 +277,7 @@ def _beat(pipe: socket.socket, speaking: threading.Lock) -> None:
 
 
 def _asked(pipe: socket.socket) -> tuple[str, ...] | None:
-    """The next chunk's names; None when there is none any more."""
+    """The names of the next chunk; None at the end."""
     head = pipe.recv(_HEAD, socket.MSG_WAITALL)
     return _names(pipe.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)) if head else None
 

@@ -1,4 +1,4 @@
-"""What a worker on another machine must know, as JSON: the plan, and how to reach the server. Never the token: where to find it."""
+"""The inputs of a worker on another machine, as JSON: the plan, and the way to the server. It has the place of the token, never the token."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NO_TOKEN = "give every worker the token there, or say where it is: --worker-tok
 
 
 class Server(msgspec.Struct, frozen=True):
-    """A connection without what is secret in it. `token` says where a worker finds its own: `env:NAME` or `file:PATH`.
+    """A connection without secrets. `token` says where a worker finds its own: `env:NAME` or `file:PATH`.
 
-    Paths are paths on the worker; times are seconds, `rate` is requests a second of one worker, `per_cluster` its requests in
-    flight for one cluster.
+    Paths are on the worker; times are seconds, `rate` is requests per second of one worker, `per_cluster` its requests in flight for one
+    cluster.
     """
 
     url: str
@@ -46,7 +46,7 @@ class Server(msgspec.Struct, frozen=True):
 
 
 class RuleSpec(msgspec.Struct, frozen=True):
-    """One rule as the user wants it."""
+    """One rule with the user's options."""
 
     id: str
     options: dict[str, Any] = {}
@@ -54,7 +54,7 @@ class RuleSpec(msgspec.Struct, frozen=True):
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """A run, for a worker. `versions` are those that it must have, `fleet` is the SHA-256 of the fleet's bytes.
+    """A run, for a worker. `versions`: the versions that it must have; `fleet`: the SHA-256 of the fleet's bytes.
 
     One of `server` and `snapshots` is set.
     """
@@ -75,7 +75,7 @@ decode = decoder(Spec)
 
 
 def versions() -> dict[str, str]:
-    """What must be the same wherever applications of one run are looked at: else results differ, or cannot be read."""
+    """What must be the same on all machines of a run: otherwise results differ, or cannot be read."""
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"python": ".".join(platform.python_version_tuple()[:2]), "knowledge": knowledge.about().version}
@@ -92,7 +92,7 @@ def rule_specs(plan: Plan) -> tuple[RuleSpec, ...]:
 
 
 def plan_of(spec: Spec) -> Plan:
-    """The plan that a worker follows. Raises ArgolintError for a rule that is not installed there."""
+    """The plan for a worker. Raises ArgolintError for a rule that is not installed there."""
     known = load_rules()
     missing = [rule.id for rule in spec.rules if rule.id not in known]
     if missing:
@@ -109,7 +109,7 @@ def plan_of(spec: Spec) -> Plan:
 
 
 def opened(spec: Spec, environ: Mapping[str, str]) -> Transport:
-    """The worker's own way to the server or the snapshots. Raises ArgolintError that says what is missing, and where."""
+    """The worker's own transport to the server or the snapshots. Raises ArgolintError that says what is missing, and where."""
     if spec.server is None:
         from argolint.snapshots.reader import SnapshotTransport
 
@@ -138,7 +138,7 @@ def opened(spec: Spec, environ: Mapping[str, str]) -> Transport:
 
 
 def require_place(token: str) -> str:
-    """`env:NAME` or `file:PATH`; UsageError for anything else."""
+    """`env:NAME` or `file:PATH`; UsageError for any other text."""
     kind, _, place = token.partition(":")
     if kind not in ("env", "file") or not place or (kind == "file" and not Path(place).is_absolute()):
         raise UsageError(
@@ -162,5 +162,5 @@ def _token(where: str, environ: Mapping[str, str]) -> str:
 
 
 def here() -> str:
-    """This process, for messages of workers."""
+    """The name of this process, for messages of workers."""
     return f"{platform.node()}, process {os.getpid()}"

@@ -1,8 +1,7 @@
-"""Applications cut into chunks, handed out to workers, and their results as they come.
+"""Cuts the applications into chunks, hands them to workers, and yields results as they come.
 
-A worker that ends, or falls silent, loses the chunk that it holds. The chunk is cut in halves and handed out again, down to a
-single application: that one becomes a Failure when it ends a second worker. So nothing is lost but what cannot be looked at,
-and a worker that someone else ended costs one chunk's time.
+If a worker ends or falls silent, its chunk is cut in halves and handed out again, down to a single application, which becomes a Failure if
+it ends a second worker. So only applications that cannot be looked at are lost, and the loss of a worker costs the time of one chunk.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from argolint.model.results import AppResult
 from argolint.server.transport import Stats
 
 LARGEST = 50
-"""Applications of a chunk: fewer cost more messages, more are lost with a worker."""
+"""Applications of a chunk: smaller ones cost more messages, larger ones lose more with a worker."""
 LEAST = 4
-"""Applications of the last chunks: the workers end together, and the threads of each have work."""
+"""Applications of the last chunks: small, so that workers finish together, but enough for the threads of each."""
 _TURNS = 4
-"""A chunk is no more than the share of one worker in that many turns of what is left."""
+"""A chunk is at most one worker's share of the rest, divided by this."""
 _HINT = "look at it alone, with more memory for a worker; the other applications were looked at"
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Names (`namespace/name`) that one worker looks at. `tries` counts the workers that ended with it.
+    """Names (`namespace/name`) for one worker. `tries`: the number of workers that ended with it.
 
-    A chunk that was tried is given to a worker that holds no other, so that no other is blamed.
+    A chunk that was tried goes to a worker without another chunk, so that the cause of a second crash is clear.
     """
 
     names: tuple[str, ...]
@@ -48,25 +47,25 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A chunk without an answer: what became of its worker."""
+    """A chunk without an answer: what happened to its worker."""
 
     why: str
 
 
 class Crew(Protocol):
-    """Workers, however many there are."""
+    """A set of workers."""
 
     def takes(self, chunk: Chunk) -> bool:
-        """Hands the chunk to a worker, if one has room for it. Raises ArgolintError when there are no workers any more."""
+        """Hand the chunk to a worker with room for it; False if there is none. Raises ArgolintError if no workers are left."""
         ...
 
     def returned(self) -> Iterable[tuple[Chunk, Answer | Lost]]:
-        """What came back since the last call; waits some seconds for it at most. Raises ArgolintError, as `takes` does."""
+        """What came back since the last call, after a wait of at most some seconds. Raises ArgolintError, as `takes` does."""
         ...
 
 
 def cut(names: Sequence[str], workers: int) -> deque[Chunk]:
-    """The names in chunks, smaller and smaller ones."""
+    """The names in chunks of decreasing size."""
     chunks: deque[Chunk] = deque()
     least = min(LEAST, -(-len(names) // workers))
     at = 0
@@ -78,7 +77,7 @@ def cut(names: Sequence[str], workers: int) -> deque[Chunk]:
 
 
 def spread(crew: Crew, workers: int, apps: Sequence[App], stats: Stats) -> Iterator[AppResult]:
-    """One result an application. When the workers are gone, what they did not look at is a Failure each."""
+    """One result per application. If all workers are gone, each remaining application is a Failure."""
     by_name = {str(app.ref): app for app in apps}
     waiting = cut(list(by_name), workers)
     left = set(by_name)

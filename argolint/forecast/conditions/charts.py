@@ -1,4 +1,4 @@
-"""Conditions on objects that a chart renders: what its next releases change in them."""
+"""Conditions on objects of a chart: what its next releases change in them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
-from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import Json
 from argolint.values import enumerated, get, labels_of, mapping, parse_version
@@ -15,13 +15,13 @@ from argolint.values.glob import matches
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 
-def _chart(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Live objects of the chart, of a release before `in`, that one of `changes` fits."""
-    kinds = {change["kind"] for change in asked["changes"]}
+def _chart(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Live objects of the chart, from a release before `in`, that match one of `changes`."""
+    kinds = {change["kind"] for change in args["changes"]}
     for r in app.resources:
-        if r.kind not in kinds or r.live is None or r.hook or not _older(r, asked):
+        if r.kind not in kinds or r.live is None or r.hook or not _older(r, args):
             continue
-        fitting = [c for c in asked["changes"] if c["kind"] == r.kind and _fits(r, c) and not _made_again(app, r, c)]
+        fitting = [c for c in args["changes"] if c["kind"] == r.kind and _fits(r, c) and not _made_again(app, r, c)]
         if not fitting:
             continue
         hook = any(c.get("hook") for c in fitting)
@@ -37,7 +37,7 @@ def _chart(app: App, world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _made_again(app: App, r: Resource, change: Mapping[str, Json]) -> bool:
-    """Whether a sync deletes and makes the object again by itself, so that no field is refused."""
+    """Whether a sync deletes and recreates the object anyway, so that no field change is refused."""
     force = all(has_sync_option(app.raw, r.desired, option) for option in ("Force=true", "Replace=true"))
     return force and "gone" not in change
 
@@ -56,14 +56,14 @@ def _release(r: Resource) -> str:
     return labels.get("helm.sh/chart") or labels.get("chart") or ""
 
 
-def _older(r: Resource, asked: Asked) -> bool:
-    name, _, version = _release(r).partition(f"{asked['chart']}-")
+def _older(r: Resource, args: Args) -> bool:
+    name, _, version = _release(r).partition(f"{args['chart']}-")
     release = parse_version(version)
-    return not name and release is not None and release < asked["in"]
+    return not name and release is not None and release < args["in"]
 
 
 def _fits(r: Resource, change: Mapping[str, Json]) -> bool:
-    """The object is as the chart rendered it before, and not yet as it renders it then."""
+    """True if the object has the old value of the chart and not yet the new one."""
     if "gone" in change:
         return matches(str(change["gone"]), r.name)
     value, becomes = get(r.live, change["at"], None), change["becomes"]
@@ -74,13 +74,13 @@ def _fits(r: Resource, change: Mapping[str, Json]) -> bool:
     return matches(str(change["was"]), text) and not matches(str(becomes), text)
 
 
-def _reads(app: App, world: World, asked: Asked) -> bool:
-    kinds = {change["kind"] for change in asked["changes"]}
+def _reads(app: App, world: World, args: Args) -> bool:
+    kinds = {change["kind"] for change in args["changes"]}
     return _helm(app) and any(row.kind in kinds for row in app.rows)
 
 
 def _helm(app: App) -> bool:
-    """Whether a chart may be in it: Kustomize inflates charts too, and a plugin may."""
+    """Whether a chart may be in it: Kustomize and plugins can inflate charts, too."""
     types = app.status.get("sourceTypes") or [app.status.get("sourceType")]
     return any(kind != "Directory" for kind in types)
 

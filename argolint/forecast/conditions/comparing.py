@@ -1,6 +1,6 @@
-"""Conditions on differences: every object is compared again as the upgraded Argo CD compares it.
+"""Conditions on differences: every object is compared again in the way of the upgraded Argo CD.
 
-Only an object of which argolint's own comparison comes to what Argo CD shows today is asked of tomorrow.
+An object is predicted only if argolint's comparison reproduces what Argo CD shows now.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import Strategy, has_sync_option, rules_of, strategy_of
 from argolint.comparison.compare import compare
-from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import ResourceKey
 from argolint.proof.syncs import compared
@@ -24,19 +24,19 @@ from argolint.values.kubernetes import is_secret
 _TRACKING = "/metadata/annotations/argocd.argoproj.io~1tracking-id"
 
 
-def _reads(app: App, world: World, asked: Asked) -> bool:
+def _reads(app: App, world: World, args: Args) -> bool:
     """Applications whose comparison changes: by the strategy, or by rules for kinds that they have."""
     if not app.desired_known:
         return False
     if _options_count(app, world):
         return True
     if world.fleet.settings is world.after.settings:
-        return _ids_count(app, world) and bool(world.fleet.contests.get(app.ref))
+        return _ids_count(app, world) and bool(world.fleet.contests(app.ref))
     return any(row.kind == "CustomResourceDefinition" for row in app.rows) or app.sync_status == "OutOfSync"
 
 
 def _ids_count(app: App, world: World) -> bool:
-    """Whether a live tracking id that names another application is compared from then on, and was replaced before."""
+    """Whether the next version compares a live tracking id of another application; the current one replaces it before the comparison."""
     before = rules_of(app.raw, world.fleet.settings, world.fleet.version)
     return before.tracking != rules_of(app.raw, world.after.settings, world.after.version).tracking
 
@@ -45,9 +45,9 @@ def _options_count(app: App, world: World) -> bool:
     return strategy_of(app.raw, {}, world.fleet.version) is not strategy_of(app.raw, {}, world.after.version)
 
 
-def _differences(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects whose differences come or go (`value`) when Argo CD compares as its next version does."""
-    way: Literal["comes", "goes"] = asked["value"]
+def _differences(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Objects whose differences appear or disappear (`value`) when Argo CD compares as its next version does."""
+    way: Literal["comes", "goes"] = args["value"]
     if not app.read or not app.desired_known:
         return
     for r in app.resources:
@@ -71,7 +71,7 @@ def _differences(app: App, world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _differs(r: Resource) -> bool:
-    """A look at what decides, before anything is decoded."""
+    """A cheap test on the raw object, before it is decoded."""
     return not (r.hook or is_secret(r.id) or r.missing or r.extra) and r.compared
 
 
@@ -80,9 +80,9 @@ _NOTHING: _Pointers = ((), (), ())
 
 
 def _pointers(app: App, world: World, key: ResourceKey) -> _Pointers:
-    """The pointers that come, those that go and those that stay; none where today's verdict is not understood.
+    """The pointers that appear, disappear and stay; none if the current status is not understood.
 
-    Where Argo CD tracks otherwise from then on, what says whose an object is changes by its own rules, and is left out.
+    If the tracking method changes, tracking fields have their own conditions and are left out here.
     """
     r = app.resource(key)
     if r is None or r.live is None or r.desired is None:
@@ -107,13 +107,13 @@ def _pointers(app: App, world: World, key: ResourceKey) -> _Pointers:
 
 
 def _only(these: frozenset[str], those: frozenset[str]) -> tuple[str, ...]:
-    """The pointers at, above and below which the others have none."""
+    """The pointers of `these` that no pointer of `those` overlaps."""
     covered = {place for p in those for place in at_and_above(p)}
     return tuple(sorted(p for p in these if p not in covered and not any(q in those for q in at_and_above(p))))
 
 
 def _common(pointers: tuple[str, ...]) -> str:
-    """The pointer, or what several of them lie in."""
+    """The pointer, or the common parent of several."""
     if len(pointers) == 1:
         return pointers[0]
     shared: list[str] = []
@@ -125,7 +125,7 @@ def _common(pointers: tuple[str, ...]) -> str:
 
 
 def _last(app: App, world: World) -> bool:
-    """Whether nothing of the application differs any more."""
+    """Whether the application has no other difference left."""
     for r in app.resources:
         if r.status != "OutOfSync":
             continue
@@ -140,11 +140,11 @@ def _last(app: App, world: World) -> bool:
 _UNDECLARED = re.compile(r"error building typed value from live resource: \.?(\S{1,300}): field not declared in schema")
 
 
-def _schema(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """An application that cannot be compared because Argo CD's own schema of a built-in kind is older than the cluster's.
+def _schema(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """An application that cannot be compared because Argo CD's built-in schema of a kind is older than the cluster's.
 
-    The structured merge wants a schema: a field of a status is out of it once every status is ignored (3.0), and with the
-    structured merge itself (3.6) every such refusal goes.
+    The structured merge needs a schema: status fields no longer matter once every status is ignored (3.0), and the errors end with the
+    structured merge (3.6).
     """
     for condition in app.conditions:
         found = _UNDECLARED.search(condition.message) if condition.type == "ComparisonError" else None
@@ -164,11 +164,11 @@ def _schema(app: App, world: World, asked: Asked) -> Iterator[Hit]:
             return
 
 
-def _refused(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """An object that the API server refuses, in an application that is compared server-side from then on.
+def _refused(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """An object that the API server refuses, in an application that will be compared server-side.
 
-    One refused dry run leaves the whole application without a comparison (gitops-engine pkg/diff/diff.go, serverSideDiff); what is
-    not live yet is not sent.
+    One refused dry run prevents the comparison of the whole application (gitops-engine pkg/diff/diff.go, serverSideDiff); objects that are
+    not live yet are not sent.
     """
     operation = app.operation
     if operation is None or not operation.failed or not app.desired_known or not _options_count(app, world):

@@ -1,4 +1,4 @@
-"""What a condition is: it looks at one application or at the whole fleet, and says where it holds."""
+"""The type of a condition: it looks at one application or at the whole fleet, and returns the places where it holds."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from argolint.application.app import App
 from argolint.forecast.world import Hit, World
 from argolint.model import Json
 
-Asked = Mapping[str, Json]
+Args = Mapping[str, Json]
 
 
-def _never(app: App, world: World, asked: Asked) -> bool:
+def _never(app: App, world: World, args: Args) -> bool:
     return False
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Exactly one of `of_app` and `of_fleet`. `reads` says which applications it wants to see the states of, `needs` without
-    which lists it can tell nothing."""
+    """Exactly one of `of_app` and `of_fleet`. `reads`: whether it needs the states of an application; `needs`: the lists without which it knows nothing."""
 
-    of_app: Callable[[App, World, Asked], Iterator[Hit]] | None = None
-    of_fleet: Callable[[World, Asked], Iterator[Hit]] | None = None
-    reads: Callable[[App, World, Asked], bool] = _never
+    of_app: Callable[[App, World, Args], Iterator[Hit]] | None = None
+    of_fleet: Callable[[World, Args], Iterator[Hit]] | None = None
+    reads: Callable[[App, World, Args], bool] = _never
     needs: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Findings of rules that rest on how Argo CD tracks objects alone: they are asked again with the settings of the next version."""
+"""Findings that depend only on how Argo CD tracks objects: their rules run again with the settings of the next version."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from functools import cache
 
 from argolint.application.app import App
 from argolint.application.rule import Rule
-from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.plugins import load_rules
 
 
-def _rules(asked: Asked) -> Iterator[Rule]:
+def _rules(args: Args) -> Iterator[Rule]:
     known = _known()
-    return (known[name] for name in asked["value"] if name in known)
+    return (known[name] for name in args["value"] if name in known)
 
 
 @cache
@@ -26,17 +26,17 @@ def _changes(world: World) -> bool:
     return world.fleet.tracking_method != world.after.tracking_method
 
 
-def _reads(app: App, world: World, asked: Asked) -> bool:
+def _reads(app: App, world: World, args: Args) -> bool:
     if not _changes(world):
         return False
-    return any(r.reads is not None and r.reads(app, world.fleet, r.default_options) for r in _rules(asked))
+    return any(r.reads is not None and r.reads(app, world.fleet, r.default_options) for r in _rules(args))
 
 
-def _ends(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Findings of the rules `value` that are there today and would not be with the next version's tracking."""
+def _ends(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Findings of the rules `value` that exist now and would not with the next version's tracking."""
     if not _changes(world) or app.deleting:
         return
-    for rule in _rules(asked):
+    for rule in _rules(args):
         if rule.check is None:
             continue
         later = {f.at for f in rule.check(app, world.tracked_later, rule.default_options)}

@@ -1,4 +1,4 @@
-"""Conditions on what is common to all applications: ApplicationSets, projects, repositories, settings."""
+"""Conditions on resources that applications share: ApplicationSets, projects, repositories, settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from argolint.application.application_sets import UNSEEN_POLICY, generators, made, preserves, set_id, speaker
 from argolint.application.fleet import Fleet
-from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import AppRef, Json, Object, Related, ResourceId, Severity
 from argolint.values import dig, get, items, join_pointer, mapping, maps, parse_version, text_at
@@ -24,14 +24,14 @@ def _selected(generator: Object) -> Iterator[tuple[str, str, str]]:
                 yield f"{at}/matchExpressions/{index}/values/{number}", text_at(wanted, "key"), str(value)
 
 
-def _cluster_label(world: World, asked: Asked) -> Iterator[Hit]:
+def _cluster_label(world: World, args: Args) -> Iterator[Hit]:
     """Sets whose cluster generator selects the label `value` in its old form, `1.34`."""
     fleet = world.fleet
     for raw in fleet.application_sets:
         own = made(fleet, raw)
         for place, generator, _ in generators(raw.get("spec")):
             for pointer, label, value in _selected(generator):
-                if label != asked["value"] or not _plain(value):
+                if label != args["value"] or not _plain(value):
                     continue
                 fate, severity = _fate(world, raw, len(own))
                 yield Hit(
@@ -60,7 +60,7 @@ def _plain(value: str) -> bool:
 
 
 def _versions(fleet: Fleet, value: str) -> Iterator[str]:
-    """The exact versions of the clusters that the value means today."""
+    """The exact versions of the clusters that the value matches now."""
     found = {fleet.kubernetes_version(server) for server in fleet.clusters}
     wanted = parse_version(value)
     for version in sorted(found):
@@ -70,7 +70,7 @@ def _versions(fleet: Fleet, value: str) -> Iterator[str]:
 
 
 def _fate(world: World, raw: Object, made: int) -> tuple[str, Severity | None]:
-    """What becomes of the Applications of a set that selects nothing any more, and how bad that is where it is not the worst."""
+    """The effect on the Applications of a set that no longer selects anything, and its severity if it is not the worst."""
     count = f"its {made} Applications" if made != 1 else "its Application"
     if not world.sets.deletes(raw):
         policy = world.sets.of(raw)
@@ -80,7 +80,7 @@ def _fate(world: World, raw: Object, made: int) -> tuple[str, Severity | None]:
     return f"{count} {'are' if made != 1 else 'is'} deleted with all that was deployed", None
 
 
-def _nested_selector(world: World, asked: Asked) -> Iterator[Hit]:
+def _nested_selector(world: World, args: Args) -> Iterator[Hit]:
     """Sets with a selector in a generator of the third level, which was ignored unless applyNestedSelectors was set."""
     for raw in world.fleet.application_sets:
         if dig(raw, "spec", "applyNestedSelectors") is True:
@@ -104,22 +104,22 @@ def _of_project(world: World, name: str) -> AppRef:
     return first or AppRef(fleet.control_plane, name, name, fleet.server)
 
 
-def _project(world: World, asked: Asked) -> Iterator[Hit]:
-    """Projects with something at `at`; with `impersonation` only where the server impersonates."""
-    if asked.get("impersonation") and world.fleet.settings.get("impersonationEnabled") is not True:
+def _project(world: World, args: Args) -> Iterator[Hit]:
+    """Projects with a value at `at`; with `impersonation`, only if the server impersonates."""
+    if args.get("impersonation") and world.fleet.settings.get("impersonationEnabled") is not True:
         return
     for name, raw in sorted(world.fleet.projects.items()):
-        if get(raw, asked["at"], None):
+        if get(raw, args["at"], None):
             own = ResourceId("argoproj.io", "AppProject", world.fleet.control_plane, name, "v1alpha1")
-            yield Hit(_of_project(world, name), own, asked["at"], {"object": str(own), "project": name}, key=name)
+            yield Hit(_of_project(world, name), own, args["at"], {"object": str(own), "project": name}, key=name)
 
 
-def _role(world: World, asked: Asked) -> Iterator[Hit]:
-    """Project roles whose policies allow `grants` and not `lacks`, each `resource, action`; a policy's wildcards count."""
+def _role(world: World, args: Args) -> Iterator[Hit]:
+    """Project roles whose policies allow `grants` and not `lacks`, each `resource, action`; wildcards of a policy count."""
     for name, raw in sorted(world.fleet.projects.items()):
         for index, role in enumerate(maps(raw, "spec", "roles")):
             lines = [line for line in map(_policy, items(role, "policies")) if line]
-            (has, has_action), (lacks, lacks_action) = (asked[key].split(", ") for key in ("grants", "lacks"))
+            (has, has_action), (lacks, lacks_action) = (args[key].split(", ") for key in ("grants", "lacks"))
             granted = [line for line in lines if line[0] == has and _acts(line[1], has_action)]
             if not granted or any(line[0] in (lacks, "*") and _acts(line[1], lacks_action) for line in lines):
                 continue
@@ -131,7 +131,7 @@ def _role(world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _policy(line: Json) -> tuple[str, str, str] | None:
-    """Resource, action and object of a policy line that allows; None for any other line."""
+    """Resource, action and object of an allow line of a policy; None for any other line."""
     parts = [part.strip() for part in str(line).split(",")]
     if len(parts) == 6 and parts[0] == "p" and parts[5] == "allow":
         return parts[2], parts[3], parts[4]
@@ -139,20 +139,18 @@ def _policy(line: Json) -> tuple[str, str, str] | None:
 
 
 def _acts(pattern: str, action: str) -> bool:
-    """Whether a policy's action is this one, or every action (Argo CD's glob)."""
+    """Whether a policy's action matches this one (Argo CD's glob)."""
     return pattern in ("*", action)
 
 
-def _setting(world: World, asked: Asked) -> Iterator[Hit]:
+def _setting(world: World, args: Args) -> Iterator[Hit]:
     """A setting with this value: one hit for the server, at its first application."""
-    if get(world.fleet.settings, asked["at"], None) == asked["is"] and world.fleet.apps:
-        fields = {"value": str(asked["is"])}
-        yield Hit(
-            world.fleet.apps[0].ref, None, "", fields, (f"settings{asked['at']}: {asked['is']}",), key=asked["at"]
-        )
+    if get(world.fleet.settings, args["at"], None) == args["is"] and world.fleet.apps:
+        fields = {"value": str(args["is"])}
+        yield Hit(world.fleet.apps[0].ref, None, "", fields, (f"settings{args['at']}: {args['is']}",), key=args["at"])
 
 
-def _scoped_cluster(world: World, asked: Asked) -> Iterator[Hit]:
+def _scoped_cluster(world: World, args: Args) -> Iterator[Hit]:
     """Applications of one project on a cluster that is registered for another one."""
     for app in world.fleet.apps:
         scope = text_at(world.fleet.clusters.get(app.cluster), "project")

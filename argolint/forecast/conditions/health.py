@@ -1,4 +1,4 @@
-"""Conditions on health: what the next version's checks make of the live objects of today.
+"""Conditions on health: the result of the next version's checks for the current live objects.
 
 Sources: gitops-engine pkg/health/health_hpa.go, controller/health.go (setApplicationHealth), resource_customizations/batch/CronJob.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from argolint.application.app import App
 from argolint.application.resource import Resource
-from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import Object, Related, Severity
 from argolint.redaction import excerpt
@@ -17,19 +17,19 @@ from argolint.values import annotations_of, dig, items, json_in, maps, parse_tim
 from argolint.values.glob import matches
 
 _ORDER = ("", "Healthy", "Suspended", "Progressing", "Missing", "Degraded", "Unknown")
-"""From well to worst (gitops-engine pkg/health/health.go, healthOrder)."""
+"""From best to worst (gitops-engine pkg/health/health.go, healthOrder)."""
 _IGNORE = "argocd.argoproj.io/ignore-healthcheck"
 
 Verdict = tuple[str, str]
-"""A health status, and the reason for it."""
+"""A health status and its message."""
 
 
 def _worse(one: str, other: str) -> bool:
     return _ORDER.index(one) > _ORDER.index(other) if {one, other} <= set(_ORDER) else False
 
 
-def _missing(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """An application that is Missing though some of its objects live: it takes the health of those."""
+def _missing(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """An application that is Missing although some of its objects are live: it gets their health."""
     if app.health.status != "Missing":
         return
     own = [r for r in app.resources if not r.hook]
@@ -58,18 +58,18 @@ def _ignored(r: Resource) -> bool:
     return annotations_of(r.live).get(_IGNORE) == "true"
 
 
-def _reads_missing(app: App, world: World, asked: Asked) -> bool:
+def _reads_missing(app: App, world: World, args: Args) -> bool:
     return app.health.status == "Missing"
 
 
 def _checked(
     group: str, kind: str, before: Callable[[Object], Verdict], after: Callable[[Object], Verdict]
 ) -> Condition:
-    """Objects of a kind whose health check changes, where the two checks disagree about the live object."""
+    """Objects of a kind whose health check changes, if the two checks disagree about the live object."""
 
-    def holds(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+    def holds(app: App, world: World, args: Args) -> Iterator[Hit]:
         if dig(world.fleet.overrides, f"{group}/{kind}", "health.lua"):
-            return  # the user's own check stays
+            return  # the user's own check remains
         for r in app.of_kind(kind, group):
             if r.live is None or r.hook or _ignored(r) or dig(r.live, "metadata", "deletionTimestamp"):
                 continue
@@ -79,7 +79,7 @@ def _checked(
             fields = {"object": str(r.id), "app": str(app.ref), "then": then, "also": _with_it(app, then)}
             yield Hit(app.ref, r.id, "/status", fields, (excerpt(why, 300),) if why else ())
 
-    def reads(app: App, world: World, asked: Asked) -> bool:
+    def reads(app: App, world: World, args: Args) -> bool:
         return any((row.group, row.kind) == (group, kind) for row in app.rows)
 
     return Condition(of_app=holds, reads=reads)
@@ -110,7 +110,7 @@ _NEW_REASONS = _OLD_REASONS | frozenset(
 
 
 def _autoscaler(live: Object) -> Sequence[Object]:
-    """Its conditions: of autoscaling/v1 they lie in an annotation."""
+    """Its conditions; autoscaling/v1 stores them in an annotation."""
     if live.get("apiVersion") != "autoscaling/v1":
         return maps(live, "status", "conditions")
     found = json_in(annotations_of(live).get("autoscaling.alpha.kubernetes.io/conditions"))
@@ -126,7 +126,7 @@ def _scales(condition: Object) -> bool:
 
 
 def _autoscaler_before(live: Object) -> Verdict:
-    """The first condition that says anything decides."""
+    """The first decisive condition wins."""
     for c in _autoscaler(live):
         if _degraded(c, _OLD_REASONS):
             return "Degraded", text_at(c, "message")
@@ -136,7 +136,7 @@ def _autoscaler_before(live: Object) -> Verdict:
 
 
 def _autoscaler_after(live: Object) -> Verdict:
-    """Every condition is looked at for trouble first."""
+    """All conditions are checked for errors first."""
     conditions = _autoscaler(live)
     for status, holds in (("Degraded", lambda c: _degraded(c, _NEW_REASONS)), ("Healthy", _scales)):
         for c in conditions:
@@ -160,18 +160,18 @@ def _cron_job(live: Object) -> Verdict:
     return "Degraded", f"the last execution has not completed successfully: {when}"
 
 
-def _new_check(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects of `kinds` that no check judges today and that the next version's check does not call Healthy.
+def _new_check(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Objects of `kinds` without a health check that the next version's check does not call Healthy.
 
-    The check is in the row: `at` names lists of conditions, the first of `rules` that one of them fits decides, then `seen` where
-    there are conditions and `none` where there are none. A list that is about an older generation does not count.
+    The check is in the row: `at` names lists of conditions; the first of `rules` that matches a condition decides, then `seen` if there are
+    conditions and `none` if there are none. A list with an older observed generation does not count.
     """
     for r in app.resources:
-        if r.group != asked["group"] or r.kind not in asked["kinds"] or r.live is None or r.hook or _ignored(r):
+        if r.group != args["group"] or r.kind not in args["kinds"] or r.live is None or r.hook or _ignored(r):
             continue
         if r.health.status or dig(world.fleet.overrides, f"{r.group}/{r.kind}", "health.lua"):
-            continue  # judged today, by the user's own check or by another one
-        then, why = judged(r.live, asked)
+            continue  # already checked, by the user's own check or another one
+        then, why = judged(r.live, args)
         if then == "Healthy" or dig(r.live, "metadata", "deletionTimestamp"):
             continue
         also = _with_it(app, then)
@@ -180,8 +180,8 @@ def _new_check(app: App, world: World, asked: Asked) -> Iterator[Hit]:
         yield Hit(app.ref, r.id, "/status", fields, (excerpt(why, 300),) if why else (), severity=severity)
 
 
-def judged(live: Object, check: Asked) -> Verdict:
-    """What a check of conditions makes of an object."""
+def judged(live: Object, check: Args) -> Verdict:
+    """The result of a check of conditions for an object."""
     found = [conditions for conditions in _lists(live, check["at"]) if _observed(live, conditions)]
     for conditions in found:
         for rule in check["rules"]:
@@ -207,23 +207,23 @@ def _observed(live: Object, conditions: Sequence[Object]) -> bool:
 
 
 def _fits_rule(condition: Object, key: str, wanted: str) -> bool:
-    """A wanted value, or with `!` any other one."""
+    """True for the wanted value, or after `!` for any other one."""
     have = text_at(condition, key)
     return have != wanted[1:] if wanted.startswith("!") else have == wanted
 
 
-def _reads_kinds(app: App, world: World, asked: Asked) -> bool:
-    return any(row.group == asked["group"] and row.kind in asked["kinds"] for row in app.rows)
+def _reads_kinds(app: App, world: World, args: Args) -> bool:
+    return any(row.group == args["group"] and row.kind in args["kinds"] for row in app.rows)
 
 
-def _check_comes(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Live objects of `kinds` (globs, by globs of groups) that nothing judges today, and whose conditions do not say that they are ready.
+def _check_comes(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Live objects of `kinds` (globs, by globs of groups) without a health check whose conditions do not say that they are ready.
 
-    What the check makes of them is not computed: one hit a kind.
+    The result of the new check is not computed: one hit per kind.
     """
     found: dict[tuple[str, str], list[Resource]] = {}
     for r in app.resources:
-        if r.live is None or r.health.status or r.hook or not _of_kinds(r.group, r.kind, asked) or _ignored(r):
+        if r.live is None or r.health.status or r.hook or not _of_kinds(r.group, r.kind, args) or _ignored(r):
             continue
         if not (_ready(r.live) or dig(world.fleet.overrides, f"{r.group}/{r.kind}", "health.lua")):
             found.setdefault((r.group, r.kind), []).append(r)
@@ -251,17 +251,17 @@ _WELL = frozenset("Ready Available Healthy Accepted Synced Programmed Establishe
 
 
 def _ready(live: Object | None) -> bool:
-    """Whether the conditions that controllers give their objects say that all is well."""
+    """Whether the usual ready conditions are all true."""
     said = [c.get("status") for c in maps(live, "status", "conditions") if c.get("type") in _WELL]
     return bool(said) and all(status == "True" for status in said)
 
 
-def _of_kinds(group: str, kind: str, asked: Asked) -> bool:
-    return any(matches(g, group) and any(matches(k, kind) for k in kinds) for g, kinds in asked["kinds"].items())
+def _of_kinds(group: str, kind: str, args: Args) -> bool:
+    return any(matches(g, group) and any(matches(k, kind) for k in kinds) for g, kinds in args["kinds"].items())
 
 
-def _reads_any(app: App, world: World, asked: Asked) -> bool:
-    return any("." in row.group and _of_kinds(row.group, row.kind, asked) for row in app.rows)
+def _reads_any(app: App, world: World, args: Args) -> bool:
+    return any("." in row.group and _of_kinds(row.group, row.kind, args) for row in app.rows)
 
 
 CONDITIONS: Mapping[str, Condition] = {

@@ -1,4 +1,4 @@
-"""Conditions on the objects and the sources of one application."""
+"""Conditions on the objects and sources of one application."""
 
 from __future__ import annotations
 
@@ -8,81 +8,83 @@ from fnmatch import fnmatchcase
 from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import strategy_of
-from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import MISSING, Json, Related
 from argolint.values import fits, get, items, leaves
 
 
-def _kind(app: App, asked: Asked) -> Iterator[Resource]:
-    """The managed objects that `group`, `kinds` and `names` (globs) name, and that a sync still writes."""
-    kinds = asked.get("kinds") or [asked.get("kind", "*")]
+def _kind(app: App, args: Args) -> Iterator[Resource]:
+    """The managed objects that match `group`, `kinds` and `names` (globs), and that a sync still writes."""
+    kinds = args.get("kinds") or [args.get("kind", "*")]
     for r in app.resources:
         if (
             not r.requires_pruning
-            and fnmatchcase(r.group, asked.get("group", ""))
+            and fnmatchcase(r.group, args.get("group", ""))
             and any(fnmatchcase(r.kind, kind) for kind in kinds)
-            and fnmatchcase(r.name, asked.get("name", "*"))
-            and (not asked.get("version") or r.id.version in (asked["version"], ""))
+            and fnmatchcase(r.name, args.get("name", "*"))
+            and (not args.get("version") or r.id.version in (args["version"], ""))
         ):
             yield r
 
 
-def _named(app: App, world: World, asked: Asked) -> bool:
-    """Whether the states of an application are asked for: it has such objects, and the row looks into them."""
-    looks = any(asked.get(key) is not None for key in ("at", "mentions"))
-    return looks and any(True for _ in _kind(app, asked))
+def _named(app: App, world: World, args: Args) -> bool:
+    """Whether the states of an application are needed: it has such objects, and the row looks at their content."""
+    looks = any(args.get(key) is not None for key in ("at", "mentions"))
+    return looks and any(True for _ in _kind(app, args))
 
 
-def _object(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects of a kind; with `at` (a pattern of pointers) those with a value there that `is`, `isnt`, `has` or `lacks` fits, with `mentions`
-    those whose manifest holds the text and not `unless`; `live` looks at the live object; `without` are sync options of which none may be set, `strategy` how it must be compared."""
-    if any(option in app.sync_options for option in asked.get("without") or ()):
+def _object(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Objects of a kind. `at` (a pattern of pointers): the value there matches `is`, `isnt`, `has` or `lacks`. `mentions`: the manifest
+    contains the text, and not `unless`. `live`: look at the live object. `without`: none of these sync options is set. `strategy`: how the
+    object is compared.
+    """
+    if any(option in app.sync_options for option in args.get("without") or ()):
         return
-    for r in _kind(app, asked):
-        if asked.get("strategy") and strategy_of(app.raw, r.desired, world.after.version) != asked["strategy"]:
+    for r in _kind(app, args):
+        if args.get("strategy") and strategy_of(app.raw, r.desired, world.after.version) != args["strategy"]:
             continue
-        if (text := asked.get("mentions")) is not None:
-            unless = asked.get("unless")
+        if (text := args.get("mentions")) is not None:
+            unless = args.get("unless")
             if r.mentions(str(text), "desired") and not (unless and r.mentions(unless, "desired")):
                 yield _hit(app, r, "", str(text))
-        elif (pattern := asked.get("at")) is None:
+        elif (pattern := args.get("at")) is None:
             yield _hit(app, r, "", "")
-        elif (state := r.live if asked.get("live") else r.desired) is not None:
-            first = next(_values(state, str(pattern), asked), None)
-            if first is not None and not (asked.get("strategy") and _defaulted(r, first[0], asked)):
+        elif (state := r.live if args.get("live") else r.desired) is not None:
+            first = next(_values(state, str(pattern), args), None)
+            if first is not None and not (args.get("strategy") and _defaulted(r, first[0], args)):
                 yield _hit(app, r, *first)
 
 
-def _defaulted(r: Resource, pointer: str, asked: Asked) -> bool:
-    """Whether the live object holds the default already, or does not exist: nothing changes with the CRD then."""
+def _defaulted(r: Resource, pointer: str, args: Args) -> bool:
+    """Whether the live object already has the default, or does not exist: then the new CRD changes nothing."""
     value = get(r.live, pointer)
-    return not isinstance(value, Mapping) or asked["lacks"] in value
+    return not isinstance(value, Mapping) or args["lacks"] in value
 
 
-def _values(of: Json, pattern: str, asked: Asked) -> Iterator[tuple[str, Json]]:
+def _values(of: Json, pattern: str, args: Args) -> Iterator[tuple[str, Json]]:
     if "*" not in pattern:
         value = get(of, pattern)
         if value is MISSING and isinstance(get(of, pattern.rpartition("/")[0]), Mapping):
-            value = "" if "" in (asked.get("is") or ()) else value  # Go knows no difference
-        if value is not MISSING and _is(value, asked):
+            value = "" if "" in (args.get("is") or ()) else value  # Go does not distinguish empty and missing
+        if value is not MISSING and _is(value, args):
             yield pattern, value
         return
     depth = pattern.count("/")
     for pointer in dict.fromkeys("/".join(p.split("/")[: depth + 1]) for p, _ in leaves(of)):
-        if fits(pattern, pointer) and _is(value := get(of, pointer), asked):
+        if fits(pattern, pointer) and _is(value := get(of, pointer), args):
             yield pointer, value
 
 
-def _is(value: Json, asked: Asked) -> bool:
-    if "is" in asked:
-        wanted = asked["is"] if isinstance(asked["is"], list) else [asked["is"]]
+def _is(value: Json, args: Args) -> bool:
+    if "is" in args:
+        wanted = args["is"] if isinstance(args["is"], list) else [args["is"]]
         return value in wanted
-    if "has" in asked:
-        return isinstance(value, str | Mapping) and asked["has"] in value
-    if "lacks" in asked:
-        return isinstance(value, Mapping) and asked["lacks"] not in value
-    return "isnt" not in asked or value != asked["isnt"]
+    if "has" in args:
+        return isinstance(value, str | Mapping) and args["has"] in value
+    if "lacks" in args:
+        return isinstance(value, Mapping) and args["lacks"] not in value
+    return "isnt" not in args or value != args["isnt"]
 
 
 def _hit(app: App, r: Resource, pointer: str, value: Json) -> Hit:
@@ -90,35 +92,35 @@ def _hit(app: App, r: Resource, pointer: str, value: Json) -> Hit:
     return Hit(app.ref, r.id, pointer, {"object": str(r.id), "app": str(app.ref), "value": str(said), "at": pointer})
 
 
-def _source(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Fields of the Application's spec at one of `at`, with a value that `is` or `isnt` fits."""
-    for pattern in asked["at"]:
-        for pointer, value in _values({"spec": app.spec}, pattern, asked):
+def _source(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Fields of the Application's spec at one of `at`, with a value that matches `is` or `isnt`."""
+    for pattern in args["at"]:
+        for pointer, value in _values({"spec": app.spec}, pattern, args):
             yield Hit(app.ref, None, pointer, {"app": str(app.ref), "value": str(value), "at": pointer})
             return
 
 
-def _option(app: App, world: World, asked: Asked) -> Iterator[Hit]:
+def _option(app: App, world: World, args: Args) -> Iterator[Hit]:
     """A sync option of the Application."""
-    option, method = asked["value"], asked.get("tracking")
+    option, method = args["value"], args.get("tracking")
     if option in app.sync_options and method in (None, world.fleet.tracking_method):
         place = list(items(app.spec, "syncPolicy", "syncOptions")).index(option)
         yield Hit(app.ref, None, f"/spec/syncPolicy/syncOptions/{place}", {"app": str(app.ref), "value": str(option)})
 
 
-def _api(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects written for an API version that the next release of a product no longer serves: one hit a kind.
+def _api(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Objects with an API version that the next release of a product no longer serves: one hit per kind.
 
-    A cluster that serves the version no longer, or never did, is a finding of today.
+    A cluster that does not serve the version now is left to the rules of a check.
     """
-    version = asked["version"]
+    version = args["version"]
     found: dict[str, list[Resource]] = {}
     for r in app.resources:
-        written = r.group == asked["group"] and r.id.version == version and not (r.requires_pruning or r.hook)
-        if written and (not asked.get("kinds") or r.kind in asked["kinds"]):
+        written = r.group == args["group"] and r.id.version == version and not (r.requires_pruning or r.hook)
+        if written and (not args.get("kinds") or r.kind in args["kinds"]):
             found.setdefault(r.kind, []).append(r)
     for kind, resources in sorted(found.items()):
-        served = world.fleet.served_versions(app.cluster, asked["group"], kind)
+        served = world.fleet.served_versions(app.cluster, args["group"], kind)
         if served and version not in served:
             continue
         first, *others = sorted(resources, key=lambda r: r.key)
@@ -133,19 +135,19 @@ def _api(app: App, world: World, asked: Asked) -> Iterator[Hit]:
                 "app": str(app.ref),
                 "cluster": app.cluster,
                 "api": first.id.api_version,
-                "removed": str(asked["removed"]),
-                "replacement": str(asked.get("replacement") or ""),
+                "removed": str(args["removed"]),
+                "replacement": str(args.get("replacement") or ""),
             },
             (f"the cluster serves {', '.join(served)}",) if served else (),
             tuple(Related(app.ref, r.id, "/apiVersion", "other") for r in others),
         )
 
 
-def _image(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """An image that the application runs, as Argo CD sums them up."""
+def _image(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """An image of the application, from Argo CD's summary."""
     for image in items(app.status, "summary", "images"):
         name = str(image).partition("@")[0].rpartition(":")[0]
-        if f"/{name}".endswith(f"/{asked['value']}"):
+        if f"/{name}".endswith(f"/{args['value']}"):
             yield Hit(
                 app.ref,
                 None,

@@ -1,4 +1,4 @@
-"""Conditions on how Argo CD knows its objects again, where an upgrade changes that from labels to annotations."""
+"""Conditions on resource tracking, if an upgrade changes it from labels to annotations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argolint.application.app import App
 from argolint.application.applied import by_argocd
 from argolint.application.resource import Resource
 from argolint.comparison import TRACKING_ID, last_applied, managers
-from argolint.forecast.conditions.condition import Asked, Condition
+from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import Related
 from argolint.values import annotations_of, dig, join_pointer, labels_of
@@ -19,8 +19,8 @@ def _changes(world: World) -> bool:
     return world.fleet.tracking_method == "label" and world.after.tracking_method == "annotation"
 
 
-def _fleet_tracked(world: World, asked: Asked) -> Iterator[Hit]:
-    """The server tracks by label, and by annotation from then on: one hit for all applications."""
+def _fleet_tracked(world: World, args: Args) -> Iterator[Hit]:
+    """The server tracks by label now, and by annotation after the upgrade: one hit for all applications."""
     apps = [app for app in world.fleet.apps if any(row.claimed for row in app.rows)]
     if not apps or not _changes(world):
         return
@@ -36,40 +36,40 @@ def _fleet_tracked(world: World, asked: Asked) -> Iterator[Hit]:
     )
 
 
-def _reads_extra(app: App, world: World, asked: Asked) -> bool:
+def _reads_extra(app: App, world: World, args: Args) -> bool:
     return _changes(world) and any(row.requires_pruning and not row.hook for row in app.rows)
 
 
-def _orphaned(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Live objects that are not desired: their label is all that ties them to the application.
+def _orphaned(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Live objects that are not desired: only their label assigns them to the application.
 
-    `applied` are those that Argo CD once applied, and that left Git; the others got the label from someone who copied it.
+    `applied`: those that Argo CD once applied and that left Git; the others got the label from a copy.
     """
     if not _changes(world):
         return
     for r in app.extra:
         bound = labels_of(r.live).get(world.fleet.label_key) == app.instance
-        if bound and not annotations_of(r.live).get(TRACKING_ID) and _applied(r) == asked["applied"]:
+        if bound and not annotations_of(r.live).get(TRACKING_ID) and _applied(r) == args["applied"]:
             fields = {"object": str(r.id), "app": str(app.ref), "label": world.fleet.label_key}
             yield Hit(app.ref, r.id, f"/metadata/labels{join_pointer(world.fleet.label_key)}", fields)
 
 
 def _applied(r: Resource) -> bool:
-    """Whether Argo CD applied this very object: by its own field manager, or by the configuration that it applied last."""
+    """Whether Argo CD applied this very object: by its field manager, or by the last-applied annotation."""
     if any(by_argocd(writer) for writer in managers(r.live or {})):
         return True
     applied = last_applied(r.live or {})
     return applied is not None and dig(applied, "metadata", "name") == r.name and applied.get("kind") == r.kind
 
 
-def _reads_shared(app: App, world: World, asked: Asked) -> bool:
-    return _changes(world) and bool(world.fleet.contests.get(app.ref))
+def _reads_shared(app: App, world: World, args: Args) -> bool:
+    return _changes(world) and bool(world.fleet.contests(app.ref))
 
 
-def _shared(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects whose label names another application that renders them too: no one owns them until one of the two syncs."""
+def _shared(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Objects whose label names another application that renders them, too: they have no owner until one of the two syncs."""
     label = world.fleet.label_key
-    for key in world.fleet.contests.get(app.ref, ()) if _changes(world) else ():
+    for key in world.fleet.contests(app.ref) if _changes(world) else ():
         r = app.resource(key)
         other = labels_of(r.live).get(label) if r is not None else None
         if r is None or not other or other == app.instance or annotations_of(r.live).get(TRACKING_ID):
@@ -85,7 +85,7 @@ def _shared(app: App, world: World, asked: Asked) -> Iterator[Hit]:
         yield Hit(app.ref, r.id, next(iter(also)), fields, (f"{label}: {other}",))
 
 
-def _reads_renamed(app: App, world: World, asked: Asked) -> bool:
+def _reads_renamed(app: App, world: World, args: Args) -> bool:
     return _changes(world) and any(_release(source) not in ("", app.instance) for source in app.sources)
 
 
@@ -93,11 +93,11 @@ def _release(source: Mapping[str, object]) -> str:
     return str(dig(source, "helm", "releaseName") or "")
 
 
-def _label_returns(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects whose chart calls the instance otherwise than Argo CD does: their label comes back, and differs until a sync.
+def _label_returns(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Objects whose chart sets another instance label than Argo CD: the chart's label returns, and differs until a sync.
 
-    Tracking by label overwrites the label of an object and leaves that of a pod template alone, which so shows what the chart
-    says; what bears the same chart's label says it too.
+    Tracking by label overwrites the label of an object, but not that of a pod template, which therefore shows the chart's value; other objects
+    of the chart show it, too.
     """
     names = {_release(source) for source in app.sources} - {"", app.instance}
     if not (names and _changes(world) and app.read and app.desired_known):
@@ -133,14 +133,14 @@ def _label_returns(app: App, world: World, asked: Asked) -> Iterator[Hit]:
 
 
 def _charts(r: Resource) -> list[tuple[str, str]]:
-    """The labels by which the objects of one chart know each other."""
+    """The labels that objects of one chart have in common."""
     labels = labels_of(r.desired)
     return [(name, labels[name]) for name in ("helm.sh/chart", "chart") if name in labels]
 
 
-def _excluded(app: App, world: World, asked: Asked) -> Iterator[Hit]:
-    """Objects of kinds that the next argocd-cm excludes; `kinds` maps groups to kinds. What is excluded today is not listed."""
-    kinds: Mapping[str, list[str]] = asked["kinds"]
+def _excluded(app: App, world: World, args: Args) -> Iterator[Hit]:
+    """Objects of kinds that the next argocd-cm excludes; `kinds` maps groups to kinds. Argo CD does not list kinds that it excludes now."""
+    kinds: Mapping[str, list[str]] = args["kinds"]
     for r in app.resources:
         if not r.hook and not r.requires_pruning and r.kind in kinds.get(r.group, ()):
             kind = f"{r.group}/{r.kind}" if r.group else r.kind

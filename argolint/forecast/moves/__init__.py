@@ -1,1 +1,1 @@
-"""Moves of an Application, one module a way: each says what refuses it, and what its steps are."""
+"""Moves of an Application, one module per kind: its checks and its steps."""

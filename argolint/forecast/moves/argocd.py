@@ -1,4 +1,4 @@
-"""Another Argo CD for an Application, whose objects stay where they are."""
+"""Moves an Application to another Argo CD; its objects stay in place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.forecast.moves.owners import objects_of
 from argolint.forecast.moves.plan import Step, found
-from argolint.forecast.moves.steps import automated, deletion, let_go, made, out_of_git
+from argolint.forecast.moves.steps import creation, deletion_suffix, release, remove_from_git, resume_automation
 from argolint.model import Finding
 from argolint.values import sh, text_at
 
@@ -21,7 +21,7 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
 
 
 def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
-    """Both know the objects by one name, so the new one owns them as soon as the old one neither syncs nor deletes."""
+    """Both use the same tracking name, so the new Argo CD owns the objects once the old one neither syncs nor deletes."""
     name, there = f"{app.ref.namespace}/{app.name}", f"argocd --argocd-context {sh(target)}"
     server = text_at(app.spec, "destination", "server") or text_at(app.spec, "destination", "name")
     urls = dict.fromkeys(text_at(source, "repoURL") for source in app.sources)
@@ -38,15 +38,15 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
         "",
         "kubectl get cm argocd-cm -n argocd -o yaml | grep -E 'resourceTrackingMethod|instanceLabelKey|installationID'\n# in both clusters: the same",
     )
-    yield from let_go(app, fleet)
+    yield from release(app, fleet)
     yield Step(
         f"Make {name} in {target}, with the same spec and without automated sync. In Git, if that is where it comes from: add it there.",
-        made(app, app.name, argocd=target),
+        creation(app, app.name, argocd=target),
         f"{there} app diff {sh(name)} --refresh\n# shows nothing; anything else is what {target} would change",
     )
-    yield from out_of_git(app, fleet)
+    yield from remove_from_git(app, fleet)
     yield Step(
-        f"Delete the Application of the old Argo CD{deletion(app, fleet)}.",
+        f"Delete the Application of the old Argo CD{deletion_suffix(app, fleet)}.",
         f"argocd app delete {sh(name)} --cascade=false --yes",
         f"{there} app get {sh(name)} -o json | jq -e '[.status.resources[] | select(.hook | not)] | length >= {len(objects_of(app))}'",
     )
@@ -55,4 +55,4 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
         f"{there} app sync {sh(name)}",
         f"{there} app wait {sh(name)} --sync --health --timeout 300",
     )
-    yield from automated(app, name, "on again", there)
+    yield from resume_automation(app, name, "on again", there)

@@ -1,4 +1,4 @@
-"""Another cluster for an Application."""
+"""Moves an Application to another cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from argolint.application.application_sets import maker_or_name
 from argolint.application.fleet import Fleet
 from argolint.forecast.moves.owners import objects_of, project_allows
 from argolint.forecast.moves.plan import Step, found
-from argolint.forecast.moves.steps import automated, made
+from argolint.forecast.moves.steps import creation, resume_automation
 from argolint.model import Finding, Related
 from argolint.values import enumerated, sh, text_at
 
@@ -53,7 +53,7 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
     yield Step(
         f"Make a second Application {new} for cluster {target}, without automated sync; the first one goes on. "
         "Changing the destination of the first one would leave all of its objects on the old cluster without an owner.",
-        made(app, name, server),
+        creation(app, name, server),
         f"argocd app diff {sh(new)}\n# everything is new",
     )
     yield Step(
@@ -66,4 +66,4 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
         f"argocd app delete {sh(old)} --cascade",
         f"argocd app get {sh(old)} 2>&1 | grep -qi 'not found\\|permission denied'",
     )
-    yield from automated(app, new, "on")
+    yield from resume_automation(app, new, "on")

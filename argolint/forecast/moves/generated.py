@@ -1,4 +1,4 @@
-"""An ApplicationSet generates an Application that was made otherwise."""
+"""Makes an ApplicationSet generate an existing Application."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _PARAMETER = re.compile(r"\{\{[^{}]{0,500}\}\}")
 
 
 def _renders(template: str, wanted: str, have: str) -> bool:
-    """Whether a template may render this text, whatever its parameters are."""
+    """Whether a template may render this text, with any parameters."""
     if not _PARAMETER.search(template):
         return template == have or (wanted == "repository" and same_repository(template, have))
     parts = _PARAMETER.split(template)
@@ -74,7 +74,7 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
     where = f"kubectl -n {sh(app.ref.namespace)}"
     name = f"{app.ref.namespace}/{app.name}"
     yield Step(
-        f"Let ApplicationSet {short} neither delete nor take along: set preserveResourcesOnDeletion, and applicationsSync to create-update, in Git.",
+        f"Let ApplicationSet {short} not delete it or its objects: set preserveResourcesOnDeletion, and applicationsSync to create-update, in Git.",
         "",
         f"{where} get applicationset {sh(short)} -o json | jq -e '.spec.syncPolicy | .preserveResourcesOnDeletion and .applicationsSync == \"create-update\"'",
     )

@@ -1,4 +1,4 @@
-"""Objects of one Application become another one's."""
+"""Moves the objects of one Application into another one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.forecast.moves.owners import objects_of, project_allows, release_names
 from argolint.forecast.moves.plan import Step, found
-from argolint.forecast.moves.steps import let_go, out_of_git, taken
+from argolint.forecast.moves.steps import release, remove_from_git, take_over
 from argolint.model import Edit, Finding, Fix
 from argolint.values import sh
 
@@ -51,19 +51,19 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
     other = named(fleet, target)
     assert other is not None
     new = f"{other.ref.namespace}/{other.name}"
-    yield from let_go(app, fleet)
+    yield from release(app, fleet)
     keep = "; render the Helm chart with the release name " + app.name if any(True for _ in release_names(app)) else ""
     yield Step(
         f"Commit the manifests of {app.ref} to the source of {new} as well{keep}. Leave them where they are, too.",
         "",
         f"argocd app diff {sh(new)} --refresh\n# of the objects that move it may show the tracking annotation or label, and nothing else",
     )
-    yield from taken(app, other, fleet, new, other.instance)
+    yield from take_over(app, other, fleet, new, other.instance)
     yield from _away_into(app, fleet, new)
 
 
 def _away_into(app: App, fleet: Fleet, new: str) -> Iterator[Step]:
-    yield from out_of_git(app, fleet)
+    yield from remove_from_git(app, fleet)
     old = f"{app.ref.namespace}/{app.name}"
     yield Step(
         f"Delete the old Application {old} without its objects, and remove its manifests from their old place in Git.",

@@ -1,4 +1,4 @@
-"""Who else has a say in an Application: the parent that lists it, the project; and what it renders."""
+"""What else controls an Application: the parent that lists it, and its project; and the release names that it renders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argolint.values import dig, maps, text_at
 
 
 def parent_of(app: App, fleet: Fleet) -> App | None:
-    """The application among whose objects this Application is."""
+    """The application that lists this Application among its objects; None if there is none."""
     ours = ("argoproj.io", "Application", app.name)
     places = ("", app.ref.namespace)
     above = (a for a in fleet.apps if any((r.group, r.kind, r.name) == ours and r.namespace in places for r in a.rows))
@@ -26,7 +26,7 @@ def objects_of(app: App) -> list[Resource]:
 
 
 def release_names(app: App) -> Iterator[tuple[str, Object]]:
-    """The Helm sources whose release is called as the application is: pointer and source."""
+    """The Helm sources whose release has the application's name: pointer and source."""
     several = bool(maps(app.spec, "sources"))
     for index, source in enumerate(app.sources):
         helm = bool(source.get("chart") or source.get("helm")) or str(app.status.get("sourceType")) == "Helm"
@@ -35,7 +35,7 @@ def release_names(app: App) -> Iterator[tuple[str, Object]]:
 
 
 def project_allows(app: App, fleet: Fleet, project: str, destination: Object) -> Iterator[Finding]:
-    """Whether the project takes the destination; nothing is said of a project that the account may not see, or that others widen."""
+    """A finding if the project does not permit the destination; none for a project that the account cannot see, or that global projects extend."""
     raw = fleet.projects.get(project)
     if raw is None or is_widened(project, raw, fleet) or permits_destination(raw, {"destination": destination}, fleet):
         return

@@ -1,4 +1,4 @@
-"""What the plan of a move is: steps, and what refuses it or has to be known."""
+"""The plan of a move: steps, objections and remarks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps, empty where something refuses, and what there is to say."""
+    """The steps, empty if something forbids the move, and the findings."""
 
     about: str
     steps: tuple[Step, ...] = ()
@@ -50,6 +50,6 @@ class Plan:
 
 
 def found(cause: str, app: App, message: str, at: ResourceId | None = None, **more: Any) -> Finding:
-    """A finding of this move; `more` are further fields of it."""
+    """A finding of this move; `more`: further fields of it."""
     severity = _SEVERITY[EFFECT[cause]]
     return Finding(message, Location(app.ref, at), cause=cause, severity=severity, rule=RULE, family=FAMILY, **more)

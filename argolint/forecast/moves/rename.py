@@ -1,4 +1,4 @@
-"""Another name for an Application."""
+"""Gives an Application another name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.forecast.moves.owners import release_names
 from argolint.forecast.moves.plan import Step, found
-from argolint.forecast.moves.steps import away, let_go, made, taken
+from argolint.forecast.moves.steps import creation, delete_old, release, take_over
 from argolint.model import Edit, Finding, Fix
 from argolint.values import sh
 
@@ -31,17 +31,17 @@ def findings(app: App, fleet: Fleet, target: str) -> Iterator[Finding]:
 
 def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
     new = f"{app.ref.namespace}/{target}"
-    yield from let_go(app, fleet)
+    yield from release(app, fleet)
     yield Step(
         f"Make the new Application {new}, with the same spec and without automated sync; keep the name of the Helm release. "
         "In Git, if that is where it comes from: add it, and leave the old one.",
-        made(app, target),
+        creation(app, target),
         f"argocd app diff {sh(new)}\n# it may show the tracking annotation or label, and nothing else",
     )
-    yield from taken(app, app, fleet, new, _instance(app, target))
-    yield from away(app, fleet, new)
+    yield from take_over(app, app, fleet, new, _instance(app, target))
+    yield from delete_old(app, fleet, new)
 
 
 def _instance(app: App, name: str) -> str:
-    """The name in tracking data of an application next to this one."""
+    """The tracking name of an application in the same Argo CD and namespace."""
     return name if app.instance == app.name else f"{app.ref.namespace}_{name}"

@@ -1,4 +1,4 @@
-"""The steps that moves have in common: one lets go, the other takes, the old one goes without its objects."""
+"""Steps that moves have in common: the old application releases its objects, the new one takes them over, the old one is deleted without them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from argolint.forecast.moves.plan import Step
 from argolint.values import items, sh, text_at
 
 
-def let_go(app: App, fleet: Fleet) -> Iterator[Step]:
-    """The old application may neither sync nor delete any more."""
+def release(app: App, fleet: Fleet) -> Iterator[Step]:
+    """Keep the old application from syncing and deleting."""
     name = f"{app.ref.namespace}/{app.name}"
     if app.automated:
         also = ", in Git too where it comes from there" if parent_of(app, fleet) or maker_or_name(app, fleet) else ""
@@ -36,8 +36,8 @@ def let_go(app: App, fleet: Fleet) -> Iterator[Step]:
         )
 
 
-def taken(app: App, taker: App, fleet: Fleet, new: str, instance: str) -> Iterator[Step]:
-    """The taker syncs, and the live objects name it. A new application has the options of the old one."""
+def take_over(app: App, taker: App, fleet: Fleet, new: str, instance: str) -> Iterator[Step]:
+    """Sync the new application until the live objects name it. A new application gets the options of the old one."""
     objects = objects_of(app)
     key = fleet.label_key if fleet.tracking_method == "label" else TRACKING_ID
     if objects and "FailOnSharedResource=true" in taker.sync_options:
@@ -54,7 +54,7 @@ def taken(app: App, taker: App, fleet: Fleet, new: str, instance: str) -> Iterat
 
 
 def _first(objects: list[Resource]) -> list[Resource]:
-    """Those whose tracking data is looked at: what holds data first."""
+    """Objects whose tracking data is checked: those with data first."""
     heavy = ("PersistentVolumeClaim", "StatefulSet", "Namespace", "Deployment", "Service", "Secret")
     order = {kind: index for index, kind in enumerate(heavy)}
     known = [r for r in objects if r.kind != "CustomResourceDefinition"]
@@ -64,8 +64,8 @@ def _first(objects: list[Resource]) -> list[Resource]:
 _CHECKED = 12
 
 
-def automated(app: App, new: str, on: str, argocd: str = "argocd") -> Iterator[Step]:
-    """The automated sync that the application has, for the one that takes its place."""
+def resume_automation(app: App, new: str, on: str, argocd: str = "argocd") -> Iterator[Step]:
+    """Give the application's automated sync to its successor."""
     if app.automated:
         options = " --auto-prune" * app.prune + " --self-heal" * app.self_heal
         yield Step(
@@ -75,8 +75,8 @@ def automated(app: App, new: str, on: str, argocd: str = "argocd") -> Iterator[S
         )
 
 
-def out_of_git(app: App, fleet: Fleet) -> Iterator[Step]:
-    """What would make the old Application again lets go of it first."""
+def remove_from_git(app: App, fleet: Fleet) -> Iterator[Step]:
+    """Remove the old Application from whatever would create it again."""
     owner, parent = maker_or_name(app, fleet), parent_of(app, fleet)
     if owner is not None:
         name = text_at(owner, "metadata", "name")
@@ -94,29 +94,29 @@ def out_of_git(app: App, fleet: Fleet) -> Iterator[Step]:
         )
 
 
-def deletion(app: App, fleet: Fleet) -> str:
-    """How the step that deletes the old Application ends."""
+def deletion_suffix(app: App, fleet: Fleet) -> str:
+    """The end of the step that deletes the old Application."""
     if maker_or_name(app, fleet) is not None or parent_of(app, fleet) is not None:
         return " without its objects, unless it is gone already"
     return " without its objects; in Git too, if that is where it comes from"
 
 
-def away(app: App, fleet: Fleet, new: str) -> Iterator[Step]:
+def delete_old(app: App, fleet: Fleet, new: str) -> Iterator[Step]:
     old = f"{app.ref.namespace}/{app.name}"
     count = len(objects_of(app))
-    yield from out_of_git(app, fleet)
+    yield from remove_from_git(app, fleet)
     yield Step(
-        f"Delete the old Application {old}{deletion(app, fleet)}.",
+        f"Delete the old Application {old}{deletion_suffix(app, fleet)}.",
         f"argocd app delete {sh(old)} --cascade=false --yes",
         f"argocd app get {sh(new)} -o json | jq -e '[.status.resources[] | select(.hook | not)] | length >= {count}'",
     )
-    yield from automated(app, new, "on again")
+    yield from resume_automation(app, new, "on again")
 
 
-def made(app: App, name: str, server: str = "", argocd: str = "") -> str:
-    """The command that makes the new Application of the old one's spec, without automated sync; it prints no value of the spec.
+def creation(app: App, name: str, server: str = "", argocd: str = "") -> str:
+    """The command that creates the new Application from the old one's spec, without automated sync; it prints no value of the spec.
 
-    `server` is another cluster, `argocd` the context of another Argo CD.
+    `server`: another cluster; `argocd`: the context of another Argo CD.
     """
     metadata = [
         f"name: {json.dumps(name)}",

@@ -54,15 +54,15 @@ FORMATS: Mapping[str, str] = {
 }
 
 _COMMANDS = frozenset({"github"})
-"""Formats whose lines are commands for a CI's runner."""
+"""Formats whose lines are commands for a CI runner."""
 _CARRY_ON = frozenset({"prometheus"})
-"""Formats that look at the file that they replace."""
+"""Formats that read the file that they replace."""
 _MAX_REPLACED_BYTES = 100_000_000
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a report for people may look."""
+    """Options for the look of a report for people."""
 
     width: int = 100
     color: bool = False
@@ -72,14 +72,14 @@ class Style:
     group_by: str = ""
     statistics: bool = False
     lines: int = 0
-    """How many a first screen may have; 0 where no one reads a screen."""
+    """Most lines of the first screen; 0 for output without a screen."""
     since: str = ""
-    """What is new since the checks before, in a sentence."""
+    """A sentence: what is new since the previous check."""
     again: str = ""
-    """The command to type for another form of the same report, where it takes no options."""
+    """The command that prints the report in another form, for commands without such options."""
     metrics: Metrics = field(default_factory=Metrics)
     replaces: str = ""
-    """The text that is in the file now, for formats that carry something of it on."""
+    """The previous content of the file, for formats that keep some of it."""
 
     @classmethod
     def for_terminal(
@@ -92,7 +92,7 @@ class Style:
         group_by: str = "",
         statistics: bool = False,
     ) -> Style:
-        """As the options say, else as the terminal is."""
+        """The style from the options; the terminal decides the rest."""
         size = shutil.get_terminal_size((100, 24))
         return cls(
             size.columns,
@@ -106,16 +106,16 @@ class Style:
         )
 
     def for_file(self) -> Style:
-        """The same report in a file: whole, in a usual width, without colours."""
+        """The same style for a file: everything, in a usual width, without colours."""
         return replace(self, width=100, color=False, quiet=False, lines=0)
 
 
 SCREEN = 45
-"""Lines of a first screen: on most terminals, and in the log of a CI job."""
+"""Lines of a first screen: this many fit most terminals and the log of a CI job."""
 
 
 def colored(wish: str) -> bool:
-    """Colour as --color says; else NO_COLOR and FORCE_COLOR count (no-color.org, force-color.org), then what the terminal can."""
+    """Whether to use colour: --color decides, then NO_COLOR and FORCE_COLOR (no-color.org, force-color.org), then the terminal."""
     if wish != "auto" or os.environ.get("NO_COLOR"):
         return wish == "always"
     return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
@@ -123,16 +123,16 @@ def colored(wish: str) -> bool:
 
 @dataclass(frozen=True)
 class Output:
-    """A format and where it goes; no file means standard output."""
+    """A format and its file; no file means standard output."""
 
     format: str
     file: Path | None = None
 
 
 def parse_outputs(texts: Sequence[str], configuration: Path | None = None) -> tuple[Output, ...]:
-    """`text`, `json=report.json`; UsageError for an unknown format, a folder that is not there, two outputs in one place.
+    """Outputs from texts such as `text` or `json=report.json`. UsageError for an unknown format, a missing folder, or two outputs to one place.
 
-    Those of a `configuration` stay below the working directory: its author may not choose any file of the user's.
+    Files that a `configuration` names must be below the working directory: its author must not choose other files of the user.
     """
     found: list[Output] = []
     for text in texts or ("text",):
@@ -152,7 +152,7 @@ def parse_outputs(texts: Sequence[str], configuration: Path | None = None) -> tu
         if output.file is not None and output.file.is_dir():
             raise UsageError(f"-o {text}: {output.file} is a directory", "name a file in it")
         if output.file is not None:
-            own_path(output.file)  # refuses a link before anything is asked
+            own_path(output.file)  # refuses a symbolic link before the first request
         if any(_is_same_place(output.file, other.file) for other in found):
             raise UsageError(f"-o {text}: two reports cannot go to one place", "name a file: -o FORMAT=FILE")
         found.append(output)
@@ -164,17 +164,17 @@ def _is_same_place(one: Path | None, other: Path | None) -> bool:
         return one is other
     try:
         return one.samefile(other)
-    except OSError:  # one of them is not there yet
+    except OSError:  # one of them does not exist yet
         return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _is_below(file: Path) -> bool:
-    """True for a plain name or path below the working directory that leads through no link."""
+    """True for a path below the working directory without symbolic links."""
     return safe_name(file.as_posix()) and not any(part.is_symlink() for part in (file, *file.parents))
 
 
 def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
-    """Write every output that can be written, files first, and then raise what the first other one raised."""
+    """Write all outputs, files first; if some fail, raise the error of the first one after the others are written."""
     failed: ArgolintError | None = None
     for output in sorted(outputs, key=lambda o: o.file is None):
         try:
@@ -189,15 +189,15 @@ def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
 def _for_file(output: Output, style: Style) -> Style:
     replaces = ""
     if output.format in _CARRY_ON and output.file is not None:
-        with contextlib.suppress(OSError, FileError):  # not there yet, or none of ours
+        with contextlib.suppress(OSError, FileError):  # not there yet, or not from argolint
             replaces = files.read_text(own_path(output.file), _MAX_REPLACED_BYTES)
     return replace(style.for_file(), replaces=replaces)
 
 
 def put(file: Path | None, text: str, *, commands: bool = False) -> None:
-    """Text to standard output, or to a file that is replaced whole or not at all (`files.write`).
+    """Write text to standard output, or replace a file atomically (`files.write`).
 
-    `commands` are meant for GitHub's runner.
+    `commands`: the lines are workflow commands for GitHub's runner.
     """
     if file is None:
         encoded = _encoded(text, sys.stdout.encoding or "utf-8")
@@ -212,7 +212,7 @@ _ASCII = str.maketrans({"·": "-", "…": "...", "✓": "ok", "→": "->", "—"
 
 
 def _encoded(text: str, encoding: str) -> str:
-    """The text in what a terminal without a locale can show: our own signs by others, everything else by a question mark."""
+    """The text in the encoding of the terminal: our own symbols get ASCII forms, other unsupported characters become question marks."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -223,14 +223,14 @@ def _encoded(text: str, encoding: str) -> str:
 def render(report: Report, name: str, style: Style) -> str:
     """One report in one format."""
     module = importlib.import_module(f"argolint.reports.formats.{name.replace('-', '_')}")
-    given = report if name == "json" else with_server_names(shown(report))
+    given = report if name == "json" else with_server_names(for_people(report))
     return harmless(str(module.render(given, style)), commands=name in _COMMANDS, colors=style.color)
 
 
-def shown(node: T, clean: Callable[[str], str] = plain) -> T:
-    """A report, or a part of one, in which every text is on one line and acts on nothing; what is to be pasted keeps its lines.
+def for_people(node: T, clean: Callable[[str], str] = plain) -> T:
+    """A copy of a report, or of a part, for people: each text is on one line and has no control characters; text to paste keeps its lines.
 
-    Formats for people get this and need no care of their own. The JSON report keeps texts as they are: programs read it.
+    Formats for people receive this copy. The JSON report keeps the texts as they are, for programs.
     """
     found: Any = node
     if isinstance(node, str):
@@ -238,32 +238,32 @@ def shown(node: T, clean: Callable[[str], str] = plain) -> T:
     if isinstance(node, msgspec.Struct):
         within = plain_lines if isinstance(node, ReportedEdit | ForecastStep) else clean
         values = {name: getattr(node, name) for name in node.__struct_fields__}
-        cleaned = {name: shown(value, within) for name, value in values.items()}
+        cleaned = {name: for_people(value, within) for name, value in values.items()}
         changed = {name: value for name, value in cleaned.items() if value is not values[name]}
         found = msgspec.structs.replace(node, **changed) if changed else node
     elif isinstance(node, tuple | list):
-        parts = [shown(part, clean) for part in node]
+        parts = [for_people(part, clean) for part in node]
         found = node if all(a is b for a, b in zip(parts, node, strict=True)) else type(node)(parts)
     elif isinstance(node, dict):
-        found = {shown(key, clean): shown(value, clean) for key, value in node.items()}
+        found = {for_people(key, clean): for_people(value, clean) for key, value in node.items()}
     return cast(T, found)
 
 
 class NamedApp(ReportedApp, frozen=True):
-    """An application in a report of several Argo CDs, with the name that the user gave to its own."""
+    """An application in a report of several Argo CDs, with the user's name for its Argo CD."""
 
     server_name: str = ""
 
 
 def with_server_names(report: Report) -> Report:
-    """The same report; where it is about several Argo CDs, every application and every command says on which one it is."""
+    """The report; if it has several Argo CDs, each application and command names its Argo CD."""
     names = {server.url: server.name for server in report.servers if server.name}
     if not names:
         return report
     findings = tuple(
         msgspec.structs.replace(f, fixes=tuple(_meant_for(fix, names[f.app.server]) for fix in f.fixes))
         if f.app.server in names
-        and all(r.app.server == f.app.server for r in f.related)  # else the fix itself says where
+        and all(r.app.server == f.app.server for r in f.related)  # otherwise the fix itself names the Argo CD
         else f
         for f in report.findings
     )
@@ -271,14 +271,14 @@ def with_server_names(report: Report) -> Report:
 
 
 def _meant_for(fix: ReportedFix, name: str) -> ReportedFix:
-    """A command does its work where its tools point to, and another Argo CD may have an application of that name."""
+    """The fix with a caveat that names the Argo CD: its command acts on the current context, and another Argo CD may have an application of that name."""
     if fix.edit.kind != "command" and not fix.before:
         return fix
     return msgspec.structs.replace(fix, caveat=joined(fix.caveat, f"`argocd` and `kubectl` have to point to {name}"))
 
 
 def with_names(node: T, names: Mapping[str, str]) -> T:
-    """The same with each application as one of its Argo CD, which `names` has by its URL."""
+    """A copy in which each application has the name of its Argo CD; `names` is keyed by URL."""
     found: Any = node
     if isinstance(node, ReportedApp):
         values = {field: getattr(node, field) for field in ReportedApp.__struct_fields__}
@@ -292,49 +292,49 @@ def with_names(node: T, names: Mapping[str, str]) -> T:
 
 
 def app_name(app: ReportedApp, *, namespace: bool = True) -> str:
-    """`namespace/name`, as every command takes it; `server/namespace/name` in a report of several Argo CDs."""
+    """`namespace/name`, as commands accept it; `server/namespace/name` in a report of several Argo CDs."""
     server = server_name(app)
     return plain((f"{server}/" if server else "") + (f"{app.namespace}/{app.name}" if namespace else app.name))
 
 
 def server_name(app: ReportedApp) -> str:
-    """What a report of several Argo CDs calls its own; empty in others."""
+    """The name of the application's Argo CD in a report of several; otherwise empty."""
     return app.server_name if isinstance(app, NamedApp) else ""
 
 
 def subject_of(failure: ReportedFailure) -> str:
-    """What could not be looked at: an application, else the Argo CD where the report is about several."""
+    """The subject of a failure: an application, or in a report of several Argo CDs the Argo CD."""
     return app_name(failure.app) if failure.app else plain(failure.server or "")
 
 
 def link_of(finding: ReportedFinding) -> str:
-    """What a link names: the fingerprint, and the server where there are several."""
+    """The target of a link: the fingerprint, with the server in a report of several."""
     app = finding.app
     return f"{finding.fingerprint}@{app.server_name}" if isinstance(app, NamedApp) else finding.fingerprint
 
 
 def mark_of(finding: ReportedFinding) -> str:
-    """One text that follows a finding through reports: its fingerprint, hashed with its server where there are several."""
+    """An id that follows a finding through reports: the fingerprint, hashed with the server in a report of several."""
     if not isinstance(finding.app, NamedApp):
         return finding.fingerprint
     return hashlib.sha256(f"{finding.app.server}\0{finding.fingerprint}".encode()).hexdigest()[:32]
 
 
 def resource_name(resource: ReportedResource) -> str:
-    """`Kind namespace/name`, or `Kind name` for what has no namespace."""
+    """`Kind namespace/name`, or `Kind name` for an object without a namespace."""
     name = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
     return plain(f"{resource.kind} {name}")
 
 
 def plain_lines(text: str) -> str:
-    """Each line of a text as `plain` has it."""
+    """The text with `plain` applied to each line."""
     return "\n".join(map(plain, text.rstrip().split("\n"))) if "\n" in text else plain(text)
 
 
 def place(finding: ReportedFinding) -> tuple[str, int]:
-    """File and line for formats that demand them: the manifest, else the folder it is made from, else the application.
+    """File and line for formats that require them: the manifest, else the folder of the source, else a made-up file for the application.
 
-    Code scanning refuses a report of which one result has no file, so an application from a chart stands for itself.
+    Code scanning refuses a report in which one result has no file.
     """
     source = finding.source
     if source and source.file:
@@ -348,12 +348,12 @@ OUTSIDE = "this line is outside of the change"
 
 
 def is_outside(finding: ReportedFinding) -> bool:
-    """True for a line that the change under judgement leaves alone: a forge shows no mark there in its diff."""
+    """True for a line that the change does not edit: a forge shows no mark there in its diff."""
     return finding.source is not None and finding.source.in_change is False
 
 
 def line_of(finding: ReportedFinding) -> str:
-    """`file:line` of a finding, with a word on lines outside of the change; empty where no line is known."""
+    """`file:line` of a finding, with a note if the change does not edit the line; empty if the line is not known."""
     source = finding.source
     if source is None or not source.file:
         return ""

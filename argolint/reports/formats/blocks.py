@@ -1,4 +1,4 @@
-"""One cause a block, as a screen shows findings: the applications, what is wrong, what follows from it, and the first fix."""
+"""One block per cause for a screen: the applications, the fault, the findings that follow from it, and the first fix."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from argolint.reports.formats.layout import SEVERITY, cut, elided, number, paint
 _INDENT = "         "
 _NAMES = 3
 _HEADLINES = ("ownership", "nondeterminism", "secrets")
-"""Families that no other tool looks at."""
+"""Families of faults that no other tool reports; they come first."""
 _SENTENCE = 6
-"""Lines of a message on a screen: one of twenty-five words takes three."""
+"""Most lines of a message on a screen: one of twenty-five words takes three."""
 _FOLLOWING = 5
 _PASTE_LINES = 12
 
@@ -27,10 +27,10 @@ Group = tuple[Cause, list[ReportedFinding]]
 
 
 def screen(report: Report, style: Style, room: int = 0) -> tuple[list[str], list[Group]]:
-    """A block a cause, and the causes that have one, in the report's order.
+    """The lines of one block per cause, and the causes that got one, in the report's order.
 
-    Where there is `room` for that many lines only: the worst cause, the first of each family, and then the others. What room is
-    left over shows the first of them whole.
+    `room`: the most lines, 0 for no limit. Then the worst cause gets a block first, next the first cause of each family, then the others.
+    Lines that remain show the first blocks in full.
     """
     groups = causes_of(report)
     name = named(report)
@@ -59,12 +59,12 @@ def screen(report: Report, style: Style, room: int = 0) -> tuple[list[str], list
 
 
 def _rows(block: Sequence[str], style: Style) -> int:
-    """The rows that a block takes of a terminal: what is to be pasted is longer than one."""
+    """The rows of a block on the terminal: a line to paste may wrap onto several."""
     return sum(max(1, -(-visible(line) // max(1, style.width))) for line in block)
 
 
 def named(report: Report) -> Callable[[ReportedApp], str]:
-    """How an application is called, as every command takes it: without its namespace where all of them have the same."""
+    """A function that names an application as commands accept it; it leaves out the namespace if all have the same."""
     if is_of_several(report):
         return app_name
     namespaces = {a.app.namespace for a in report.applications}
@@ -72,16 +72,15 @@ def named(report: Report) -> Callable[[ReportedApp], str]:
 
 
 _LEAST = 4
-"""Lines of a block with the one below it: where there is less room, no further one is looked at."""
+"""The least lines of a block and its blank line: with less room, stop."""
 
 
 _LOOKED = 100
-"""Causes that are tried for what room is left: of ten thousand, the others fit no better."""
+"""Causes to try for the remaining room: later ones hardly fit better."""
 
 
 def _fitting(groups: Sequence[Group], lines: Callable[[int], int], room: int) -> set[int]:
-    """What a screen shows: the worst cause, of each family its first one, the headlines and then families of most errors first,
-    then what else fits."""
+    """Positions of the causes that fit on the screen: the worst cause, then the first of each family (headline families, then those with most errors), then whatever still fits."""
     families = Counter(f.family for _, group in groups for f in group if f.severity == "error")
     firsts: dict[str, int] = {}
     for place, (cause, group) in enumerate(groups):
@@ -106,7 +105,7 @@ def _fitting(groups: Sequence[Group], lines: Callable[[int], int], room: int) ->
 def _brief(
     cause: Cause, findings: Sequence[ReportedFinding], style: Style, name: Callable[[ReportedApp], str]
 ) -> Iterator[str]:
-    """What fits in few lines: the whole sentence, and the title of an error's first fix."""
+    """A short block: the whole message, and the title of an error's first fix."""
     yield from cut(list(_head(cause, findings, style, name)), 2, style)
     yield from cut(list(_message(cause, findings, style)), _SENTENCE, style)
     yield from cut(list(_rules(findings, style, 1, brief=True)), 1, style)
@@ -120,7 +119,7 @@ def _brief(
         f"{paint('fix: ', style, fg='green')}{checked}{elided(fix.title, style)}", style, _INDENT, _INDENT + "  "
     )
     yield from cut(title, 2, style)
-    if fix.caveat:  # what is to be pasted is there where there is room for what it costs
+    if fix.caveat:  # a short block shows the command only if the fix has no caveat
         return
     if fix.edit.kind == "command" and "\n" not in str(fix.edit.content).strip() and not is_masked(fix):
         yield from (line for line in parts[-1:] if len(line) <= style.width)
@@ -134,7 +133,7 @@ def cause_block(
     *,
     limit: int | None = None,
 ) -> Iterator[str]:
-    """One cause with all that is known of it: what follows from it by message, its first fix, every one with -v."""
+    """The full block of a cause: its findings by message, its first fix, or every fix with -v."""
     yield from _head(cause, findings, style, name)
     yield from _message(cause, findings, style)
     yield from _rules(findings, style)
@@ -161,7 +160,7 @@ def cause_block(
 def _head(
     cause: Cause, findings: Sequence[ReportedFinding], style: Style, name: Callable[[ReportedApp], str]
 ) -> Iterator[str]:
-    """The applications, and how many of them its repair mends."""
+    """The applications, and how many of them the repair fixes."""
     names = list(dict.fromkeys(name(app) for f in findings for app in affected(f)))
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
     parts = [paint(", ".join(elided(name, style) for name in names[:_NAMES]), style, bold=True) + more]
@@ -172,7 +171,7 @@ def _head(
 
 
 def mended(cause: Cause, apps: int) -> str:
-    """How many of its applications a cause's repair mends: those that have nothing else as bad; empty for none."""
+    """How many of a cause's applications its repair fixes: those without another finding as severe; empty for none."""
     if not cause.frees:
         return ""
     whole = "it" if apps == 1 else "both" if apps == 2 else "all"
@@ -188,7 +187,7 @@ def _message(cause: Cause, findings: Sequence[ReportedFinding], style: Style) ->
 def _rules(
     findings: Sequence[ReportedFinding], style: Style, rules: int = _NAMES, *, brief: bool = False
 ) -> Iterator[str]:
-    """The rules, how many findings there are, and the object of the only one with its field."""
+    """The rules and the number of findings; for a single finding its object and field."""
     ids = list(dict.fromkeys(rule_name(f) for f in findings))
     first = findings[0]
     parts = [", ".join(ids[:rules]) + (f" and {len(ids) - rules} more" if len(ids) > rules else "")]

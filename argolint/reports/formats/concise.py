@@ -1,4 +1,4 @@
-"""For people, one cause a block: the applications, what is wrong, what follows from it, and the first fix."""
+"""One block per cause for people: the applications, the fault, the findings that follow from it, and the first fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fix's edit as text to paste, and what is said of the fix."""
+"""The edit of a fix as text to paste, and the notes on the fix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argolint.reports.formats import plain_lines
 from argolint.values import index_of, split_pointer
 
 _APPEND = "-"
-"""The step of a JSON patch that appends to a list."""
+"""The path token of a JSON patch that appends to a list."""
 
 
 def as_text(edit: ReportedEdit) -> str:
@@ -30,17 +30,17 @@ _EFFECTS = {
 
 
 def effects_text(fix: ReportedFix) -> str:
-    """What else the fix does, in words; empty when there is nothing to tell."""
+    """The side effects of the fix in words; empty if there are none."""
     return ", ".join(_EFFECTS[effect] for effect in fix.effects)
 
 
 def steps_before(fix: ReportedFix) -> list[str]:
-    """The commands that come before the edit, one a line."""
+    """The commands to run before the edit, one per line."""
     return [line for command in fix.before for line in plain_lines(command).splitlines()]
 
 
 def proof_text(fix: ReportedFix) -> str:
-    """How a verified fix was proven."""
+    """How a verified fix was verified."""
     if not fix.verified:
         return ""
     first = " with its first step" if fix.before else ""
@@ -48,7 +48,7 @@ def proof_text(fix: ReportedFix) -> str:
 
 
 def _patch(operations: list[dict[str, Any]]) -> str:
-    """What the operations write and remove, under its keys, where YAML can say that; else the operations themselves, as patches take them."""
+    """The operations as a YAML fragment that shows what they write and remove under its keys; if YAML cannot express them, as JSON patch operations."""
     merged: Any = {}
     for operation in operations:
         tokens = split_pointer(str(operation.get("path") or ""))
@@ -60,11 +60,11 @@ def _patch(operations: list[dict[str, Any]]) -> str:
 
 
 _REMOVED = "\ue000"
-"""In place of a value: the key goes. A character that no manifest has."""
+"""The value of a key that is removed: a character that no manifest contains."""
 
 
 def _put(tree: dict[str, Any], tokens: tuple[str, ...], operation: dict[str, Any]) -> bool:
-    """False where a fragment cannot say it: a place in a list, or a value below another operation's."""
+    """Insert one operation into the tree; False if a fragment cannot express it: a list index, or a value below another operation's."""
     *above, last = tokens
     node = tree
     if any(token == _APPEND or index_of(token) is not None for token in above):

@@ -1,4 +1,4 @@
-"""The end of a report for people: how many applications are fine, the causes behind the errors, where to start, what to type next."""
+"""The end of a report for people: how many applications are healthy, the causes of the errors, where to start, and the next command."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from argolint.values import sh
 
 _STARTS = 3
 _WORTH_A_SUMMARY = 6
-"""Findings; fewer need no guide."""
+"""The number of findings from which a report has a summary."""
 _MOST_SERVERS = 12
 
 
 def ending(report: Report, style: Style, on_screen: Sequence[Group]) -> Iterator[str]:
-    """The summary, and last the line with all counts. `on_screen` are the causes that stand above it."""
+    """The summary, then the line with all counts. `on_screen`: the causes shown above it."""
     shown = [f for f in report.findings if f.suppressed is None]
     if len(shown) >= _WORTH_A_SUMMARY and report.causes and not report.gate:
         yield from wrapped(_fine(report, shown, on_screen), style)
@@ -47,16 +47,16 @@ def ending(report: Report, style: Style, on_screen: Sequence[Group]) -> Iterator
 
 
 UNTRIED = "✓ verified: replayed in memory, the finding was gone. Other fixes are not tried."
-"""Said once, in place of a doubt next to each fix."""
+"""This note comes once at the end, instead of at each fix."""
 
 
 def _start(group: Sequence[ReportedFinding], name: Callable[[ReportedApp], str], style: Style) -> str:
-    """A cause as its block calls it: the rule and the application."""
+    """The name of a cause as in its block: the rule and the application."""
     return f"{rule_name(group[0])} in {elided(name(group[0].app), style)}"
 
 
 def _servers(report: Report, style: Style) -> Iterator[str]:
-    """A line an Argo CD, where the report is about several; one that could not be read has no applications."""
+    """One line per Argo CD, in a report of several; one that could not be read has no applications."""
     if not is_of_several(report):
         return
     rows = {str(s.name): counts_text(counted(of_server(report, s.url))) or "nothing found" for s in report.servers}
@@ -72,7 +72,7 @@ def _servers(report: Report, style: Style) -> Iterator[str]:
 
 
 def one_line(report: Report, style: Style) -> str:
-    """All counts, and what the run cost."""
+    """All counts and the cost of the run in one line."""
     s, stats = report.summary, report.stats
     words = counts_text(s.findings) or "nothing found"
     bad = "red" if s.findings.error else "yellow" if s.findings.warning else "green"
@@ -100,7 +100,7 @@ def counts_text(counts: Counts) -> str:
 
 
 def statistics(findings: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
-    """A line a rule: how many findings of each severity, in how many applications; the most frequent first."""
+    """One line per rule, the most frequent first: findings by severity, and the number of applications."""
     groups: dict[str, list[ReportedFinding]] = defaultdict(list)
     for finding in findings:
         groups[finding.rule].append(finding)
@@ -126,13 +126,13 @@ def _fine(report: Report, findings: Sequence[ReportedFinding], on_screen: Sequen
 
 
 def fine(report: Report) -> int:
-    """How many applications have no error and no warning, and are named by none as affected."""
+    """The number of applications without an error or a warning that no finding names as affected."""
     ill = {app for f in report.findings if f.suppressed is None and f.severity != "info" for app in affected(f)}
     return max(0, report.summary.apps - len(ill))
 
 
 def _families(findings: Sequence[ReportedFinding]) -> str:
-    """Each family with how many findings of its worst severity it has."""
+    """Each family with the number of findings of its worst severity."""
     counts: dict[str, dict[str, int]] = {}
     for finding in findings:
         own = counts.setdefault(finding.family, {"error": 0, "warning": 0, "info": 0})
@@ -146,7 +146,7 @@ def _families(findings: Sequence[ReportedFinding]) -> str:
 
 
 def _next(first: ReportedFinding, style: Style) -> Iterator[str]:
-    """What to go on with; no command is wrapped."""
+    """The commands to go on with; they are not wrapped."""
     again = f"{style.again} " if style.again else "add "
     steps = [
         (f"argolint why {sh(app_name(first.app))}", "from Git to the cluster, and what is wrong"),

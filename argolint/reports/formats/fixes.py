@@ -1,4 +1,4 @@
-"""A fix in a terminal: what to do, what it costs, and then what to paste, which is never wrapped."""
+"""A fix in a terminal: what to do, what it costs, then the text to paste, which is never wrapped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argolint.reports.formats.layout import elided, paint, wrapped
 def fix_lines(
     fix: ReportedFix, number: int, of: int, style: Style, indent: str = "           ", limit: int | None = None
 ) -> Iterator[str]:
-    """Title and place, caveat, and the edit, unless it has more lines than `limit`: half of one is not to be pasted."""
+    """Title, place, caveat and edit. An edit with more than `limit` lines is left out: half of one must not be pasted."""
     which = f"fix {number}: " if style.verbose and of > 1 else "fix: "
     checked = paint(f" ✓ {proof_text(fix)}", style, fg="green") if fix.verified else ""
     where = f" [{fix.where}]" if fix.where else ""
@@ -48,16 +48,16 @@ MASKED = "its command holds a value that is hidden here, so there is none to pas
 
 
 def is_masked(fix: ReportedFix) -> bool:
-    """True for a command of which a part is hidden: pasted, it would write the mask."""
+    """True for a command with a masked part: it would write the mask."""
     return fix.edit.kind == "command" and HIDDEN in str(fix.edit.content)
 
 
 def why_untried(fix: ReportedFix) -> str:
-    """What is not known of a fix that was not replayed; empty where the kind of the fix says it: a command, or advice."""
+    """Why a fix was not replayed; empty for commands and advice, which never are."""
     return fix.unverified if fix.verified is None and fix.edit.kind not in ("command", "text") else ""
 
 
 def _pasted(line: str, fix: ReportedFix, style: Style, indent: str) -> list[str]:
-    """A sentence is wrapped; what is there to be pasted, template code in advice as well, stays on its line."""
+    """The lines of the edit: sentences are wrapped; text to paste, such as template code in advice, stays on its line."""
     prose = fix.edit.kind == "text" and "{{" not in line
     return wrapped(line, style, indent=indent) if prose else [indent + line]

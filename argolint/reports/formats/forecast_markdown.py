@@ -1,6 +1,6 @@
-"""A forecast as Markdown, for an issue or a pull request: what is deleted and what breaks first.
+"""A forecast as Markdown for an issue or a pull request: deletions and breakages first.
 
-Everything that comes from manifests is untrusted: it is escaped as in the comment on a pull request.
+All text from manifests is untrusted and escaped as in the comment on a pull request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MARKS = {"refuses": "⛔", "deletes": "🗑️", "breaks": "🔴", "hangs": "�
 
 
 def render(report: Report, style: Style) -> str:
-    """The whole forecast; what does not fit into a comment is counted."""
+    """The whole forecast; if something does not fit into a comment, its number is given."""
     forecast = report.forecast
     assert forecast
     lines = [MARKER, f"## argolint forecast: {text(title(forecast))}", "", f"**{text(summary(report))}**", ""]
@@ -27,7 +27,7 @@ def render(report: Report, style: Style) -> str:
     lines += _findings(report)
     lines += _steps(report)
     if forecast.look:
-        lines += ["### No API tells this; look yourself", ""]
+        lines += ["### No API shows this; look yourself", ""]
         lines += [f"- {text(look.says)} {code(look.look)}" for look in forecast.look]
         lines += [""]
     unknown = [*forecast.unknown, *(f"{f.stage}: {f.error}" for f in report.failures)]

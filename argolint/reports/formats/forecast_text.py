@@ -1,6 +1,6 @@
-"""A forecast for a terminal: what is deleted and what breaks first, then what only looks different; by cause, with what to do first.
+"""A forecast for a terminal: deletions and breakages first, then cosmetic changes; by cause, with the steps to take first.
 
-The last lines are the summary, where one lands.
+The summary is at the end.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ HEADS: Mapping[str, str] = {
     "looks-different": "Only looks different",
 }
 _PLACES = 6
-"""Places that are shown of one cause, unless all are asked for."""
+"""Places to show for one cause, unless all are requested."""
 
 
 def render(report: Report, style: Style) -> str:
-    """The whole forecast; its last line alone with -q."""
+    """The whole forecast; with -q only its last line."""
     forecast = report.forecast
     assert forecast
     if style.quiet:
@@ -49,7 +49,7 @@ def render(report: Report, style: Style) -> str:
 
 
 def title(forecast: Forecast) -> str:
-    """What the forecast is about, for its first line."""
+    """The title for the first line: what the forecast is about."""
     if forecast.kind == "upgrade":
         return "Upgrade: " + ", ".join(f"{v.product} {v.today} → {v.then}" for v in forecast.versions)
     what = {"delete": "Deletion of", "prune": "Prune of", "move": "Move of"}[forecast.kind]
@@ -98,12 +98,12 @@ def _findings(report: Report, forecast: Forecast, style: Style) -> Iterator[str]
 
 
 def _place(f: ReportedFinding) -> str:
-    """Whose it is, where the sentence does not say so."""
+    """The application or object, if the message does not name it."""
     return "" if f.app.name in f.message else f"{app_name(f.app)}: "
 
 
 def _first(found: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
-    """What to do before, once a cause: the first place's stands for all."""
+    """The step to take first, once per cause: that of the first place is valid for all."""
     for fix in found[0].fixes[: None if style.verbose else 1] if found else ():
         yield from wrapped(f"→ first: {fix.title}", style, "    ", "      ")
         yield from wrapped(fix.where, style, "      ", "      ")
@@ -137,7 +137,7 @@ def _step(index: int, step: ForecastStep, style: Style) -> Iterator[str]:
 
 
 def turns(steps: Sequence[ForecastStep], *, whole: bool) -> Iterator[str]:
-    """What is deleted together, one line a turn and application; of many objects the first ones, unless the whole is asked for."""
+    """One line per turn and application: what is deleted together. Long lists are cut unless `whole`."""
     together: dict[tuple[int, str, str], list[str]] = {}
     for step in steps:
         of = (step.turn, app_name(step.app) if step.app else "", step.what)
@@ -151,7 +151,7 @@ def turns(steps: Sequence[ForecastStep], *, whole: bool) -> Iterator[str]:
 def _look(forecast: Forecast, style: Style) -> Iterator[str]:
     if not forecast.look:
         return
-    yield paint("No API tells this; look yourself", style, bold=True)
+    yield paint("No API shows this; look yourself", style, bold=True)
     for look in forecast.look:
         yield from wrapped(f"{look.says} ({look.product} {look.since})", style, "  ", "    ")
         yield f"      {look.look}"
@@ -172,7 +172,7 @@ def _unknown(report: Report, forecast: Forecast, style: Style) -> Iterator[str]:
 
 
 def summary(report: Report) -> str:
-    """One line: how many places each effect has, and in how many applications."""
+    """One line: the number of places and applications for each effect."""
     forecast = report.forecast
     assert forecast
     counts: dict[str, int] = {}
@@ -195,6 +195,6 @@ _SUMMED = {
     "looks-different": ("only look different", "only looks different"),
     "stays": ("stay", "stays"),
     "hangs": ("hang", "hangs"),
-    "refuses": ("stand in the way", "stands in the way"),
+    "refuses": ("forbid it", "forbids it"),
 }
-"""Of several places, and of one."""
+"""The plural and the singular of each effect."""

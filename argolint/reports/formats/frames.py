@@ -1,4 +1,4 @@
-"""The place in Git as compilers show it: the line with its neighbours, and a mark under what it says."""
+"""The place in Git as compilers show it: the line with its neighbours, and carets under the value."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from argolint.reports.formats.layout import paint, visible
 
 _KEY = re.compile(r"^(?:- )*[^\s:]+:\s+(?=\S)")
 _MOST = 60
-"""Columns of a mark."""
+"""Most columns of the carets."""
 
 
 def frame_lines(finding: ReportedFinding, style: Style, indent: str) -> Iterator[str]:
-    """The lines with their numbers, and a caret under the value of the finding's own; nothing where no checkout tells them."""
+    """The lines with their numbers and carets under the value; nothing without a checkout."""
     if finding.source is not None:
         yield from source_lines(finding.source, style, indent)
 
 
 def source_lines(source: ReportedSource, style: Style, indent: str) -> Iterator[str]:
-    """The same of a place."""
+    """The lines of a source with their numbers and carets."""
     if not source.excerpt or not source.line or not source.excerpt_from:
         return
     width = len(str(source.excerpt_from + len(source.excerpt) - 1))
@@ -33,7 +33,7 @@ def source_lines(source: ReportedSource, style: Style, indent: str) -> Iterator[
 
 
 def mark(line: str) -> str:
-    """Blanks and carets under the value of a line, or under all of it where it has none."""
+    """Blanks and carets under the value of a line, or under the whole line if it has none."""
     text = line.lstrip()
     found = _KEY.match(text)
     start = len(line) - len(text) + (len(found[0]) if found else 0)

@@ -1,4 +1,4 @@
-"""Annotations: the workflow commands that GitHub turns into marks on a run and, where file and line are known, on the diff.
+"""Workflow commands that GitHub shows as annotations on a run and, if file and line are known, on the diff.
 
 https://docs.github.com/actions/reference/workflow-commands-for-github-actions; escaping as in actions/toolkit, command.ts.
 """
@@ -12,11 +12,11 @@ from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resou
 
 _COMMAND = {"error": "error", "warning": "warning", "info": "notice"}
 SHOWN = 10
-"""GitHub shows this many annotations of each kind for a step and drops the others silently."""
+"""GitHub shows this many annotations of each kind per step and silently drops the others."""
 
 
 def render(report: Report, style: Style) -> str:
-    """One line an annotation; the last one tells how many of them GitHub will not show."""
+    """One line per annotation; the last line says how many GitHub will not show."""
     return "".join(f"{line}\n" for line in _lines(report))
 
 
@@ -64,7 +64,7 @@ def _command(name: str, message: str, title: str, file: str = "", line: int | No
 
 
 def _data(text: str) -> str:
-    """No line of the text can start a command of its own."""
+    """The text escaped so that no line of it can start a command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -15,9 +15,9 @@ _SEVERITY = {"error": "critical", "warning": "major", "info": "info"}
 
 
 def render(report: Report, style: Style) -> str:
-    """A JSON array. GitLab tells new issues from old ones by fingerprint, and wants a file and a line for each.
+    """A JSON array. GitLab recognizes issues by fingerprint, and needs a file and a line for each.
 
-    What could not be looked at is an issue as well: there is no other place for it.
+    A failure is an issue, too: the format has no other place for it.
     """
     issues = [_issue(f) for f in report.findings if f.suppressed is None]
     failures = {issue["fingerprint"]: issue for issue in map(_unfinished, report.failures)}

@@ -1,8 +1,8 @@
-"""One HTML file: offline, readable without scripts, with a search over all findings where scripts may run.
+"""One HTML file that works offline, readable without scripts, with a search over all findings if scripts may run.
 
-What stands in the file as HTML is the summary and the worst findings. All findings lie next to it as compressed data: an
-index that the search needs at once, and details in chunks that are inflated when one is opened. The policy in the file
-(CSP) allows its own script and style by their hashes and nothing else, so it asks nothing of any network.
+The HTML itself has the summary and the worst findings. All findings are in the file as compressed data: an index that the search needs at
+once, and details in chunks that the script inflates on demand. The content security policy in the file allows its own script and style by
+hash and nothing else, so it makes no network request.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from argolint.reports.ownership.graph import parts, picture
 from argolint.reports.ownership.svg import svg
 
 MAX_FINDINGS = 20_000
-"""More make a file that browsers and proxies refuse; the rest is counted."""
-_CHUNK = 500  # as in report.js
+"""The most findings in the file: browsers and proxies refuse larger files. The report counts the others."""
+_CHUNK = 500  # the same number as in report.js
 _STATIC = 200
 _ROOTS = 10
 _PICTURES = 20
@@ -141,7 +141,7 @@ def _cause(f: ReportedFinding) -> str:
 
 
 def _row(f: ReportedFinding, *, new: bool) -> list[Any]:
-    """One line of the index, in the order of FIELDS in report.js."""
+    """One row of the index, in the order of FIELDS in report.js."""
     at = f.resource
     return [
         f.fingerprint,
@@ -168,7 +168,7 @@ def _row(f: ReportedFinding, *, new: bool) -> list[Any]:
 
 
 def _new(report: Report) -> frozenset[Identity]:
-    """The findings that only the newest of several reports, or of several runs, has."""
+    """The findings that only the newest of several reports or runs has."""
     first = {identity(f) for f in report.findings if f.since == report.started_at}
     earlier = len(report.trend) > 1 or len(first) < len(report.findings)
     return frozenset(first) if earlier else frozenset()
@@ -215,7 +215,7 @@ def _fix(fix: ReportedFix) -> dict[str, Any]:
 
 
 def _static(f: ReportedFinding) -> dict[str, Any]:
-    """A finding for who cannot run the script."""
+    """A finding as static HTML, for browsers without scripts."""
     return {
         "id": link_of(f),
         "severity": f.severity,
@@ -233,7 +233,7 @@ def _static(f: ReportedFinding) -> dict[str, Any]:
 
 
 def node_page(f: ReportedFinding) -> str:
-    """The object, else the application, in Argo CD's UI; empty where the server's address is no plain URL."""
+    """The page of the object, else of the application, in Argo CD's UI; empty if the server's address is no plain URL."""
     address, at = page(f.app), f.resource
     if not address or at is None:
         return address
@@ -247,7 +247,7 @@ def _failure(f: ReportedFailure) -> dict[str, str]:
 
 
 def _by_rule(active: Sequence[ReportedFinding]) -> list[tuple[str, str, int]]:
-    """Rules with their worst severity and how many findings, worst first."""
+    """Rules with their worst severity and number of findings, the worst first."""
     counts = Counter(f.rule for f in active)
     worst: dict[str, str] = {}
     for f in sorted(active, key=lambda f: _ORDER[f.severity]):
@@ -264,7 +264,7 @@ def _by_project(active: Sequence[ReportedFinding]) -> list[tuple[str, Counter[st
 
 
 def _roots(report: Report) -> Iterator[dict[str, Any]]:
-    """The first causes that are behind more than one finding, or are none themselves; linked where they are findings."""
+    """The first causes that have several findings or are no finding themselves; a link if the cause is a finding."""
     known = {identity(f): f for f in report.findings}
     alone = {f.fingerprint: f for f in report.findings}
     found = [(c, known.get((c.server, c.fingerprint)) if c.server else alone.get(c.fingerprint)) for c in report.causes]
@@ -276,11 +276,11 @@ def _roots(report: Report) -> Iterator[dict[str, Any]]:
 
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 550, 10, 130
-"""The edges of the chart, in a box of 640 by 160."""
+"""The edges of the chart in a box of 640 by 160."""
 
 
 def _chart(trend: Sequence[Point]) -> dict[str, Any]:
-    """Axes with numbers and dates, and a line for each severity with its last number."""
+    """Axes with numbers and dates, and one line per severity with its last number."""
     top = _rounded(max((max(p.findings.error, p.findings.warning, p.findings.info) for p in trend), default=0))
     step = (_RIGHT - _LEFT) / max(1, len(trend) - 1)
 
@@ -293,7 +293,7 @@ def _chart(trend: Sequence[Point]) -> dict[str, Any]:
     series = {severity: [int(getattr(p.findings, severity)) for p in trend] or [0] for severity in SEVERITIES}
     for severity, counts in sorted(series.items(), key=lambda one: -one[1][-1]):
         points = " ".join(f"{_LEFT + i * step:.1f},{height(n):.1f}" for i, n in enumerate(counts))
-        placed = max(height(counts[-1]), placed + 13)  # labels of equal numbers one below the other
+        placed = max(height(counts[-1]), placed + 13)  # labels of equal numbers go below each other
         lines.append({"severity": severity, "points": points, "y": f"{placed:.1f}", "last": counts[-1]})
     one_day = len({point.at[:10] for point in trend}) == 1
     days = [
@@ -304,7 +304,7 @@ def _chart(trend: Sequence[Point]) -> dict[str, Any]:
 
 
 def _rounded(most: int) -> int:
-    """The next even number of one digit and noughts, 2 at least."""
+    """The next even number of one digit followed by zeros, at least 2."""
     unit = int(10 ** max(0, len(str(most)) - 1))
     return max(2, next(n * unit for n in (1, 2, 4, 6, 8, 10) if n * unit >= most))
 
@@ -323,5 +323,5 @@ def _application(row: Row) -> dict[str, Any]:
 
 
 def server_page(url: str) -> str:
-    """The list of applications in Argo CD's UI; empty where the address is no plain URL."""
+    """The list of applications in Argo CD's UI; empty if the address is no plain URL."""
     return f"{url}/applications" if ADDRESS.fullmatch(url) else ""

@@ -1,4 +1,4 @@
-"""Changed fields as YAML, the way a diff shows it: the keys above once, and the values of both sides."""
+"""Changed fields as a YAML diff: the keys above once, then the old and new values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from argolint.values import index_of, split_pointer
 from argolint.values.decoding import json_value
 
 _MOST_LINES = 12
-"""Of one value."""
+"""Most lines of one value."""
 
 
 def hunk(fields: Iterable[GateField]) -> Iterator[str]:
-    """The lines: a blank, `-` or `+` in front of each."""
+    """The lines, each with a blank, `-` or `+` in front."""
     above: tuple[str, ...] = ()
     for field in sorted(fields, key=lambda f: _order(f.pointer)):
         *keys, last = split_pointer(field.pointer) or ("",)
@@ -46,7 +46,7 @@ def _scalar(token: str) -> str:
 
 
 def _value(key: str, text: str) -> Sequence[str]:
-    """A key with its value: YAML where the text is JSON, else the text as it was cut or masked."""
+    """A key with its value: as YAML if the text is JSON, else the text as it is, cut or masked."""
     item = index_of(key) is not None
     try:
         value = json_value(text.encode())

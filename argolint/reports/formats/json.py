@@ -1,4 +1,4 @@
-"""The JSON document, as the contract with other programs states it."""
+"""The JSON document: the contract with other programs."""
 
 from __future__ import annotations
 

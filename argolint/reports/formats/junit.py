@@ -1,4 +1,4 @@
-"""JUnit XML: a suite an application, a case a finding. The dialect that Jenkins, GitLab, GitHub and Azure all read.
+"""JUnit XML: one suite per application, one case per finding. Jenkins, GitLab, GitHub and Azure all read this dialect.
 
 https://github.com/testmoapp/junitxml
 """
@@ -14,11 +14,11 @@ from argolint.reports.formats import Style, app_name, line_of, resource_name, su
 from argolint.reports.formats.edits import as_text
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold, escaped or not."""
+"""Characters that XML 1.0 does not allow, even escaped."""
 
 
 def render(report: Report, style: Style) -> str:
-    """Warnings and errors fail their case, what is suppressed skips it, an info passes and says why it is there."""
+    """A warning or an error fails its case, a suppressed finding skips it, an info passes with its message."""
     root = ET.Element("testsuites", name="argolint")
     for name, findings in groupby(report.findings, key=lambda f: app_name(f.app)):
         suite = _suite(root, name, report)

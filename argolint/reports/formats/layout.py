@@ -1,4 +1,4 @@
-"""Lines for a terminal: colours, and wrapping that counts what the eye sees rather than characters."""
+"""Lines for a terminal: colours, and wrapping by visible columns instead of characters."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _TOKENS = re.compile(r"\s+|\S+")
 _NARROWEST = 40
 SEVERITY = {"error": "red", "warning": "yellow", "info": "cyan"}
-"""Colours."""
+"""The colour of each severity."""
 
 
 def paint(text: str, style: Style, *, fg: str | None = None, bold: bool = False, dim: bool = False) -> str:
-    """The text in a colour, where colours are wanted."""
+    """The text in a colour, if the style has colours."""
     return click.style(text, fg=fg, bold=bold or None, dim=dim or None) if style.color and text else text
 
 
 def visible(text: str) -> int:
-    """Columns that a text takes: none for colours and combining marks, two for wide characters."""
+    """Columns of a text: none for colour codes and combining characters, two for wide characters."""
     if text.isascii() and "\x1b" not in text:
         return len(text)
     return sum(_columns(character) for character in _COLOUR.sub("", text))
@@ -38,7 +38,7 @@ def _columns(character: str) -> int:
 
 
 def wrapped(text: str, style: Style, indent: str = "", hang: str | None = None) -> list[str]:
-    """The text in lines of the style's width, broken at blanks only; lines after the first begin with `hang`."""
+    """The text in lines of the style's width, broken at blanks only; later lines begin with `hang`."""
     width = max(_NARROWEST, style.width)
     lines: list[str] = []
     words = text.lstrip()
@@ -59,7 +59,7 @@ def wrapped(text: str, style: Style, indent: str = "", hang: str | None = None) 
 
 
 def cut(lines: list[str], limit: int, style: Style) -> list[str]:
-    """The first lines; the last one of them shows that there are more."""
+    """The first lines; the last one shows that lines were left out."""
     if len(lines) <= limit:
         return lines
     last = lines[limit - 1]
@@ -69,7 +69,7 @@ def cut(lines: list[str], limit: int, style: Style) -> list[str]:
 
 
 def elided(text: str, style: Style) -> str:
-    """The text as a screen shows it: of a word that no line holds, its two ends. Elsewhere (no `lines`) it is whole."""
+    """The text for a screen: words longer than a line keep only their two ends. Without a screen (no `lines`) it is whole."""
     if not style.lines:
         return text
     most = max(_NARROWEST, style.width) - 20
@@ -86,7 +86,7 @@ def _ends(word: str, most: int) -> str:
 
 
 def rule_name(finding: ReportedFinding) -> str:
-    """`rule/cause`, as `argolint explain` takes it."""
+    """`rule/cause`, as `argolint explain` accepts it."""
     return finding.rule + (f"/{finding.cause}" if finding.cause else "")
 
 
@@ -96,7 +96,7 @@ def number(n: int, noun: str) -> str:
 
 
 def unanswered(report: Report) -> Iterator[tuple[str, str]]:
-    """Each cluster that does not answer, with the applications that could not be judged to the end; and what to do."""
+    """Each cluster that does not answer, with the applications that could not be judged fully; and what to do."""
     alike: dict[tuple[str, str], list[str]] = {}
     for failure in report.failures:
         if failure.stage == DESTINATION:

@@ -1,4 +1,4 @@
-"""One finding a line, for grep, sort and editors: `severity rule app object: message`, the worst first."""
+"""One finding per line, for grep, sort and editors: `severity rule app object: message`, the worst first."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from argolint.reports.formats import Style, app_name, subject_of
 from argolint.values import plain
 
 NOTHING = "-"
-"""An object or application that a line does not name, so that every line has its four words."""
+"""The placeholder for a missing object or application, so that each line has four words."""
 
 
 def render(report: Report, style: Style) -> str:
-    """A line a finding, and one for each thing that could not be looked at."""
+    """One line per finding, and one per failure."""
     lines = [*map(_line, worst_first(with_causes(report))), *map(_failure, report.failures)]
     return "".join(f"{line}\n" for line in lines)
 
@@ -26,7 +26,7 @@ def _failure(f: ReportedFailure) -> str:
 
 
 def object_word(resource: ReportedResource | None, pointer: str = "") -> str:
-    """`Kind/namespace/name`, as `argolint owners` and `why` take it, and the field: one word."""
+    """`Kind/namespace/name`, as `argolint owners` and `why` accept it, and the field: one word."""
     if resource is None:
         return pointer
     return "/".join(filter(None, (resource.kind, resource.namespace, resource.name))) + pointer

@@ -1,4 +1,4 @@
-"""Addresses for people: a line of a file at its forge, an application at its Argo CD."""
+"""Web pages: of a line at its forge, of an application in its Argo CD."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
 def of_line(source: ReportedSource) -> str:
-    """The page of the line at the forge, as GitHub, GitLab or Bitbucket call it; empty for a repository without a web address."""
+    """The page of the line, in the URL form of GitHub, GitLab or Bitbucket; empty for a repository without a web address."""
     if not source.file or not _COMMIT.fullmatch(source.revision):
         return ""
     address = _web(source.repo)
@@ -28,7 +28,7 @@ def of_line(source: ReportedSource) -> str:
 
 
 def _web(repo: str) -> str:
-    """`https://host/path` of a clone's URL, whatever its protocol."""
+    """`https://host/path` for a clone URL of any protocol."""
     scp = _SCP.fullmatch(repo) if "://" not in repo else None
     try:
         parts = urlsplit(repo) if scp is None else None

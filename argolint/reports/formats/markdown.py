@@ -1,7 +1,7 @@
-"""One comment on a pull request: what is new first, then what changes in each application, folded.
+"""A comment on a pull request: new findings first, then the changes of each application, folded.
 
-Everything that comes from manifests is untrusted: it is escaped so that it can neither format, link, mention anyone nor
-close a fold. GitHub refuses a comment of more than 65,536 characters; what does not fit is counted, never dropped silently.
+All text from manifests is untrusted: it is escaped so that it cannot format, link, mention anyone or close a fold. GitHub refuses a comment
+of more than 65,536 characters; if something does not fit, its number is given.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from argolint.reports.ownership.graph import parts, picture
 from argolint.values import shorten
 
 MARKER = "<!-- argolint -->"
-"""First line of the comment, by which the next run finds it."""
+"""First line of the comment; the next run finds the comment by it."""
 LIMIT = 65_000
-"""Bytes of UTF-8, which are never fewer than the characters that the forge counts."""
+"""Most bytes of UTF-8; the forge counts characters, which are never more."""
 _RESERVE = 1_800
 _BLOCK_LINES = 40
 _VALUE = 300
 _NAMED = 20
 _SAME = 3
-"""A field that changes alike in this many objects is reported once."""
+"""A field that changes in the same way in this many objects is shown once."""
 _MARK = {"error": "🔴", "warning": "🟠", "info": "🔵"}
 
 
 def render(report: Report, style: Style) -> str:
-    """The comment. Findings have at least two thirds of the room, diffs have the rest; where there are few, it is short."""
+    """The comment. Findings get at least two thirds of the bytes, diffs the rest; with few findings it is short."""
     if report.forecast:
         from argolint.reports.formats import forecast_markdown
 
@@ -71,7 +71,7 @@ def render(report: Report, style: Style) -> str:
     room -= sum(map(_size, written))
     lines, unlisted = _fit(short[len(written) :], room - reserved)
     room -= sum(map(_size, lines))
-    if groups:  # who has findings to read has them first, and little else
+    if groups:  # with findings, the diffs get little room
         room = min(
             room, max(_DIFFS, _EACH * max(2, len(groups)) - _size(head) - sum(map(_size, written)) - _size(_ACCEPT))
         )
@@ -92,17 +92,17 @@ def render(report: Report, style: Style) -> str:
 
 
 _EACH = 3_000
-"""Bytes of a comment for each cause, two at least: what is longer is not read."""
+"""Bytes for each cause, at least for two: no one reads longer comments."""
 _DIFFS = 700
-"""Bytes of diffs, whatever else there is."""
+"""Bytes that diffs get in any case."""
 _BLOCK = 1_900
-"""Bytes of one cause: what is not needed to act goes first."""
+"""Most bytes of one cause: what is not needed to act is left out first."""
 _PICTURES = 5
-"""Conflicts of their own that a comment draws."""
+"""Most conflicts with a picture of their own."""
 
 
 def _pictures(findings: Sequence[ReportedFinding], room: int) -> list[str]:
-    """The picture of who claims what, when it fits."""
+    """The picture of who claims what, if it fits."""
     pictures = [picture(part, MERMAID_NODES) for part in parts(held(findings))[:_PICTURES]]
     text_ = f"\n### Who claims what\n\n```mermaid\n{mermaid(pictures)}```\n"
     return [text_] if pictures and _size(text_) <= room else []
@@ -122,7 +122,7 @@ A change cannot excuse itself: what accepts a finding counts once it is on the b
 
 
 def problem(message: str, hint: str) -> str:
-    """The comment of a gate that could not start: it takes the place of what an earlier run said."""
+    """The comment of a gate that could not start; it replaces the comment of an earlier run."""
     written = [f"**Could not judge this change:** {text(_cut(' '.join(message.split())))}"]
     if hint:
         written.append(f"→ {text(_cut(' '.join(hint.split())))}")
@@ -133,7 +133,7 @@ def problem(message: str, hint: str) -> str:
 
 
 def _longer(whole: Sequence[str], short: Sequence[str], spare: int) -> list[str]:
-    """The first findings in full, as many as `spare` pays for over their one line."""
+    """The first findings in full, as long as `spare` bytes cover what they take beyond their one line."""
     kept: list[str] = []
     for block, line in zip(whole, short, strict=True):
         spare -= _size(block) - _size(line)
@@ -144,7 +144,7 @@ def _longer(whole: Sequence[str], short: Sequence[str], spare: int) -> list[str]
 
 
 def _fit(blocks: Sequence[str], room: int) -> tuple[list[str], int]:
-    """The first blocks that fit, and how many are left."""
+    """The first blocks that fit, and the number of the others."""
     kept: list[str] = []
     for block in blocks:
         room -= _size(block)
@@ -221,7 +221,7 @@ def _subject(app: ReportedApp, finding: ReportedFinding) -> str:
 
 
 def _cause(group: Sequence[ReportedFinding], gate: Gate | None) -> str:
-    """One cause: the changed field, the sentence, its first fix; folded under it what follows, other fixes and evidence, as far as there is room."""
+    """One cause: the changed field, the message, its first fix; folded: the findings that follow, other fixes and evidence, as far as they fit."""
     first = group[0]
     opened = " open" if any(f.severity == "error" for f in group) else ""
     cause = f" ({_in_html(first.cause)})" if first.cause else ""
@@ -266,7 +266,7 @@ def _folded(title: str, lines: Sequence[str]) -> list[str]:
 
 
 def _changed(finding: ReportedFinding, gate: Gate | None) -> Iterable[str]:
-    """What the change does to the field of the finding, else to its object; the line in Git where it judges none."""
+    """The change of the finding's field, else of its object; without a change, the line in Git."""
     for app in gate.apps if gate else ():
         for change in app.changes if app.app == finding.app else ():
             if change.resource == finding.resource and change.fields:
@@ -286,7 +286,7 @@ def _related(one: str, other: str) -> bool:
 
 
 def _where(finding: ReportedFinding) -> Iterable[str]:
-    """The line in Git, linked where the forge has a page for it, and the field."""
+    """The line in Git, with a link if the forge has a page for it, and the field."""
     source = finding.source
     parts = []
     if source is not None and source.file:
@@ -299,7 +299,7 @@ def _where(finding: ReportedFinding) -> Iterable[str]:
 
 
 def _about(finding: ReportedFinding) -> str:
-    """The rule, linked to what explains it."""
+    """The rule, with a link to its page."""
     address, name = docs_link(finding), text(finding.rule)
     return f"[{name}]({address})" if address else name
 
@@ -328,7 +328,7 @@ def _short(finding: ReportedFinding) -> str:
 
 
 def _fix(fix: ReportedFix) -> Iterable[str]:
-    """What to do, what it costs, and what to paste. Advice is text and no block: a block scrolls sideways."""
+    """What to do, what it costs, and the text to paste. Advice is text, not a code block: a block scrolls sideways."""
     proof = f" ({proof_text(fix)})" if fix.verified else ""
     yield f"**Fix{proof}:** {text(fix.title)}" + (f" in {code(fix.where)}" if fix.where else "")
     yield ""
@@ -354,7 +354,7 @@ def _fix(fix: ReportedFix) -> Iterable[str]:
 
 
 def _steps(lines: Sequence[str]) -> tuple[list[str], Sequence[str]]:
-    """The numbered steps in the comment above an edit, as a list, and what is below; no steps where the comment has none."""
+    """The numbered steps from the comment above an edit, and the rest of the edit; no steps if the comment has none."""
     above = list(takewhile(lambda line: line.startswith("#"), lines))
     if not any(_STEP.match(line[1:]) for line in above):
         return [], lines
@@ -376,7 +376,7 @@ _STEP = re.compile(r"\s*(\d{1,2})[.)]\s+(?=\S)")
 
 
 def _prose(lines: Sequence[str]) -> Iterable[str]:
-    """Advice: numbered steps as a list, other lines as paragraphs, and what is indented or holds a template as a block."""
+    """Advice: numbered steps as a list, other lines as paragraphs, indented lines and templates as code blocks."""
     steps = [line for line in lines if line.strip()]
     if any("{{" in line or line.startswith("  ") for line in steps):
         yield from block("text", lines)
@@ -393,7 +393,7 @@ _LONG = 600
 
 
 def block(language: str, lines: Sequence[str]) -> Iterable[str]:
-    """A fence longer than any run of backticks inside; a cut says so."""
+    """A code block with a fence longer than any run of backticks inside; a cut is marked."""
     shown = [_cut(line, _VALUE) for line in lines[:_BLOCK_LINES]]
     if lines[_BLOCK_LINES:]:
         shown.append(f"… {len(lines) - _BLOCK_LINES} more lines in the JSON report")
@@ -419,7 +419,7 @@ def _app(app: GateApp) -> str:
 
 
 def _diff(changes: Sequence[GateChange]) -> Iterable[str]:
-    """Own changes of each object first, what changes alike in many objects folded at the end."""
+    """The individual changes of each object first; changes that many objects share are folded at the end."""
     alike: dict[GateField, list[str]] = defaultdict(list)
     for change in changes:
         for field in change.fields:
@@ -447,20 +447,20 @@ def _foot(report: Report) -> str:
 
 
 _MARKUP = re.compile(r"[\\`*_\[\]~|]|^[#>+=/-]")
-"""Marks of inline formatting anywhere; at the start also headings, quotes, lists and GitLab's quick actions."""
+"""Characters of inline formatting anywhere; at the start of a line also headings, quotes, lists and GitLab's quick actions."""
 _LIVE = re.compile(r"@|(?:[#!%]|&amp;)(?=\d)|/(?=/)|(?<=www)\.|(?<=GH)-", re.IGNORECASE)
-"""What a forge makes links and mentions of: users, issues, GitLab's merge requests (`!1`), milestones (`%1`) and epics (`&1`), addresses."""
+"""Text that a forge turns into links and mentions: users, issues, GitLab's merge requests (`!1`), milestones (`%1`) and epics (`&1`), addresses."""
 
 
 def text(untrusted: str) -> str:
-    """Text in a line of Markdown: no markup, no HTML, no mention of a user, no link."""
+    """Text in a line of Markdown: without markup, HTML, mentions or links."""
     marked = _MARKUP.sub(lambda m: f"\\{m.group()}", untrusted.strip())
     escaped = html.escape(marked, quote=False).replace("$", "<span>$</span>")
     return _inert(escaped)
 
 
 def _in_html(untrusted: str) -> str:
-    """Text between HTML tags, where a forge has mentions and links as well."""
+    """Text between HTML tags, where a forge still makes mentions and links."""
     return _inert(html.escape(untrusted).replace("]", "&#93;"))
 
 
@@ -469,7 +469,7 @@ def _inert(escaped: str) -> str:
 
 
 def code(untrusted: str) -> str:
-    """Text as inline code, with a fence longer than any run of backticks in it."""
+    """Text as inline code, with a fence longer than any run of backticks inside."""
     inner = untrusted or " "
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", inner)), default=0))
     pad = " " if inner[0] in "` " or inner[-1] in "` " else ""

@@ -1,4 +1,4 @@
-"""`argolint why` for people: from Git to the cluster, then each thing that is wrong, its reason and the way out."""
+"""`argolint why` for people: from Git to the cluster, then each fault with its reason and fix."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from argolint.reports.chain import FieldState, Link, Origin, Why, Wrote
 from argolint.reports.document import ReportedFinding
-from argolint.reports.formats import Style, app_name, line_of, resource_name, shown
+from argolint.reports.formats import Style, app_name, for_people, line_of, resource_name
 from argolint.reports.formats.fixes import fix_lines
 from argolint.reports.formats.frames import source_lines
 from argolint.reports.formats.layout import paint, wrapped
 
-_OBJECTS = 4  # of a step that are named
-_WIDTH = 10  # of the words in front: `desired`, `because`, `involved`
+_OBJECTS = 4  # objects of a step to name
+_WIDTH = 10  # of the labels: `desired`, `because`, `involved`
 
 
 def render(why: Why, style: Style) -> str:
     """The narrative; with -v every fix and all evidence."""
-    why = shown(why)
+    why = for_people(why)
     lines = [
         f"{paint(app_name(why.app), style, bold=True)}  {why.sync or 'no sync status'}, {why.health or 'no health'}  {paint(f'({why.automation})', style, dim=True)}",
         *(line for origin in why.desired_from for line in _origin(origin, style)),
@@ -64,7 +64,7 @@ def _origin(origin: Origin, style: Style) -> Iterator[str]:
 
 
 def _by_reason(chain: tuple[Link, ...]) -> list[list[Link]]:
-    """Links of one and the same explanation together, in the chain's order: a fault is reported once."""
+    """Links grouped by explanation, in the chain's order: each fault is reported once."""
     groups: dict[tuple[object, ...], list[Link]] = {}
     for index, link in enumerate(chain):
         reason = tuple(f.fingerprint for f in link.because) or (index,)

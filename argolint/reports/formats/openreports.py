@@ -1,4 +1,4 @@
-"""OpenReports: one `Report` an Application with findings, as YAML; nothing is written to a cluster here.
+"""OpenReports: one `Report` per Application with findings, as YAML. This module writes nothing to a cluster.
 
 Policy Reporter and others read them. Source: openreports/reports-api, crd openreports.io_reports.yaml (v1alpha1).
 """
@@ -16,9 +16,9 @@ from argolint.values import parse_time, shorten
 
 API_VERSION = "openreports.io/v1alpha1"
 LABEL = "argolint.dev/report"
-"""On every Report that argolint writes, and on no other."""
+"""The label of each Report that argolint writes."""
 MOST = 50
-"""Results of one Report; a last one says how many were left out. A Report must stay far below etcd's 1.5 MB."""
+"""Most results of one Report; the last one counts the others. A Report must stay far below etcd's 1.5 MB."""
 _MESSAGE = 1000
 _PROPERTY = 500
 _NAME = 253
@@ -27,7 +27,7 @@ _STATES = ("pass", "fail", "warn", "error", "skip")
 
 
 def render(report: Report, style: Style) -> str:
-    """One YAML document a Report; a comment where there is none to write."""
+    """One YAML document per Report; a comment if there is none."""
     import yaml
 
     made = list(reports(report))
@@ -38,7 +38,7 @@ def render(report: Report, style: Style) -> str:
 
 
 def reports(report: Report) -> Iterator[dict[str, Any]]:
-    """One Report for each Application that has findings or could not be looked at."""
+    """One Report per Application that has findings or could not be looked at."""
     findings = sorted((f for f in report.findings if f.app.name), key=lambda f: _place(f.app))
     of_app = {key: tuple(group) for key, group in groupby(findings, key=lambda f: _place(f.app))}
     failed: dict[tuple[str, str, str], list[ReportedFailure]] = {}
@@ -86,7 +86,7 @@ def _report(
 
 
 def name_of(server: str, application: str) -> str:
-    """The Report's name: two servers may hold Applications of one name."""
+    """The Report's name; it includes the server, since two may have an Application of the same name."""
     digest = hashlib.sha256(f"{server}\n{application}".encode()).hexdigest()[:8]
     return f"argolint-{application[: _NAME - 18].rstrip('.-')}-{digest}"
 

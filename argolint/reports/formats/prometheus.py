@@ -1,9 +1,8 @@
 """Metrics in Prometheus' text format: for the textfile collector (`-o prometheus=FILE`) and for `/metrics` of `argolint serve`.
 
-Names and labels are a contract: alerts and dashboards of users hold on to them. No message, object, pointer or fingerprint
-is ever a label, so that the number of series follows the applications that have findings, and nothing leaks to anyone who may
-read metrics. Labels are not called `namespace`, `cluster`, `service` or `pod`, which Prometheus' own target labels would
-turn into `exported_*`.
+Names and labels are a contract: users' alerts and dashboards rely on them. No message, object, pointer or fingerprint is a label, so the
+number of series depends only on the applications with findings, and readers of metrics learn no details. Labels are not called `namespace`,
+`cluster`, `service` or `pod`, since Prometheus' own target labels would turn these into `exported_*`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ PER_APP = "argolint_app_findings"
 APP_LABELS = "argolint_app_labels"
 LAST_COMPLETE = "argolint_last_complete_check_timestamp_seconds"
 _MAX_LABEL = 300
-"""Characters: names of Kubernetes have 253 at most, so only what is no name is cut."""
+"""Most characters: names in Kubernetes have at most 253, so only other texts are cut."""
 _BY = {"configuration": "config"}
 _CARRIED = re.compile(rf'^{LAST_COMPLETE}{{argocd="((?:[^"\\]|\\.)*)"}} ([0-9.e+]{{1,30}})$', re.MULTILINE)
 
@@ -36,9 +35,9 @@ Labels = tuple[str, ...]
 
 
 def render(report: Report, style: Style) -> str:
-    """All metrics of one report. Findings that are suppressed count as suppressed only.
+    """All metrics of one report. Suppressed findings count as suppressed only.
 
-    The time of the last complete check is carried on from the text that is replaced, where this check is not complete.
+    If this check is not complete, the time of the last complete check comes from the text that is replaced.
     """
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.registry import Collector
@@ -129,7 +128,7 @@ def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
 
 
 def server_of(app: ReportedApp) -> str:
-    """The label of an application's server: the name that the user gave to it, else its address."""
+    """The label of an application's server: the user's name for it, else its address."""
     return (app.server_name if isinstance(app, NamedApp) else "") or short_name(app.server)
 
 
@@ -137,13 +136,13 @@ def short_name(url: str) -> str:
     """A server as a label: its address without the scheme."""
     try:
         parts = urlsplit(url if "//" in url else f"//{url}")
-    except ValueError:  # a snapshot or a report of others may call it anything
+    except ValueError:  # a snapshot or a foreign report may have any text here
         return url
     return f"{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
 
 def _of_the_check(report: Report, style: Style, servers: list[str]) -> Iterator[GaugeMetricFamily]:
-    """What is known of the run itself."""
+    """Metrics of the run itself."""
     yield _gauge(
         "argolint_applications",
         "Applications that the last check looked at.",
@@ -157,7 +156,7 @@ def _of_the_check(report: Report, style: Style, servers: list[str]) -> Iterator[
     incomplete = {labels[0] for labels in failed}
     servers = list(dict.fromkeys((*servers, *sorted(incomplete - {""})))) if is_of_several(report) else servers
     blind = not incomplete or whole in incomplete or len(servers) == 1
-    """What is incomplete is no single one of several: nothing was looked at yet, or something of the whole run failed."""
+    """The failures belong to no single server: nothing was looked at yet, or the whole run failed in part."""
     complete = {s: report.complete or not (blind or s in incomplete) for s in servers}
     yield _gauge(
         "argolint_check_complete",
@@ -192,7 +191,7 @@ def _of_the_check(report: Report, style: Style, servers: list[str]) -> Iterator[
 
 
 def _per_app(findings: Iterable[ReportedFinding], style: Style) -> tuple[Mapping[Labels, int], bool]:
-    """The series of single applications, and whether some were left out: the least severe, then the last in order."""
+    """The series of single applications, and whether some were left out: the least severe first, then the last in order."""
     wanted = style.metrics
     if not wanted.per_app:
         return {}, False
@@ -219,7 +218,7 @@ def _per_app(findings: Iterable[ReportedFinding], style: Style) -> tuple[Mapping
 
 
 def _app_labels(report: Report, style: Style) -> tuple[Mapping[Labels, int], bool]:
-    """A row for each application that has one of the labels, the first ones in order, and whether some were left out."""
+    """One row per application with one of the labels, in order up to the limit; and whether some were left out."""
     keys = tuple(dict.fromkeys(style.metrics.app_labels))
     rows: dict[Labels, int] = {}
     for each in report.applications:
@@ -230,7 +229,7 @@ def _app_labels(report: Report, style: Style) -> tuple[Mapping[Labels, int], boo
 
 
 def _applications(report: Report) -> Mapping[Labels, int]:
-    """By project where the report lists its applications, else in all."""
+    """The number of applications by project; without a list in the report, by server."""
     listed = [getattr(a, "app", a) for a in getattr(report, "applications", ())]
     if listed:
         return Counter((server_of(a), a.project) for a in listed)
@@ -238,12 +237,12 @@ def _applications(report: Report) -> Mapping[Labels, int]:
 
 
 def _carried(text: str) -> Mapping[Labels, float]:
-    """The last complete checks that a text of ours tells of."""
+    """The times of the last complete checks in an earlier output of argolint."""
     found: dict[Labels, float] = {}
     for name, number in _CARRIED.findall(text):
         try:
             found[(name.replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\"),)] = float(number)
-        except ValueError:  # a damaged file: as if there were none
+        except ValueError:  # ignore a damaged file
             continue
     return found
 

@@ -1,7 +1,7 @@
 """SARIF 2.1.0, for code scanning. https://docs.oasis-open.org/sarif/sarif/v2.1.0/
 
-Argo CD's findings are about live objects, so each result has its application, object and field as logical locations; file
-and line stand next to them where the source is known.
+Argo CD's findings are about live objects, so the logical locations of a result are its application, object and field; file and line are
+added if they are known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Sarif = dict[str, Any]
 
 
 def render(report: Report, style: Style) -> str:
-    """One run. A result's fingerprint is the finding's own, so code scanning follows it through rewordings."""
+    """One SARIF run. A result has the finding's own fingerprint, so code scanning recognizes it after a rewording."""
     installed = load_rules()
     ids = sorted({f.rule for f in report.findings})
     run: Sarif = {
@@ -56,7 +56,7 @@ def render(report: Report, style: Style) -> str:
 
 
 def _rule(id_: str, rule: Rule | None, findings: Sequence[ReportedFinding]) -> Sarif:
-    """The rule's page; a report of another installation may name rules that are not here."""
+    """The rule's entry; a report of another installation may name rules that are not installed here."""
     if rule is None:
         severity: Severity = max((f.severity for f in findings if f.rule == id_), key=list(_LEVEL)[::-1].index)
         text = {"text": id_}
@@ -116,7 +116,7 @@ def _result(finding: ReportedFinding, index: int, *, in_gate: bool) -> Sarif:
 
 
 def _message(finding: ReportedFinding) -> str:
-    """Message, then the fixes: SARIF's own `fixes` need byte offsets of a file, which a live object has not."""
+    """The message, then the fixes: SARIF's own `fixes` need byte offsets in a file, which a live object does not have."""
     lines = [finding.message, *([f"Note: {OUTSIDE}."] if is_outside(finding) else [])]
     for fix in finding.fixes:
         lines += [f"Fix: {fix.title} ({fix.where})", as_text(fix.edit)]

@@ -1,4 +1,4 @@
-"""A line an application: its states as Argo CD shows them, what was found, and the rule of the worst finding."""
+"""One line per application: its states as Argo CD shows them, the findings, and the rule of the worst finding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEAD = ("application", "sync", "health", "errors", "warnings", "info", "worst")
 
 @dataclass
 class Row:
-    """An application, and the findings that are about it or name it as affected, the worst first."""
+    """An application with the findings that are about it or name it as affected, the worst first."""
 
     app: ReportedApp
     sync: str = ""
@@ -29,7 +29,7 @@ class Row:
 
 
 def render(report: Report, style: Style) -> str:
-    """The table, applications with the worst findings first, and all counts."""
+    """The table and all counts; applications with the worst findings come first."""
     rows = rows_of(report)
     cells = [_HEAD, *(_cells(row, style) for row in rows)]
     widths = [max(visible(row[n]) for row in cells) for n in range(len(_HEAD) - 1)]
@@ -39,7 +39,7 @@ def render(report: Report, style: Style) -> str:
 
 
 def rows_of(report: Report) -> list[Row]:
-    """Every application that was looked at, healthy ones too: first those of the worst findings, then by name."""
+    """All applications that were looked at, healthy ones too: by worst finding, then by name."""
     rows = {one.app: Row(one.app, one.sync, one.health, one.url) for one in report.applications}
     place: dict[ReportedApp, int] = {}
     for number, finding in enumerate(worst_first(with_causes(report))):

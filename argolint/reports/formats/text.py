@@ -1,6 +1,6 @@
-"""For people in a terminal: what is wrong, worst first, with the first thing to paste; the summary comes last, where one lands.
+"""The report for a terminal: the worst findings first, with the first fix to paste; the summary is at the end.
 
-A screen shows causes, as many as it holds, each with what follows from it (`blocks`). --full, -v and --group-by show every finding.
+A screen shows as many causes as fit, each with the findings that follow from it (`blocks`). --full, -v and --group-by show every finding.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, 
 
 
 def render(report: Report, style: Style) -> str:
-    """The findings (one line with -q), what could not be looked at, and the summary."""
+    """The findings (one line each with -q), the failures, and the summary."""
     if report.forecast:
         return forecast_text.render(report, style)
     return text(report, style, concise=False)
 
 
 def text(report: Report, style: Style, *, concise: bool) -> str:
-    """The report by cause, as many as a screen holds; every finding with --full or -v, in the order of their causes."""
+    """The report by cause, as many as fit on a screen; with --full or -v every finding, in the order of causes."""
     if style.quiet:
         return " · ".join([*([_gate_line(report.gate)] if report.gate else []), one_line(report, style)]) + "\n"
     report = with_causes(report)
@@ -51,19 +51,19 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
 
 
 _LEAST = 8
-"""Lines that causes have on a screen, whatever else is to be said."""
+"""Lines that causes get on a screen in any case."""
 _TAIL = 12
 
 
 def _short(lines: list[str], style: Style) -> list[str]:
-    """What a screen has room for of things that are no findings."""
+    """At most `_TAIL` of the lines that are not findings."""
     if not style.lines or len(lines) <= _TAIL:
         return lines
     return [*lines[: _TAIL - 2], f"… {len(lines) - _TAIL + 2} more lines with --full", ""]
 
 
 def _unanswered(report: Report, style: Style) -> Iterator[str]:
-    """Clusters that are down: much of what follows may come of that."""
+    """Clusters that do not answer: they may be the reason for many findings below."""
     for said, hint in (found := list(unanswered(report))):
         yield from wrapped(f"{paint('not looked at', style, fg='magenta')}  {said}", style, hang="  ")
         yield from wrapped(f"→ {hint}", style, indent="  ", hang="    ")
@@ -72,7 +72,7 @@ def _unanswered(report: Report, style: Style) -> Iterator[str]:
 
 
 def _stale(report: Report, style: Style) -> Iterator[str]:
-    """What every other finding rests on comes first."""
+    """Notes on outdated status, on which all other findings depend."""
     for old in report.stale or ():
         yield from wrapped(f"What is shown is old: {old.message}", style)
     if report.stale:
@@ -80,7 +80,7 @@ def _stale(report: Report, style: Style) -> Iterator[str]:
 
 
 def _deletes(report: Report, style: Style) -> Iterator[str]:
-    """What a change deletes comes before what it breaks."""
+    """What a change deletes; it comes before what the change breaks."""
     for line in (report.gate.deletes or ()) if report.gate else ():
         yield from wrapped(f"{paint('deletes', style, fg='red')}  {line}", style, hang="         ")
     if report.gate and report.gate.deletes:
@@ -88,7 +88,7 @@ def _deletes(report: Report, style: Style) -> Iterator[str]:
 
 
 def _tail(report: Report, style: Style) -> Iterator[str]:
-    """What could not be looked at, what the run has to say, and what the gate says next to its findings."""
+    """Failures, remarks of the run, and what the gate adds to its findings."""
     alike: dict[tuple[str, str, str | None], list[ReportedFailure]] = {}
     for failure in (f for f in report.failures if f.stage != DESTINATION):
         alike.setdefault((failure.stage, _nameless(failure), failure.rule), []).append(failure)
@@ -103,7 +103,7 @@ def _tail(report: Report, style: Style) -> Iterator[str]:
 
 
 def _nameless(failure: ReportedFailure) -> str:
-    """The error without the application's own name, so that what fails alike in many is one line."""
+    """The error without the application's name, so that the same error in many applications is one line."""
     name = failure.app.name if failure.app else ""
     return failure.error.replace(f"/{quote(name)}", "/*").replace(f"/{name}", "/*") if name else failure.error
 
@@ -131,7 +131,7 @@ _GROUPS: dict[str, Callable[[ReportedFinding], str]] = {
 def _by(
     findings: Sequence[ReportedFinding], key: Callable[[ReportedFinding], str]
 ) -> list[tuple[str, list[ReportedFinding]]]:
-    """Groups in the order in which the worst of each comes."""
+    """Groups, ordered by their first, worst finding."""
     groups: dict[str, list[ReportedFinding]] = {}
     for finding in findings:
         groups.setdefault(key(finding), []).append(finding)
@@ -153,7 +153,7 @@ def _application(name: str, findings: Sequence[ReportedFinding], style: Style) -
 
 
 def _listed(name: str, findings: Sequence[ReportedFinding], style: Style) -> Iterator[str]:
-    """Whole findings with --full or -v; else where each is, and the message."""
+    """Whole findings with --full or -v; else application, rule and message."""
     yield from _heading(name, findings, style)
     for finding in findings:
         if style.full or style.verbose:
@@ -192,7 +192,7 @@ def _finding(f: ReportedFinding, style: Style, app: str = "") -> Iterator[str]:
 
 
 def _failure(alike: Sequence[ReportedFailure], style: Style) -> Iterator[str]:
-    """What could not be looked at; the same thing in many applications is reported once, with their names."""
+    """A failure; the same failure of many applications is reported once, with their names."""
     first = alike[0]
     names = [name for f in alike if (name := subject_of(f))]
     if len(alike) > 1:
@@ -206,7 +206,7 @@ def _failure(alike: Sequence[ReportedFailure], style: Style) -> Iterator[str]:
 
 
 def _gate(gate: Gate, style: Style) -> Iterator[str]:
-    """What the change does, next to its findings."""
+    """What the change does, in addition to its findings."""
     for gone in gate.gone:
         subject = " ".join(filter(None, (app_name(gone.app), resource_name(gone.resource) if gone.resource else "")))
         yield f"{paint('fixed', style, fg='green')}  {paint(gone.rule, style, bold=True)}  {subject}"

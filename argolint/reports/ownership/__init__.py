@@ -1,7 +1,7 @@
-"""Who owns which object, who else claims it, and what a deletion takes along.
+"""Reports ownership of objects: the owner, other claimants, and what a deletion deletes.
 
-graph     objects with their claims; parts that hang together, shown small
-fleet     that of a server, from one list of its Applications
-findings  that of a report's findings about ownership
-text, diagrams, svg    what is printed
+graph     objects with their claims, and small pictures of connected parts
+fleet     ownership on a server, from one list of its Applications
+findings  ownership in a report's findings
+text, diagrams, svg    the output formats
 """

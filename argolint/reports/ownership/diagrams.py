@@ -1,4 +1,4 @@
-"""Ownership as text that other programs draw: Mermaid (in a comment on GitHub or GitLab) and Graphviz' dot."""
+"""Ownership as text that other programs draw: Mermaid (in comments on GitHub or GitLab) and Graphviz dot."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from argolint.values import plain
 
 _MERMAID: dict[Role, str] = {"owner": "==>|owns|", "claimant": "-.->|claims|", "phantom": "-.-"}
 MERMAID_NODES = 15
-"""A flowchart of more than this is not read."""
+"""Most nodes of a flowchart: larger ones are unreadable."""
 _DOT: dict[Role, str] = {"owner": "solid", "claimant": "dashed", "phantom": "dotted"}
 
 
 def mermaid(pictures: Sequence[Picture]) -> str:
-    """One flowchart; each part that hangs together stands by itself."""
+    """One flowchart; each connected part is a subgraph."""
     lines = ["flowchart LR"]
     for number, picture in enumerate(pictures):
         lines += [f'  a{number}_{i}["{_mermaid(label)}"]' for i, label in enumerate(picture.apps)]
@@ -40,7 +40,7 @@ def dot(pictures: Sequence[Picture]) -> str:
 
 
 def _mermaid(label: str) -> str:
-    """Entity codes for all that Mermaid or HTML could take for its own: `#35;` is its way to write a character."""
+    """The label with entity codes for characters that Mermaid or HTML would interpret: `#35;` is Mermaid's form."""
     return "".join(c if c.isalnum() or c in " /-_.:" else f"#{ord(c)};" for c in plain(label))
 
 

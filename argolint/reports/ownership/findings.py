@@ -1,4 +1,4 @@
-"""Ownership as the findings of a report tell it: who shares an object with whom."""
+"""Ownership from the findings of a report: which applications share an object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argolint.reports.ownership.graph import Claim, Held, Role
 
 
 def held(findings: Iterable[ReportedFinding]) -> tuple[Held, ...]:
-    """The objects of findings of the ownership family that name owners or claimants, suppressed ones aside."""
+    """The objects of unsuppressed ownership findings that name owners or claimants."""
     claims: dict[ResourceKey, dict[str, Claim]] = {}
     for f in findings:
         if f.family != "ownership" or f.suppressed is not None or f.resource is None:

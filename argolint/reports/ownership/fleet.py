@@ -1,7 +1,7 @@
-"""Ownership as one list of the Applications tells it: no manifest, no object is read.
+"""Ownership from one list of the Applications, without reading manifests or objects.
 
-The list has every object of every Application. Whose the live object is, it tells by the SharedResourceWarning that Argo CD
-puts on every claimant but the owner; before the first comparison it does not tell, and then the owner is not known.
+The list has every object of every Application. The SharedResourceWarning, which Argo CD puts on every claimant except the owner, names the
+owner of the live object; before the first comparison there is none, and the owner is unknown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from argolint.values.short_kinds import kinds
 
 
 def contested(fleet: Fleet) -> tuple[Held, ...]:
-    """The objects that two Applications claim, also one of another Argo CD, and those whose tracking data names another owner."""
+    """The objects that two Applications claim, also across Argo CDs, and objects whose tracking data names another owner."""
     keys = set(fleet.contested) | set(_crossed(fleet))
     for app in fleet.apps:
         for warning in shared_warnings(app):
@@ -33,7 +33,7 @@ def contested(fleet: Fleet) -> tuple[Held, ...]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The objects that someone asks for: `KIND`, `KIND/NAME` or `KIND/NAMESPACE/NAME`, with globs."""
+    """The objects that the user wants: `KIND`, `KIND/NAME` or `KIND/NAMESPACE/NAME`, with globs."""
 
     kinds: frozenset[str]
     namespace: str = "*"
@@ -41,7 +41,7 @@ class Wanted:
 
     @property
     def is_one(self) -> bool:
-        """True for a name without a glob, of a kind without one."""
+        """True for a kind and a name, both without globs."""
         return not set("*?[") & set("".join((self.name, *self.kinds)))
 
     def takes(self, kind: str, namespace: str, name: str) -> bool:
@@ -53,7 +53,7 @@ class Wanted:
 
 
 def parse_wanted(text: str) -> Wanted:
-    """The kind in any case, by its short name or plural as well. UsageError for what names no object."""
+    """The parsed text; the kind may be in any case, a short name or a plural. UsageError if it is no such text."""
     kind, *rest = text.split("/")
     if not kind or len(rest) > 2:
         raise UsageError(f"{text!r} names no object", "KIND, KIND/NAME or KIND/NAMESPACE/NAME; * stands for any text")
@@ -61,7 +61,7 @@ def parse_wanted(text: str) -> Wanted:
 
 
 def matching(fleet: Fleet, wanted: Wanted) -> tuple[Held, ...]:
-    """The objects that are asked for; empty when no Application lists one."""
+    """The wanted objects; empty if no Application lists one."""
     found = {
         ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)
         for app in fleet.apps
@@ -72,9 +72,9 @@ def matching(fleet: Fleet, wanted: Wanted) -> tuple[Held, ...]:
 
 
 def joined(parts: Iterable[tuple[Fleet, Iterable[Held]]], common: Mapping[tuple[str, str], str]) -> tuple[Held, ...]:
-    """The objects of several Argo CDs: Applications with the name of theirs, and an object of a common cluster once.
+    """The objects of several Argo CDs; Applications get the name of their Argo CD, and objects of a common cluster are merged.
 
-    `common` is the name of a cluster that several of them deploy to, by the Argo CD's name and the cluster's address there.
+    `common`: the name of a cluster that several of them deploy to, by the Argo CD's name and its address of the cluster.
     """
     found: dict[ResourceKey, list[Claim]] = defaultdict(list)
     via: dict[ResourceKey, tuple[ResourceKey, ...]] = {}
@@ -88,7 +88,7 @@ def joined(parts: Iterable[tuple[Fleet, Iterable[Held]]], common: Mapping[tuple[
 
 
 def printed(held: Iterable[Held]) -> tuple[Held, ...]:
-    """The objects as they may be printed: an address of a cluster may hold a login."""
+    """The objects without secrets: the address of a cluster may contain a login."""
     return tuple(replace(one, key=_printed(one.key), via=tuple(map(_printed, one.via))) for one in held)
 
 
@@ -97,7 +97,7 @@ def _printed(key: ResourceKey) -> ResourceKey:
 
 
 def _crossed(fleet: Fleet) -> Iterator[ResourceKey]:
-    """The objects that an Application of another Argo CD has as well."""
+    """The objects that an Application of another Argo CD lists, too."""
     for crossing in {c for crossings in fleet.crossings.values() for c in crossings}:
         for claimant in (*crossing.claimants, *crossing.pruners):
             if claimant.argocd == fleet.name:
@@ -105,8 +105,8 @@ def _crossed(fleet: Fleet) -> Iterator[ResourceKey]:
 
 
 def held_by(fleet: Fleet, key: ResourceKey) -> Held:
-    """An object with everyone who claims it."""
-    apps = [fleet.by_ref[ref] for ref in fleet.contested.get(key) or fleet.owners(key)]
+    """An object with all its claims."""
+    apps = [fleet.by_ref[ref] for ref in fleet.claimants(key) or fleet.owners(key)]
     warned = {app.ref: named for app in apps if (named := _warned(app, key))}
     owner, phantom = _owner(fleet, key, apps, warned)
     claims = [
@@ -118,7 +118,9 @@ def held_by(fleet: Fleet, key: ResourceKey) -> Held:
         )
         for app in apps
     ]
-    if owner is not None and owner not in {app.ref for app in apps}:  # owns it, and its manifests no longer show it
+    if owner is not None and owner not in {
+        app.ref for app in apps
+    }:  # owns it, though its manifests no longer contain it
         away = fleet.by_ref[owner]
         claims.append(Claim(without_secrets(str(owner)), "owner", without_secrets(owner.project), cascades(away)))
     if phantom:
@@ -127,12 +129,12 @@ def held_by(fleet: Fleet, key: ResourceKey) -> Held:
 
 
 def _owner(fleet: Fleet, key: ResourceKey, apps: Sequence[App], warned: dict[AppRef, str]) -> tuple[AppRef | None, str]:
-    """The owner, or the phantom that the warnings name; neither where the list does not tell."""
+    """The owner, or the phantom that the warnings name; neither if the list does not show it."""
     if not warned:
         return (apps[0].ref if len(apps) == 1 else None), ""
     names = set(warned.values())
     if len(names) > 1:
-        return None, ""  # warnings of different times
+        return None, ""  # the warnings have different ages
     (name,) = names
     owner = fleet.app_of_instance(name)
     if owner is not None and owner.cluster == key.cluster and owner.ref not in warned:
@@ -141,7 +143,7 @@ def _owner(fleet: Fleet, key: ResourceKey, apps: Sequence[App], warned: dict[App
 
 
 def _warned(app: App, key: ResourceKey) -> str:
-    """The owner that Argo CD's warning about this object names; empty without one, and where it may mean another object."""
+    """The owner that Argo CD's warning about this object names; empty without a warning, or if it may be about another object."""
     for warning in shared_warnings(app):
         if list(_meant(app, warning.kind, warning.name)) == [key]:
             return warning.owner
@@ -149,7 +151,7 @@ def _warned(app: App, key: ResourceKey) -> str:
 
 
 def _meant(app: App, kind: str, name: str) -> Iterator[ResourceKey]:
-    """A warning has neither group nor namespace: all objects that it may mean."""
+    """All objects that a warning may be about: it has neither group nor namespace."""
     for row in app.rows:
         if (row.kind, row.name) == (kind, name) and not row.hook:
             yield ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)

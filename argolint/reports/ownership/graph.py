@@ -1,4 +1,4 @@
-"""Objects and the Applications that claim them, and how a part of it is shown without growing large."""
+"""Objects and the Applications that claim them, and how to draw a part of it small."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Literal
 from argolint.model import ResourceKey
 
 Role = Literal["owner", "claimant", "phantom"]
-"""A phantom is named by tracking data and is no Application of this server."""
+"""A phantom is an owner in tracking data that is no Application of this server."""
 
 
 @dataclass(frozen=True, order=True)
 class Claim:
-    """An Application (`namespace/name`) and what it is to an object.
+    """An Application (`namespace/name`) and its role for an object.
 
-    `deletes`: deleting the Application deletes the object, since it owns it and has the resources finalizer; None when
-    the owner is not known.
+    `deletes`: deleting the Application deletes the object, since it owns it and has the resources finalizer; None if the owner is not
+    known.
     """
 
     app: str
@@ -29,9 +29,9 @@ class Claim:
 
 @dataclass(frozen=True, order=True)
 class Held:
-    """One object and all its claims, sorted; `owner_known` says that one of them is the owner or the phantom.
+    """One object and all its claims, sorted; `owner_known`: one claim is the owner or the phantom.
 
-    `via`: who made it, nearest first, up to the object that the Applications list; empty for one that they list themselves.
+    `via`: the objects that made it, nearest first, up to the object that the Applications list; empty for a listed object.
     """
 
     key: ResourceKey
@@ -45,9 +45,9 @@ class Held:
 
 @dataclass(frozen=True)
 class Picture:
-    """What a picture shows: labels of Applications and of objects, and edges between their positions.
+    """The content of a picture: labels of Applications and objects, and edges by position.
 
-    `left_out` counts those of both that the picture has no room for.
+    `left_out`: the number of nodes that did not fit.
     """
 
     apps: tuple[str, ...]
@@ -62,7 +62,7 @@ def name_of(key: ResourceKey) -> str:
 
 
 def parts(held: Iterable[Held]) -> list[tuple[Held, ...]]:
-    """Objects that share an Application, directly or by way of others, belong together. Sorted."""
+    """The connected parts: objects that share an Application, directly or through others. Sorted."""
     leader: dict[str, str] = {}
 
     def root(app: str) -> str:
@@ -82,11 +82,11 @@ def parts(held: Iterable[Held]) -> list[tuple[Held, ...]]:
 
 
 Node = tuple[str, frozenset[tuple[str, Role]]]
-"""An object, or several as one: its label, and the Applications that claim it."""
+"""An object or a group of objects: its label, and the Applications that claim it."""
 
 
 def picture(part: Sequence[Held], most: int) -> Picture:
-    """A part with `most` nodes at most: objects of the same claims fold first, then Applications of one project."""
+    """A part with at most `most` nodes: first objects with the same claims are merged, then Applications of the same project."""
     ways: tuple[Callable[[], list[Node]], ...] = (
         lambda: [(name_of(one.key), _claims(one)) for one in part],
         lambda: _folded(part, lambda key: (key.cluster, key.kind, key.namespace), _of_kind),
@@ -132,7 +132,7 @@ def _of_kind(keys: Sequence[ResourceKey]) -> str:
 def _folded(
     part: Sequence[Held], by: Callable[[ResourceKey], Hashable], label: Callable[[Sequence[ResourceKey]], str]
 ) -> list[Node]:
-    """Objects of the same claims that are alike in `by`, as one."""
+    """Objects with the same claims and the same `by` value, merged."""
     groups: dict[tuple[frozenset[tuple[str, Role]], Hashable], list[ResourceKey]] = defaultdict(list)
     for one in part:
         groups[_claims(one), by(one.key)].append(one.key)
@@ -140,7 +140,7 @@ def _folded(
 
 
 def _by_project(nodes: Sequence[Node], part: Sequence[Held]) -> list[Node]:
-    """Applications as their project, where it has more than one here."""
+    """Applications replaced by their project, if it has several here."""
     of = {claim.app: claim.project for one in part for claim in one.claims if claim.role != "phantom"}
     members = Counter(of.values())
 

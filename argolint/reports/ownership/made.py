@@ -1,4 +1,4 @@
-"""Who owns what no manifest names: a Pod, or the Secret of an ExternalSecret. The trees of the Applications tell who made it."""
+"""The owner of objects that no manifest names, such as a Pod or the Secret of an ExternalSecret; the resource trees show what made them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from argolint.server import api as argocd
 from argolint.server.transport import Transport
 
 MOST_TREES = 300
-"""Applications that are asked for their tree: each costs a request."""
+"""The most Applications whose tree is read: each costs a request."""
 _MOST_STEPS = 20
 
 
 def made(t: Transport, fleet: Fleet, wanted: Wanted) -> tuple[tuple[Held, ...], int]:
-    """The objects that others made, with the claims on what they come from, and how many Applications could not be asked."""
+    """The matching objects that others made, with the claims on their origin; and the number of Applications that could not be read."""
     apps = _candidates(fleet, wanted)
     found: dict[ResourceKey, Held] = {}
     unread = max(0, len(apps) - MOST_TREES)
@@ -40,7 +40,7 @@ def made(t: Transport, fleet: Fleet, wanted: Wanted) -> tuple[tuple[Held, ...], 
 
 
 def _candidates(fleet: Fleet, wanted: Wanted) -> list[App]:
-    """The Applications that may have it: with a namespace, those that deploy there."""
+    """The Applications that may have it: with a namespace, those that deploy to it."""
     return [
         app
         for app in fleet.apps

@@ -1,4 +1,4 @@
-"""Ownership as a picture: Applications to the left, objects to the right, laid out here and always the same."""
+"""Ownership as a picture: Applications on the left, objects on the right; the layout is deterministic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STYLE = (
 
 
 def svg(pictures: Sequence[Picture], *, alone: bool = True) -> str:
-    """One picture above the other. `alone`: a file of its own, with its style; the HTML report has one for all."""
+    """The pictures one below the other. `alone`: a file of its own, with a style; the HTML report has one for all."""
     bodies, top, width = [], 0.0, 0.0
     for picture in pictures:
         body, wide, high = _picture(picture)
@@ -43,7 +43,7 @@ _MEANS = {"owner": "owns it", "claimant": "claims it too", "phantom": "named by 
 
 
 def _legend(roles: Collection[str]) -> tuple[str, float]:
-    """What the lines mean, of those that are there, and its width."""
+    """The legend for the line styles in use, and its width."""
     made, x = [], 0.0
     for role, text in _MEANS.items():
         if role in roles:
@@ -53,13 +53,13 @@ def _legend(roles: Collection[str]) -> tuple[str, float]:
 
 
 def _description(picture: Picture) -> str:
-    """The picture in words, for who hears it."""
+    """The picture in words, for screen readers."""
     edges = (f"{picture.apps[app]} is {role} of {picture.objects[obj]}" for app, obj, role in picture.edges)
     return ", ".join(edges)
 
 
 def _picture(picture: Picture) -> tuple[str, float, float]:
-    """Its elements, and its width and height."""
+    """The elements of a picture, its width and its height."""
     apps, objects = _untangled(picture)
     left = max((_wide(picture.apps[i]) for i in apps), default=0.0)
     right = max((_wide(picture.objects[i]) for i in objects), default=0.0)
@@ -82,7 +82,7 @@ def _picture(picture: Picture) -> tuple[str, float, float]:
 
 
 def _untangled(picture: Picture) -> tuple[list[int], list[int]]:
-    """The order of both columns: each node goes to the middle of its neighbours, twice, which parts most crossings."""
+    """The order of both columns: each node moves to the middle of its neighbours, twice, which removes most crossings."""
     apps, objects = list(range(len(picture.apps))), list(range(len(picture.objects)))
     for _ in range(2):
         objects = _sorted(objects, apps, [(obj, app) for app, obj, _ in picture.edges])

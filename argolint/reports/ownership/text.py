@@ -14,8 +14,7 @@ _LEAVES = "deleting this Application leaves the object"
 
 
 def _about(claim: Claim) -> str:
-    """What a deletion of the Application does to the object: without its finalizer it depends on who deletes, since `argocd app delete`
-    sets that."""
+    """What deleting the Application does to the object. Without its finalizer the client decides: `argocd app delete` sets the finalizer."""
     if claim.role == "phantom":
         return "named by tracking data, and no Application here"
     if claim.deletes is None:
@@ -37,14 +36,14 @@ def text(held: Sequence[Held]) -> str:
             project = f" (project {claim.project})" if claim.project else ""
             lines.append(plain(f"  {claim.role:8}  {claim.app}{project}{': ' if about else ''}{about}"))
         if not one.owner_known:
-            lines.append("  the list does not tell whose the live object is: `argolint check` reads it")
+            lines.append("  the list does not show the owner of the live object: `argolint check` does")
     apps = {claim.app for one in held for claim in one.claims if claim.role != "phantom"}
     lines.append(f"{_number(len(held), 'object')}, {_number(len(apps), 'Application')}")
     return "\n".join(lines) + "\n"
 
 
 def as_json(held: Sequence[Held], servers: Mapping[str, str]) -> str:
-    """The same as one document. `servers` are the URLs of the Argo CDs by name; the only one has none."""
+    """The objects with their Applications as one JSON document. `servers`: URLs by name; a single Argo CD has no name."""
     data = {
         **({"server": servers[""]} if "" in servers else {"servers": dict(servers)}),
         "objects": [

@@ -1,1 +1,1 @@
-"""The HTML report: its template, style and script. Nothing here is loaded from elsewhere."""
+"""The HTML report: its template, style and script. Nothing is loaded from elsewhere."""

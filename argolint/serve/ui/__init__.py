@@ -1,7 +1,7 @@
-"""The file that Argo CD's UI loads (`extension-argolint.js`), as it is and as an archive.
+"""The file that Argo CD's UI loads (`extension-argolint.js`), plain and as an archive.
 
-argocd-server serves every file below /tmp/extensions whose name fits `extension*.js` (server/server.go). argocd-extension-installer unpacks an archive
-and copies what lies in its `resources/` there.
+argocd-server serves every file below /tmp/extensions whose name matches `extension*.js` (server/server.go). argocd-extension-installer
+unpacks an archive and copies its `resources/` there.
 """
 
 from __future__ import annotations

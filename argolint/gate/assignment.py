@@ -1,4 +1,4 @@
-"""Whose Applications the manifests of a change are, where several Argo CDs judge it: a manifest does not name its Argo CD."""
+"""Assigns the manifests of a change to Argo CDs if several judge it: an Application does not name its Argo CD."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _NAME_IT = "name the one that it is for: --only, --server or --argocd-context"
 
 
 @dataclass
-class Homes:
-    """Each Argo CD's part of what the change says, in the order of the fleets; and what to know of what belongs to none."""
+class Assigned:
+    """Each Argo CD's part of the manifests, in the order of the fleets; and failures and notes for manifests that belong to none."""
 
     own: list[Written]
     notes: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
 
-def homes(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) -> Homes:
-    """Share out what a change says among Argo CDs. `coming` are names of projects that it brings.
+def assigned(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) -> Assigned:
+    """Assign the manifests of a change to Argo CDs. `coming`: names of projects that the change adds.
 
-    An Application is of those that have one of its name which deploys from and to where the manifest says, as it was before the
-    change; several may apply one manifest. Of files that are named, a new one belongs to the only Argo CD that would take it.
+    An Application belongs to each Argo CD that has one of this name with the source and destination of the manifest before the change. A
+    new one in named files belongs to the only Argo CD that would accept it.
     """
     applications: list[list[Pair]] = [[] for _ in fleets]
     others: list[list[Pair]] = [[] for _ in fleets]
-    made = Homes([], list(found.notes), list(found.failures))
+    made = Assigned([], list(found.notes), list(found.failures))
     for pair in found.applications:
         takers, why = _of_application(pair, fleets, coming, by_files=found.by_files)
         for number in takers:
@@ -60,7 +60,7 @@ def homes(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) -> Ho
 def _of_application(
     pair: Pair, fleets: Sequence[Fleet], coming: frozenset[str], *, by_files: bool
 ) -> tuple[Sequence[int], tuple[str, str] | None]:
-    """The places of the fleets that have it; or why none has, and what to do."""
+    """The positions of the fleets that have it; else the reason why none has, and what to do."""
     live = {
         number: app
         for number, fleet in enumerate(fleets)
@@ -70,7 +70,9 @@ def _of_application(
         return same, None
     if takers := whose(pair.manifest, {number: app.raw for number, app in live.items()}):
         return takers, None
-    unsaid = pair.before is None or dig(pair.before, "spec", "destination") is None  # a patch names what it changes
+    unsaid = (
+        pair.before is None or dig(pair.before, "spec", "destination") is None
+    )  # a patch contains only the fields that it changes
     if unsaid and len(live) == 1:
         return tuple(live), None
     if pair.before == pair.after or pair.after is None:
@@ -87,7 +89,7 @@ def _of_application(
 def _of_new(
     manifest: Object, fleets: Sequence[Fleet], coming: frozenset[str]
 ) -> tuple[Sequence[int], tuple[str, str] | None]:
-    """Of an Application that none has: whether just one would take it, by its clusters and projects."""
+    """The positions for an Application that none has: the only fleet that would accept it, by cluster and project."""
     spec = mapping(manifest, "spec")
     refused = [next(refusals(spec, fleet, coming), "") for fleet in fleets]
     takers = [number for number, reason in enumerate(refused) if not reason]

@@ -12,7 +12,7 @@ from argolint import App, Finding, Fleet, Location
 from argolint.application.rule import Check, Rule
 from argolint.engine.plan import Chosen, Plan
 from argolint.engine.questions import entry_mark
-from argolint.engine.result_cache import Kept
+from argolint.engine.result_cache import ResultCache
 from argolint.model import ResourceKey
 from argolint.testing import FixtureTransport
 from tests.test_fleet_join import HOME, app, fleet, role
@@ -37,7 +37,7 @@ class Looks:
 
         self.times = 0
         self.clock = Clock()
-        self._kept = Kept(max_age_s=900, least_age_s=60, clock=self.clock)
+        self._kept = ResultCache(max_age_s=900, least_age_s=60, clock=self.clock)
         self._plan = Plan((Chosen(_rule(check), None),))
         self._t = FixtureTransport({"about": "x", "apps": [{"name": "a"}]})
 
@@ -69,7 +69,7 @@ def _seen(found: Fleet) -> tuple[str, ...]:
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 QUESTIONS: dict[str, Callable[[App, Fleet], object]] = {
     "owners": lambda app, fleet: [ref.name for ref in fleet.owners(KEY)],
-    "contested": lambda app, fleet: [ref.name for ref in fleet.contested.get(KEY, ())],
+    "contested": lambda app, fleet: [ref.name for ref in fleet.claimants(KEY)],
     "another": lambda app, fleet: (b := fleet.app("b", "argocd")) is not None and b.deleting,
     "by ref": lambda app, fleet: [r.name for r in fleet.by_ref if r.name == "b" and fleet.by_ref[r].deleting],
     "peers": lambda app, fleet: sorted(p.ref.name for p in fleet.peers(app) if p.deleting),

@@ -1,7 +1,7 @@
-"""What a change makes of the objects that Applications of several Argo CDs share.
+"""The effect of a change on objects that Applications of several Argo CDs share.
 
-Facts of all Argo CDs meet in rules with `across`, and one finding of theirs may be about many objects of the same Applications. So
-news is known by objects: what the same Applications shared before is old, whatever its finding is called, and one more is new.
+Facts of all Argo CDs meet in rules with `across`, and one of their findings may be about many objects of the same Applications. So news is
+decided by object: what the same Applications shared before is old, whatever its finding says, and one more object is new.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ Crossings = Mapping[AppRef, tuple[Crossing, ...]]
 
 
 @dataclass(frozen=True)
-class Between:
-    """Findings about what Applications of several Argo CDs share after a change: about what of it they shared before, and
-    about the other objects alone."""
+class CrossingFindings:
+    """Findings about what Applications of several Argo CDs share after a change, split by object: shared before, and newly shared."""
 
     old: tuple[Finding, ...] = ()
     new: tuple[Finding, ...] = ()
 
 
-def crossing(members: Sequence[tuple[Member, Sides]]) -> list[Sides]:
-    """The sides of all Argo CDs of a run, each fleet knowing what it shares with the others."""
+def with_crossings(members: Sequence[tuple[Member, Sides]]) -> list[Sides]:
+    """The sides of all Argo CDs of a run, each fleet with what it shares with the others."""
     if not any(sides.judged for _, sides in members):
         return [sides for _, sides in members]
     fleets, _ = crossed([replace(member, fleet=_before(sides)) for member, sides in members])
@@ -44,7 +43,7 @@ def crossing(members: Sequence[tuple[Member, Sides]]) -> list[Sides]:
 
 
 def _before(sides: Sides) -> Fleet:
-    """With the applications that were read in place of their entries of the list: the other side is made of these."""
+    """The fleet before the change, with the full applications in place of their list entries: the other side is built from these."""
     read = {j.ref: j.before for j in sides.judged if j.before is not None}
     return sides.fleet.with_apps(read.get(app.ref, app) for app in sides.fleet.apps)
 
@@ -61,13 +60,13 @@ def parties(sides: Iterable[Sides]) -> frozenset[AppRef]:
     )
 
 
-def between(sides: Sequence[Sides], found: Sequence[Examined], plan: Plan) -> Between:
-    """What rules of several Argo CDs say of old and of new sharing."""
+def crossing_findings(sides: Sequence[Sides], found: Sequence[Examined], plan: Plan) -> CrossingFindings:
+    """The findings of rules of several Argo CDs, split into old and new sharing."""
     old, new = _parted(_all(one.fleet for one in sides), _all(one.ahead for one in sides))
     if not (old or new):
-        return Between()
+        return CrossingFindings()
     anyway = _said(sides, found, plan, {}, after=True)
-    return Between(
+    return CrossingFindings(
         _said(sides, found, plan, old, after=False),
         tuple(f for f in _said(sides, found, plan, new, after=True) if f not in anyway),
     )
@@ -78,7 +77,7 @@ def _all(fleets: Iterable[Fleet]) -> Crossings:
 
 
 def _parted(before: Crossings, after: Crossings) -> tuple[Crossings, Crossings]:
-    """What is shared after the change: the objects that the same applications, and perhaps more, shared before; and the others."""
+    """The shared objects after the change: those that the same applications, and perhaps more, shared before; and the others."""
     known = {(c.cluster, obj): c for crossings in before.values() for c in crossings for obj in c.objects}
     old: dict[AppRef, list[Crossing]] = defaultdict(list)
     new: dict[AppRef, list[Crossing]] = defaultdict(list)
@@ -94,7 +93,7 @@ def _parted(before: Crossings, after: Crossings) -> tuple[Crossings, Crossings]:
 
 
 def _covers(before: Crossing | None, after: Crossing) -> bool:
-    """True where each party had its part already: one that wanted the object and will prune it has a new one."""
+    """True if each party had its role before; a party that wanted the object and will prune it has a new one."""
     return (
         before is not None
         and _refs(after.claimants) <= _refs(before.claimants)
@@ -113,7 +112,7 @@ def _tuples(found: Mapping[AppRef, Sequence[Crossing]]) -> Crossings:
 def _said(
     sides: Sequence[Sides], found: Sequence[Examined], plan: Plan, crossings: Crossings, *, after: bool
 ) -> tuple[Finding, ...]:
-    """What the rules say, had the applications nothing else in common."""
+    """The findings of the rules if the applications shared only these objects."""
     rules = [chosen for chosen in plan.rules if chosen.rule.across]
     results = []
     for one, examined in zip(sides, found, strict=True):

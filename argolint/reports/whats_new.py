@@ -1,7 +1,7 @@
-"""What is new since the last checks: a small state in the user's cache, which `argolint check` keeps by itself.
+"""What is new since the previous checks, from a small state file in the user's cache that `argolint check` maintains.
 
-One file an Argo CD: of each kept run its time, a mark of what was asked, and hashes of its findings. No name, message or value is in it.
-It may be lost at any time, and a check never fails for it.
+One file per Argo CD: for each run its time, a hash of the question, and hashes of its findings. It contains no name, message or value. It
+may be lost at any time, and a check never fails because of it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ MOST_FINDINGS = 20_000
 MOST_FILES = 50
 _MOST_BYTES = 8 << 20
 _A_DAY = timedelta(hours=12)
-"""A run that is this old is one of another day; of today's only the first counts."""
+"""A run of this age belongs to another day; of today's runs only the first counts."""
 
 
 _OF_CI = ("CI", "JENKINS_URL", "TEAMCITY_VERSION", "TF_BUILD")
-"""Variables that CI systems set."""
+"""Environment variables of CI systems."""
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One check: when, what was asked, and a hash for each finding."""
+    """One check: its time, its question, and a hash for each finding."""
 
     at: str
     asked: str
@@ -53,7 +53,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 def folder_of(environ: Mapping[str, str], home: Path) -> Path | None:
-    """Where the states are; None where none is kept: in a CI job, and for a user without a home folder."""
+    """The folder of the state files; None in a CI job and for a user without a home folder."""
     if any(environ.get(name, "").lower() not in ("", "0", "false") for name in _OF_CI):
         return None
     cache = environ.get("XDG_CACHE_HOME", "")
@@ -62,10 +62,10 @@ def folder_of(environ: Mapping[str, str], home: Path) -> Path | None:
     return home / ".cache" / "argolint" if home.is_dir() else None
 
 
-def remembered(report: Report, asked: str, folder: Path, *, offline: bool) -> str:
-    """What is new and gone since the runs before, in one sentence; empty for the first one. The run is kept.
+def news(report: Report, asked: str, folder: Path, *, offline: bool) -> str:
+    """One sentence on what is new and gone since an earlier run; empty for the first run. Saves this run.
 
-    A report that is not complete, or has more findings than are kept, is neither compared nor kept.
+    A report that is incomplete or has too many findings is neither compared nor saved.
     """
     servers = "\n".join(sorted(server.url for server in report.servers))
     if not report.complete or not servers or len(report.findings) > MOST_FINDINGS:
@@ -101,7 +101,7 @@ def _write(file: Path, now: Run, state: State) -> None:
 
 
 def _thinned(runs: Sequence[Run], now: Run) -> list[Run]:
-    """The runs; of those of one question that are of today only the first, so that yesterday is not crowded out."""
+    """The runs with only the first of today for each question, so that today's runs do not push out yesterday's."""
     kept: list[Run] = []
     seen: set[str] = set()
     for run in sorted(runs, key=lambda run: run.at):
@@ -149,7 +149,7 @@ def _when(age: timedelta) -> str:
 
 
 def environment() -> tuple[Mapping[str, str], Path]:
-    """What `folder_of` takes, of this process."""
+    """The arguments of `folder_of` for this process."""
     try:
         return os.environ, Path.home()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""The looks at one fleet that a service takes while it follows changes: at everything, or at what changed since."""
+"""The looks at one fleet while a service follows changes: at everything, or at what has changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from argolint.application.fleet import Fleet
 from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.plan import Plan
 from argolint.engine.refresh import refreshed
-from argolint.engine.result_cache import Kept
+from argolint.engine.result_cache import ResultCache
 from argolint.engine.run import Look, here
 from argolint.model import AppRef, Failure
 from argolint.model.results import AppResult
@@ -19,12 +19,12 @@ from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.transport import Transport
 
 
-class FleetLook:
-    """Keeps the fleet and the results of the last check of one Argo CD, and reads what an action says."""
+class FleetReader:
+    """Keeps the fleet and the results of the last check of one Argo CD, and reads what an action requires."""
 
     def __init__(self, times: Times, workers: int) -> None:
         self._workers = workers
-        self._kept = Kept(times.max_age_s, times.per_app_s)
+        self._kept = ResultCache(times.max_age_s, times.per_app_s)
         self._list_s = times.list_s
         self._known: tuple[Fleet, tuple[Failure, ...]] | None = None
         self.size = 0
@@ -34,15 +34,15 @@ class FleetLook:
 
     @property
     def known(self) -> bool:
-        """The last check of it succeeded."""
+        """True if its last check succeeded."""
         return self._known is not None
 
     def begin(self, action: Action) -> tuple[ReadFleet, Look]:
-        """How the fleet, and then its applications, are read. Where that fails, the next action has to be of everything."""
+        """How to read the fleet, then its applications. After a failure, the next action must read everything."""
         before = self._known
         if isinstance(action, Everything):
             before = self._known = None
-            self._kept.let_go()
+            self._kept.drop_fleet()
 
         def read(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
             self._known = None
@@ -60,9 +60,9 @@ class FleetLook:
         return read, look
 
     def end(self, action: Action) -> None:
-        """The check has succeeded."""
+        """Record the success of the check."""
         if isinstance(action, Everything):
-            gc.collect()  # a check raises the thresholds, and what it read is large
+            gc.collect()  # a check raises the thresholds, and its data is large
         if self._known is not None:
             fleet = self._known[0]
             self.size, self.reused = len(fleet.apps), self._kept.reused

@@ -1,4 +1,4 @@
-"""The fix of a change that is refused: the change itself. What would be added next to it comes after."""
+"""The fix for a refused change: undo it. Other fixes come after it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from argolint.reports.document import (
 from argolint.values.decoding import json_value
 
 _FAMILY = "sync"
-"""The rules that say what a sync refuses."""
+"""The rules on what a sync refuses."""
 
 Fields = Mapping[tuple[ReportedApp, ReportedResource, str], GateField]
 
 
-def change_first(report: Report) -> Report:
-    """The report of a gate, in which a refused field has its value of the base as the first fix."""
+def undo_first(report: Report) -> Report:
+    """The report of a gate, in which the first fix of a refused field restores base's value."""
     if not report.gate:
         return report
     fields = {
@@ -72,7 +72,7 @@ def _edit(field: GateField) -> ReportedEdit:
     try:
         value: Any = json_value(field.base.encode())
     except (msgspec.DecodeError, UnicodeEncodeError):
-        value = None  # it was cut
+        value = None  # the value was cut
     if value is None or HIDDEN in field.base:
         return ReportedEdit("text", "Take the edit of this field back.")
     return ReportedEdit("json-patch", [{"op": "replace", "path": field.pointer, "value": value}])

@@ -1,4 +1,4 @@
-"""What one check gave."""
+"""The result of one check."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from argolint.reports.document import Report, ReportedApp
 
 
 @dataclass(frozen=True)
-class Checked:
-    """The report of one check, and every application that it looked at."""
+class CheckResult:
+    """The report of one check, and all applications that it looked at."""
 
     report: Report
     apps: Collection[ReportedApp]
 
 
-Check = Callable[[], Checked]
+Check = Callable[[], CheckResult]

@@ -1,4 +1,4 @@
-"""How far the next sync of an application comes: the model of a sync, played with what its objects wait for."""
+"""Predicts how far the next sync of an application gets: simulates a sync with what its objects wait for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from argolint.values import dig, mapping, text_at
 
 
 def items_of(app: App) -> Iterator[Item]:
-    """Every object of the application, and the hooks that are known."""
+    """Every object of the application, and the known hooks."""
     rendered: tuple[Object, ...] | None = app.evidence.get(Want("manifests"))
     for resource in app.resources:
         if resource.hook:
@@ -29,7 +29,7 @@ def items_of(app: App) -> Iterator[Item]:
 
 
 def options_of(app: App) -> Options:
-    """What the Application asks of a sync that Argo CD starts itself."""
+    """The options of a sync that Argo CD starts automatically."""
     namespace = app.destination_namespace
     labelled = bool(mapping(app.spec, "syncPolicy", "managedNamespaceMetadata"))
     new = not any(r.live is not None for r in app.resources)
@@ -43,8 +43,8 @@ def options_of(app: App) -> Options:
     )
 
 
-def played(app: App, fleet: Fleet) -> Played:
-    """The next whole sync, where what waits for something later never gets it, and all else turns out well."""
+def next_sync(app: App, fleet: Fleet) -> Played:
+    """The next whole sync; what waits for something later never succeeds, everything else does."""
     found = (b for b in app.derive(blocked, fleet) if b.now and (b.sure or b.how != "consumer"))
     stuck = {_identity(app, b.waiting.manifest) for b in found}
     paused = {_identity(app, h.member.manifest) for h in halted(app, fleet)}
@@ -63,9 +63,9 @@ def _identity(app: App, manifest: Object) -> tuple[str, str, str, str]:
     return str(dig(manifest, "apiVersion")), str(dig(manifest, "kind")), namespace, text_at(metadata, "name")
 
 
-def comes_to(app: App, fleet: Fleet) -> str:
-    """How far the next sync comes, in words."""
-    found = app.derive(played, fleet)
+def next_sync_text(app: App, fleet: Fleet) -> str:
+    """A sentence on how far the next sync gets."""
+    found = app.derive(next_sync, fleet)
     total = len(found.done) + len(found.left)
     if not found.waiting:
         return f"the next sync applies all {total} objects"

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from argolint.reports import document, lately
+from argolint.reports import document, whats_new
 from tests.checkouts import app, finding
 from tests.checkouts import document as written
 from tests.conftest import Ran, recording, run_argolint
@@ -26,7 +26,7 @@ def report(*marks: str, at: datetime = NOON, complete: bool = True) -> document.
 
 
 def keep(folder: Path, made: document.Report, asked: str = "all") -> str:
-    return lately.remembered(made, asked, folder, offline=False)
+    return whats_new.news(made, asked, folder, offline=False)
 
 
 def test_the_first_check_says_nothing_and_the_next_day_says_what_is_new_and_gone(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_many_checks_of_a_day_do_not_crowd_out_the_day_before(tmp_path: Path) ->
         said = keep(tmp_path, report("a", "b", at=NOON + timedelta(minutes=minutes)))
     assert said.startswith("Since yesterday: 1 new finding, first live-edit in argocd/app-b; 0 gone.") or "day" in said
     (file,) = tmp_path.glob("*.json")
-    assert len(json.loads(file.read_text())["runs"]) <= lately.MOST_RUNS
+    assert len(json.loads(file.read_text())["runs"]) <= whats_new.MOST_RUNS
 
 
 def test_nothing_new_is_said_as_well(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_other_questions_and_other_servers_are_not_compared(tmp_path: Path) -> N
     assert keep(tmp_path, report("b"), asked="secrets only") == ""
     other = msgspec.structs.replace(report("b"), servers=(document.Server("https://other.example.com", "v3", 1),))
     assert keep(tmp_path, other) == ""
-    assert lately.remembered(report("b"), "all", tmp_path, offline=True) == "", "a snapshot is none of the live checks"
+    assert whats_new.news(report("b"), "all", tmp_path, offline=True) == "", "a snapshot is none of the live checks"
 
 
 def test_an_incomplete_report_is_neither_compared_nor_kept(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Texts of an ApplicationSet with the parameters of one element put in, as its controller does.
+"""Fills the parameters of one element into texts of an ApplicationSet, as its controller does.
 
-Without `goTemplate`, `{{ key }}` is one parameter, and what is none stays as it is written (valyala/fasttemplate). With it, a text is a
-Go template with the functions of sprig. Of these the subset is known that names are made of: paths, pipes, literals and the functions
-below. Whatever else a template holds is not evaluated, and nothing is guessed.
+Without `goTemplate`, `{{ key }}` is one parameter, and unknown ones stay as written (valyala/fasttemplate). With it, a text is a Go
+template with the functions of sprig. Supported is the subset that names use: paths, pipes, literals and the functions below. Anything else
+in a template raises an error; nothing is guessed.
 
 Sources: applicationset/utils/utils.go (Replace), template_functions.go of Argo CD; text/template of Go; Masterminds/sprig.
 """
@@ -21,18 +21,18 @@ from argolint.values import plain, shorten
 
 
 class NotEvaluatedError(Exception):
-    """Why a generator or a template is not evaluated here, as the end of a sentence."""
+    """A generator or a template is not evaluated here; the text is the end of a sentence that says why."""
 
 
 Params = Mapping[str, Any]
 MAX_TEXT = 100_000
-"""Characters of a template, and of what it makes."""
+"""Most characters of a template, and of its result."""
 _MAX_DEPTH = 20
 _SHOWN = 80
 
 
-def put_in(text: str, params: Params, *, go: bool, strict: bool) -> str:
-    """The text with the parameters. `strict`: a missing parameter is an error (goTemplateOptions missingkey=error)."""
+def fill(text: str, params: Params, *, go: bool, strict: bool) -> str:
+    """The text with the parameters filled in. `strict`: a missing parameter is an error (goTemplateOptions missingkey=error)."""
     if len(text) > MAX_TEXT:
         raise NotEvaluatedError("a text of its template is too long")
     if "{{" not in text:
@@ -116,7 +116,7 @@ _KINDS = ("text", "number", "path", "word", "mark")
 
 @dataclass
 class _Pipeline:
-    """One action: commands between bars, each with the value of the last one as its last argument."""
+    """One action: commands separated by bars; each gets the result of the previous one as its last argument."""
 
     text: str
     params: Params
@@ -204,7 +204,7 @@ class _Pipeline:
 
 
 def _number(value: Any) -> Any:
-    """Numbers of parameters have come by JSON, which Go reads as float64."""
+    """The parameter as Go has it: numbers from JSON are float64."""
     return float(value) if type(value) is int and abs(value) < 10**15 else value
 
 
@@ -230,7 +230,7 @@ def _printed(value: Any) -> str:
 
 
 def sanitized(name: str) -> str:
-    """What Argo CD makes of a text that shall be a name: `normalize`."""
+    """Argo CD's `normalize`: the text as a valid name."""
     return re.sub("[^-a-z0-9.]", "-", name.lower())[:253].strip("-.")
 
 
