@@ -1,18 +1,18 @@
-"""A sync waits for what it applies only afterwards
+"""A sync waits for an object that it applies only afterwards
 
 What it finds: an object that does not become healthy, or a hook that does not complete, without an object that the same sync applies in a later
-wave or phase: a ConfigMap behind the Deployment that reads it, a ServiceAccount behind the PreSync hook that runs under it, a PostSync Job for which an
-init container waits, a claim that is bound at its first consumer and comes before it, an autoscaler before its Deployment. Also a workload that
-is paused in Git before the last wave, a child Application of an app of apps that needs a CRD or its namespace of a child of a later wave, an object
-whose kind a controller makes from another object of the same sync, and a hook that is deleted at one of its ends only. Error: the next sync stops
-there. Info: everything is there now, and a first sync (a new cluster) would stop. Hooks show in the rendered manifests (`--manifests`, or a
-pull request in the gate), or when their last run was left on the cluster.
+wave or phase. Examples: a ConfigMap behind the Deployment that reads it, a ServiceAccount behind the PreSync hook that uses it, a PostSync Job
+for which an init container waits, a claim that is bound at its first consumer and comes before it, an autoscaler before its Deployment. Also a
+workload that is paused in Git before the last wave, a child Application of an app of apps that needs a CRD or its namespace from a child of a
+later wave, an object whose kind a controller creates from another object of the same sync, and a hook that is deleted only after success or only
+after failure. Error: the next sync stops there. Info: everything exists now, and a first sync (a new cluster) would stop. Hooks are known from
+the rendered manifests (`--manifests`, or a pull request in the gate), or if their last run is still on the cluster.
 
-Why it hurts: Argo CD starts a wave when everything of the one before is healthy, and PostSync hooks when the whole sync is. So the sync waits until someone
+Why it hurts: Argo CD starts a wave once the one before is healthy, and PostSync hooks once the whole sync is. So the sync waits until someone
 ends it, or fails at each attempt, and later waves stay missing.
 
-How to fix: bring what is needed no later than what needs it; within one wave Argo CD applies both and waits for them together. A hook that needs
-objects of the sync becomes a Sync hook of a later wave.
+How to fix: apply the needed object no later than the object that needs it; within one wave Argo CD applies both and waits for them together. A
+hook that needs objects of the sync becomes a Sync hook of a later wave.
 
 Example:
 
@@ -66,7 +66,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each object that comes too late, and one for each that stops what comes after it."""
+    """One finding for each object that comes too late, and one for each that blocks the objects after it."""
     found = [pair for pair in app.derive(blocked, fleet) if not _said_already(app, pair)]
     for later, pairs in _by_later(found):
         yield _late(app, fleet, later, pairs)
@@ -83,7 +83,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _by_later(found: Sequence[Blocked]) -> Iterator[tuple[Member, list[Blocked]]]:
-    """What comes too late with all that wait for it; a claim, which waits for its users, stands for itself."""
+    """Each late object with all that wait for it; a claim, which waits for its users, has an entry of its own."""
     groups: dict[ResourceId, list[Blocked]] = {}
     for pair in found:
         groups.setdefault(pair.waiting.id if pair.how == "consumer" else pair.later.id, []).append(pair)
@@ -123,13 +123,13 @@ def _again(app: App, id_: ResourceId) -> tuple[Fix, ...]:
 
 
 def _of_external_secrets(pair: Blocked) -> bool:
-    """Their order has a rule of its own, as long as they are no hooks."""
+    """True for ExternalSecrets and stores that are no hooks: another rule checks their order."""
     of_its_own = not pair.waiting.hook and pair.waiting.id.kind == "ExternalSecret"
     return not pair.later.hook and (of_its_own or pair.later.id.kind == "ExternalSecret")
 
 
 def _said_already(app: App, pair: Blocked) -> bool:
-    """Of kinds with a rule of their own, and of a wait that has begun: rules that read what Argo CD says of it explain that."""
+    """True for kinds with their own rule, and for a wait that has begun: rules that read Argo CD's message explain that."""
     waiting = pair.waiting
     if _of_external_secrets(pair):
         return True
@@ -177,7 +177,7 @@ def _sentence(pair: Blocked, others: int) -> str:
 
 
 def _begun(member: Member) -> str:
-    """Its name at the start of a sentence."""
+    """Its name, for the start of a sentence."""
     name = str(member)
     return name[0].upper() + name[1:]
 
@@ -326,7 +326,7 @@ def _siblings(app: App, fleet: Fleet, pair: Siblings) -> Finding:
 
 
 def _stays(member: Member) -> str:
-    """The only end at which a hook is deleted: at the other one it stays, under a name that its next run wants too. Empty for all other hooks."""
+    """The only end at which a hook is deleted: after the other one it blocks the name for its next run. Empty for all other hooks."""
     named = bool(text_at(member.manifest, "metadata", "name"))
     runs_once = (member.id.group, member.id.kind) in (("batch", "Job"), ("", "Pod"))
     goes = dig(member.manifest, "spec", "ttlSecondsAfterFinished") is not None
@@ -347,7 +347,7 @@ _LEFT: Mapping[str, tuple[str, Severity, str]] = {
         "a sync applies the same manifest to the failed object, which is failed already; a changed one is refused",
     ),
 }
-"""By delete policy: what comes of it, how bad that is, and why."""
+"""By delete policy: the effect, its severity, and the reason."""
 
 
 def _left(app: App, member: Member, policy: str) -> Finding:
