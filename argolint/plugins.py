@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
@@ -26,8 +27,9 @@ class PluginError(ArgolintError):
     """A rule package cannot be loaded; the message names it."""
 
 
+@cache
 def load_rules() -> Mapping[str, Rule]:
-    """Every installed rule by id, sorted; PluginError names the package that fails or the id that two packages use."""
+    """Every installed rule by id, sorted, as of the first call; PluginError names the package that fails or the id that two packages use."""
     found: dict[str, tuple[str, Rule]] = {}
     for provider, module in _modules():
         for rule in _rules(provider, module):

@@ -44,9 +44,9 @@ def main() -> None:
 def measure(argocd: subprocess.Popen[str], apps: int) -> None:
     from argolint.reports.formats import Style
     from argolint.serve.checker import Checker
-    from argolint.serve.follower import Follower
-    from argolint.serve.followers import Followers, FleetReaders
     from argolint.serve.fleet_reader import FleetReader
+    from argolint.serve.follower import Follower
+    from argolint.serve.followers import FleetReaders, Followers
     from argolint.serve.times import Times
     from argolint.serve.watcher import Everything
 

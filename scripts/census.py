@@ -1,7 +1,7 @@
 """How much of what the programs around Argo CD can say is known: `scripts/census.py [FOLDER] [--every N] [--write]`.
 
 FOLDER holds the census (`make_cases.py` and `templates.yaml`; ../shared/census). Each message that wraps no other is put into a small
-fixture, and all rules look at it. Prints a line a group of programs; `--write` keeps it as tests/census.yaml, below which a test lets
+fixture, and all rules look at it. Prints one line per group of programs; `--write` keeps it as tests/census.yaml, below which a test lets
 no group fall.
 
 named    a rule of its own answers, or `unhealthy` with a cause that its entry knows

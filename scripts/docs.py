@@ -198,7 +198,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _causes(rule: Rule, cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A line a cause: what a finding of it says, and its first fix."""
+    """One line per cause: the message of a finding, and its first fix."""
     yield "| cause | for example | first fix |"
     yield "|---|---|---|"
     for cause in rule.causes:

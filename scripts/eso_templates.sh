@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
-# Builds the runner of External Secrets' own template engine (tests/eso) from the Go module proxy. Prints its path.
+# The runner of External Secrets' own template engine (tests/eso), built once from the Go module proxy and kept outside the checkout. Prints where it is.
 set -euo pipefail
-here=$(cd "$(dirname "$0")/.." && pwd)
-made=${1:-$here/.venv/eso-templates}
-if [ ! -x "$made" ]; then (cd "$here/tests/eso" && go build -o "$made" .) >&2; fi
+if [ -n "${ARGOLINT_TEST_ESO:-}" ]; then echo "$ARGOLINT_TEST_ESO"; exit 0; fi
+sources=$(cd "$(dirname "$0")/../tests/eso" && pwd)
+mark=$(cat "$sources/main.go" "$sources/go.mod" "$sources/go.sum" | sha256sum | cut -c1-12)
+made=${XDG_CACHE_HOME:-$HOME/.cache}/argolint-ci/eso-templates-$mark
+if [ ! -x "$made" ]; then
+  if ! command -v go >/dev/null; then echo "there is no go" >&2; exit 1; fi
+  # Without cgo, as scripts/helm.sh says.
+  (cd "$sources" && CGO_ENABLED=0 CC=false timeout 1800 go build -o "$made" .) >&2
+fi
 echo "$made"

@@ -14,7 +14,7 @@ CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 
 
 def main(target: str, seconds: str = "600", folder: str = "") -> None:
-    """Feeds one target for so long."""
+    """Feeds one target for that time."""
     import atheris
 
     sys.path.insert(0, str(ROOT))

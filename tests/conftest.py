@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from argolint.host.memory import expect_answers
 from tests import warm
 from tests.waiting import PATIENCE_S
 
@@ -51,6 +52,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 2
 
 
+def pytest_collection_finish() -> None:
+    """All tests are there until the end: as a check does, the collector of garbage leaves them out, and comes more seldom."""
+    expect_answers()
+
+
 def recording(name: str) -> Path:
     """A recorded phase such as `harbourline/1-first-sync`.
 
@@ -86,18 +92,42 @@ def once(name: str, make: Callable[[Path], None]) -> Path:
     return file
 
 
+def shard_of(phase: str) -> Path:
+    """What a plain check of a recorded phase reads and finds, before it is joined: looked at once for all tests."""
+
+    def make(file: Path) -> None:
+        ran = run_argolint("check", "--snapshot", recording(phase), "--shard", "1/1", "-o", f"json={file}")
+        assert (ran.code, ran.err) == (0, "")
+
+    return once(f"shard-{phase.replace('/', '-')}.json", make)
+
+
 @pytest.fixture(scope="session")
 def report_of() -> Callable[[str], Path]:
     """The JSON report of a plain check of a recorded phase."""
 
     def made(phase: str) -> Path:
         def make(file: Path) -> None:
-            ran = run_argolint("check", "--snapshot", recording(phase), "-o", f"json={file}")
+            ran = run_argolint("merge", shard_of(phase), "-o", f"json={file}")
             assert (ran.code, ran.err) == (1, "")
 
         return once(f"report-{phase.replace('/', '-')}.json", make)
 
     return made
+
+
+@pytest.fixture(scope="session")
+def demo_files() -> Path:
+    """A folder with what a plain check of the demo's recording writes: `report.json` and `page.html`."""
+    from argolint.cli.demo import RECORDING
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        outputs = ("-o", "json=report.json", "-o", "html=page.html")
+        ran = run_argolint("check", "--snapshot", RECORDING, *outputs, "-q", cwd=folder)
+        assert (ran.code, ran.err) == (1, "")
+
+    return once("demo", make)
 
 
 @pytest.fixture(scope="session")

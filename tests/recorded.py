@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from argolint import Finding, Fleet
 from argolint.engine import pipeline
@@ -16,7 +14,7 @@ from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
-from tests.conftest import once, recording
+from tests.conftest import once, recording, shard_of
 
 
 @cache
@@ -29,26 +27,19 @@ def rules() -> tuple[Chosen, ...]:
 def in_depth(phase: str) -> tuple[Fleet, tuple[Finding, ...]]:
     """The fleet of a phase and the findings of every rule, all applications read."""
 
-    def make() -> tuple[Fleet, tuple[Finding, ...]]:
+    def write(file: Path) -> None:
         t = SnapshotTransport([recording(phase)])
         fleet, _ = load_fleet(t)
-        return fleet, join(engine.run(t, fleet, Plan(rules(), workers=2, deep=True)), rules()).findings
+        found = join(engine.run(t, fleet, Plan(rules(), workers=2, deep=True)), rules()).findings
+        file.write_bytes(pickle.dumps((fleet, found)))
 
-    made: tuple[Fleet, tuple[Finding, ...]] = _kept("in-depth", phase, make)
+    made: tuple[Fleet, tuple[Finding, ...]] = pickle.loads(
+        once(f"in-depth-{phase.replace('/', '-')}.pickle", write).read_bytes()
+    )
     return made
 
 
 @cache
 def plainly(phase: str) -> pipeline.Part:
     """What a plain check of a phase reads and finds, before it is concluded."""
-    made: pipeline.Part = _kept(
-        "plainly", phase, lambda: pipeline.collect(SnapshotTransport([recording(phase)]), Plan(rules(), workers=1))
-    )
-    return made
-
-
-def _kept(what: str, phase: str, make: Callable[[], object]) -> Any:
-    def write(file: Path) -> None:
-        file.write_bytes(pickle.dumps(make()))
-
-    return pickle.loads(once(f"{what}-{phase.replace('/', '-')}.pickle", write).read_bytes())
+    return pipeline.from_json(shard_of(phase).read_bytes(), phase)

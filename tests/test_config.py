@@ -62,7 +62,7 @@ def test_a_good_file_is_read_whole() -> None:
             "x.yaml:3: ignore.0.expires: Invalid RFC3339 encoded date",
         ),
         ("fail-on: loud", "x.yaml:1: fail-on: Invalid enum value 'loud'"),
-        ("fail-on: error\nfail-on: info", "x.yaml:2: key 'fail-on' stands twice (first on line 1)"),
+        ("fail-on: error\nfail-on: info", "x.yaml:2: key 'fail-on' occurs twice (first on line 1)"),
         ("rules:\n\tx: y", "x.yaml:2: found character '\\t' that cannot start any token | indent with spaces"),
         ("- a\n- b", "x.yaml:1: the file: Expected `object`, got `array`"),
         (

@@ -256,6 +256,18 @@ def test_the_rule_sees_the_application_after_the_fix() -> None:
     ("fix", "why"),
     [
         (Fix("Run it", "live", "", Edit("command", "kubectl ...")), "a command is not run"),
+        (
+            Fix("Look", "live", "", Edit("command", "# why?\nkubectl -n a describe pod b | tail -20")),
+            "it says where to look",
+        ),
+        (
+            Fix("Copy", "live", "", Edit("command", "kubectl get cm a -o json | kubectl apply -f -")),
+            "a command is not run",
+        ),
+        (
+            Fix("Repair", "live", "", Edit("command", "kubectl get es\nkubectl -n a annotate es b force-sync=1")),
+            "what the operator finds at the next sync is not known here",
+        ),
         (patch("helm-values", REMOVE), "what is made of this setting cannot be replayed"),
         (
             patch("application", {"op": "replace", "path": "/spec/source/path", "value": "x"}),

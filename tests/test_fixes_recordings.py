@@ -15,13 +15,12 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from argolint import MISSING, App, Finding, Fix, Fleet, Resource, Rule
+from argolint import MISSING, App, Finding, Fix, Fleet, Resource
 from argolint.comparison import compare
 from argolint.comparison.compare import LAST_APPLIED
 from argolint.edits import RESPECT
-from argolint.engine import run as engine
 from argolint.engine.inspect import inspect
-from argolint.engine.load import load_fleet
+from argolint.engine.load import load, load_fleet, needs_states
 from argolint.engine.plan import Chosen, Plan
 from argolint.fixes.compose import composed
 from argolint.model import AppRef, ResourceKey
@@ -37,6 +36,8 @@ from tests import facts
 from tests.checkouts import repository
 from tests.conftest import PHASES, recording, run_argolint
 from tests.gitops import git
+from tests.recorded import plainly
+from tests.recorded import rules as all_rules
 
 
 def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App | None:
@@ -65,17 +66,11 @@ def examined(phase: str) -> tuple[Fleet, tuple[Chosen, ...], dict[AppRef, App], 
     """The fleet, its rules, every application with all that the rules asked for, and the findings about it alone."""
     transport = SnapshotTransport([recording(phase)])
     fleet, _ = load_fleet(transport)
-    rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
-    apps: dict[AppRef, App] = {}
-
-    def keep(app: App, fleet: Fleet, options: Any) -> Iterator[Finding]:
-        apps.setdefault(app.ref, app)  # later ones are the application after a fix
-        return iter(())
-
-    watcher = Rule(id="watcher", family="test", severity="info", doc="Keeps what rules see.", check=keep)
-    plan = Plan((*rules, Chosen(watcher, watcher.default_options)), workers=1)
-    results = list(engine.run(transport, fleet, plan))
-    return fleet, rules, apps, [finding for result in results for finding in result.findings]
+    plan = Plan(all_rules())
+    apps = {
+        app.ref: load(transport, app, fleet, plan, states=needs_states(app, fleet, plan.rules))[0] for app in fleet.apps
+    }
+    return fleet, plan.rules, apps, [finding for result in plainly(phase).results for finding in result.findings]
 
 
 def test_a_verified_fix_ends_its_finding_and_brings_no_other(phase: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,6 +132,18 @@ def test_a_field_that_no_container_has_is_told_before_the_sync_fails(gate: Gate)
     }
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("apiVersion: keda.sh/v1\nkind: Scaled", ["Scaled (keda.sh)"]), ("apiVersion: v1\nkind: ConfigMap", [])],
+)
+def test_fields_that_a_crd_may_drop_are_said_to_be_unknown_once(gate: Gate, kind: str, said: list[str]) -> None:
+    text = f"{kind}\nmetadata: {{name: NAME, namespace: shop}}\ndata: {{mode: a}}\n"
+    commit(gate.clone, {f"web/{name}.yaml": text.replace("NAME", name) for name in ("one", "two")})
+    assert gate("--checkout", str(gate.clone)).code == 0
+    lines = gate.report["gate"]["unlisted"]
+    assert [line.partition(": whether the API server keeps each of their fields")[0] for line in lines] == said
+
+
 def test_drift_that_the_change_writes_down_is_fixed_and_drift_that_stays_is_only_counted(clone: Path) -> None:
     gate = Gate(
         clone,

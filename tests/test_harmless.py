@@ -7,7 +7,9 @@ import json
 import re
 import sys
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -20,21 +22,33 @@ from argolint.host.plain_text import Stream, harmless, plain
 from argolint.reports import document as report
 from argolint.reports.formats import FORMATS, Style, render
 
-UNSEEN = [chr(n) for n in range(sys.maxunicode + 1) if unicodedata.category(chr(n)) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
-UNSEEN += "\u034f\u115f\u1160\u17b4\u180b\u3164\uffa0\U000e0100\U000e01ef"  # letters and marks that have no shape
+
+def _unseen(characters: Iterable[int]) -> list[str]:
+    return [chr(n) for n in characters if unicodedata.category(chr(n)) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+
+
+@cache
+def unseen() -> frozenset[str]:
+    """Of all characters; and letters and marks that have no shape."""
+    shapeless = "\u034f\u115f\u1160\u17b4\u180b\u3164\uffa0\U000e0100\U000e01ef"
+    return frozenset((*_unseen(range(sys.maxunicode + 1)), *shapeless))
+
+
 EVIL = (
     "a\x1b[2J\x1b]8;;http://evil/\x07\x9b5m\r\b\u202eb\u2066\u061c\u200f\u00ad\ufeff\U000e0041\u2028c\n::error file=a::owned\n"
     "  ::stop-commands::x ::add-mask::y ##vso[task.setvariable]z ##[error]q ##teamcity[x]"
 )
 TEXTS = st.text(
-    st.sampled_from([*UNSEEN[:80], "\u202e", "\U000e0041", ":", "#", "[", "a", " ", "\n", "\\", "é", "😀", '"']),
+    st.sampled_from(
+        [*_unseen(range(0x2000))[:80], "\u202e", "\U000e0041", ":", "#", "[", "a", " ", "\n", "\\", "é", "😀", '"']
+    ),
     max_size=30,
 )
 COMMAND = re.compile(r"^\s*::[A-Za-z]|#(?=#\w{0,20}\[)", re.MULTILINE)
 
 
 def test_every_control_and_format_character_is_shown_by_its_number() -> None:
-    for character in UNSEEN:
+    for character in unseen():
         assert character not in plain(f"a{character}b")
         assert character in "\n\t" or character not in harmless(f"a{character}b")
 
@@ -43,7 +57,7 @@ def test_every_control_and_format_character_is_shown_by_its_number() -> None:
 @example(EVIL)
 def test_one_line_comes_out_and_is_seen_as_it_is(text: str) -> None:
     shown = plain(text)
-    assert not set(shown) & set(UNSEEN)
+    assert not set(shown) & unseen()
     assert not re.search(r"#(?=#\w{0,20}\[)", shown)
     assert plain(shown) == shown
 
@@ -52,7 +66,7 @@ def test_one_line_comes_out_and_is_seen_as_it_is(text: str) -> None:
 @example(EVIL)
 def test_whole_texts_keep_their_lines_and_no_line_is_a_command(text: str) -> None:
     shown = harmless(text)
-    assert not set(shown) & set(UNSEEN) - {"\n", "\t"}
+    assert not set(shown) & unseen() - {"\n", "\t"}
     assert not COMMAND.search(shown)
     assert shown.count("\n") == text.count("\n")
     assert harmless(shown) == shown
@@ -127,16 +141,16 @@ def test_no_field_of_a_report_acts_in_any_format(name: str, edit: dict[str, Any]
     made = Hostile({"edit": report.ReportedEdit(**edit), "suppressed": None}).of(report.Report)
     for style in (Style(), Style(verbose=True, width=20)):
         text = render(made, name, style)
-        assert not set(text) & set(UNSEEN) - {"\n"}
+        assert not set(text) & unseen() - {"\n"}
         assert "##vso[" not in text
         if name == "github":
             assert all(line.startswith("::") for line in text.splitlines())
         else:
             assert not COMMAND.search(text)
         if name in ("sarif", "gitlab"):  # what code scanning shows is what the JSON stands for
-            assert not set(_texts(json.loads(text))) & set(UNSEEN) - {"\n"}
+            assert not set(_texts(json.loads(text))) & unseen() - {"\n"}
         if name == "junit":
-            assert not set("".join(ET.fromstring(text).itertext())) & set(UNSEEN) - {"\n"}
+            assert not set("".join(ET.fromstring(text).itertext())) & unseen() - {"\n"}
 
 
 def _texts(node: Any) -> str:

@@ -76,6 +76,19 @@ def test_a_look_at_a_few_applications_counts_with_the_run_before_it(tmp_path: Pa
     assert _ages(made) == {"b19": (_at(1, 19), 0)}
 
 
+def test_a_server_whose_settings_were_not_read_makes_nothing_look_new(tmp_path: Path) -> None:
+    """Its own URL is one of them: the report names it by the address that was asked."""
+    file = tmp_path / "state"
+    _remember(file, _report(_finding("a"), started_at=_at(1)))
+    unnamed = _report(_finding("a"), started_at=_at(2))
+    server = msgspec.structs.replace(unnamed.servers[0], url="http://argocd-server.argocd.svc")
+    failures = (r.ReportedFailure("settings", "context deadline exceeded"),)
+    unnamed = msgspec.structs.replace(unnamed, servers=(server,), failures=failures, complete=False)
+    assert _remember(file, unnamed).trend == ()
+    made = _remember(file, _report(_finding("a"), started_at=_at(3)))
+    assert [(p.new, p.gone) for p in made.trend] == [(1, 0), (0, 0)]
+
+
 def test_the_same_and_an_older_report_change_nothing(tmp_path: Path) -> None:
     file = tmp_path / "state"
     _remember(file, _report(_finding("a"), started_at=_at(3)))
@@ -139,14 +152,14 @@ def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
         assert (foreign.read_bytes(), newer.read_bytes()) == before
 
 
-def test_a_check_tells_ages_and_metrics_name_the_oldest(tmp_path: Path) -> None:
-    args = ("check", "--snapshot", RECORDING, "--state", "state", "-o", "json=r.json", "-o", "prometheus")
+def test_a_check_tells_ages_and_metrics_name_the_oldest(tmp_path: Path, pair: Path) -> None:
+    args = ("check", "--snapshot", pair, "--state", "state", "-o", "json=r.json", "-o", "prometheus")
     ran = run_here(*args, cwd=tmp_path)
     made = json.loads((tmp_path / "r.json").read_bytes())
     assert {f["since"] for f in made["findings"]} == {made["started_at"]}
     oldest = [line for line in ran.out.splitlines() if line.startswith("argolint_oldest_finding_timestamp_seconds{")]
     assert len(oldest) == len({(f["rule"], f["severity"]) for f in made["findings"]})
-    part = run_here("check", "payments-gateway", *args[1:], cwd=tmp_path)
+    part = run_here("check", "web", *args[1:], cwd=tmp_path)
     assert part.code in (0, 1)
     with sqlite3.connect(tmp_path / "state") as db:
         assert db.execute("SELECT count(*) FROM findings WHERE gone_at IS NOT NULL").fetchone() == (0,)

@@ -19,7 +19,6 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Page
 
-from argolint.cli.demo import RECORDING
 from argolint.reports import document as r
 from argolint.reports import formats
 from argolint.reports.document import Cause
@@ -34,12 +33,9 @@ HOSTILE = '</script><img src=x onerror="window.owned=1"><script>window.owned=1</
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[r.Report, Path]:
+def demo(demo_files: Path) -> tuple[r.Report, Path]:
     """The demo's report, and its page."""
-    folder = tmp_path_factory.mktemp("page")
-    ran = run_here("check", "--snapshot", RECORDING, "-o", "html=page.html", "-o", "json=report.json", "-q", cwd=folder)
-    assert (ran.code, ran.err) == (1, "")
-    return r.read(folder / "report.json"), folder / "page.html"
+    return r.read(demo_files / "report.json"), demo_files / "page.html"
 
 
 @pytest.fixture(scope="module")
@@ -243,10 +239,10 @@ def test_a_link_opens_its_finding_and_search_and_back_returns(demo: tuple[r.Repo
 
 
 def test_the_deep_link_of_the_setup_opens_the_page_filtered_to_the_application(
-    demo: tuple[r.Report, Path], browser: Browser
+    demo: tuple[r.Report, Path], tmp_path: Path, browser: Browser
 ) -> None:
     report, file = demo
-    printed = run_here("explain", "--setup", "deep-link", cwd=file.parent).out
+    printed = run_here("explain", "--setup", "deep-link", cwd=tmp_path).out
     setting = yaml.safe_load(printed[printed.index("     data:") :].split("\n\n")[0])
     (link,) = yaml.safe_load(setting["data"]["application.links"])
     assert (link["title"], link["description"]) == ("argolint", "findings of this application")

@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 import argolint_rules
-import pytest
 
 import argolint
 from argolint import Rule, comparison
@@ -17,10 +16,6 @@ PACKAGE = Path(argolint.__file__).parent
 RULES = Path(argolint_rules.__file__).parent
 FAMILIES = sorted(p.name for p in RULES.iterdir() if (p / "__init__.py").exists() and p.name != "shared")
 MODULES = sorted(p for family in FAMILIES for p in (RULES / family).glob("*.py") if p.name != "__init__.py")
-
-
-def _name(path: Path) -> str:
-    return f"{path.parent.name}/{path.stem}"
 
 
 def test_no_public_name_is_the_name_of_a_module() -> None:
@@ -50,23 +45,21 @@ def test_the_top_of_the_package_is_read_at_a_glance() -> None:
     assert len(shown) <= 25
 
 
-@pytest.mark.parametrize("path", MODULES, ids=_name)
-def test_a_module_of_a_family_is_one_rule_of_its_own_name_or_a_helper_with_an_underscore(path: Path) -> None:
-    module = importlib.import_module(f"argolint_rules.{path.parent.name}.{path.stem}")
-    found = {name: value for name, value in vars(module).items() if isinstance(value, Rule)}
-    if path.stem.startswith("_"):
-        assert found == {}
-        return
-    assert list(found) == ["RULE"]
-    assert (found["RULE"].id, found["RULE"].family) == (path.stem.replace("_", "-"), path.parent.name)
+def test_a_module_of_a_family_is_one_rule_of_its_own_name_or_a_helper_with_an_underscore() -> None:
+    for path in MODULES:
+        module = importlib.import_module(f"argolint_rules.{path.parent.name}.{path.stem}")
+        found = {name: (v.id, v.family) for name, v in vars(module).items() if isinstance(v, Rule)}
+        own = {"RULE": (path.stem.replace("_", "-"), path.parent.name)}
+        assert found == ({} if path.stem.startswith("_") else own), path
 
 
-@pytest.mark.parametrize("path", MODULES, ids=_name)
-def test_what_rules_of_a_family_share_stands_in_a_helper(path: Path) -> None:
+def test_what_rules_of_a_family_share_stands_in_a_helper() -> None:
     """A rule may be removed with its one file: nothing imports it."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            assert [n for n in ([node.module] if node.module else [a.name for a in node.names]) if n[0] != "_"] == []
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level == 1:
+                taken = [node.module] if node.module else [alias.name for alias in node.names]
+                assert [name for name in taken if name[0] != "_"] == [], path
 
 
 def test_what_families_share_holds_no_rule() -> None:

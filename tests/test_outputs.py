@@ -47,10 +47,9 @@ def test_a_line_has_severity_rule_app_object_and_message() -> None:
     ]
 
 
-def test_every_line_of_the_demo_has_its_four_words() -> None:
-    ran = run_argolint("demo", "-o", "lines")
-    lines = ran.out.splitlines()
-    made = json.loads(run_argolint("demo", "-o", "json").out)
+def test_every_line_of_the_demo_has_its_four_words(demo_files: Path) -> None:
+    lines = run_argolint("report", demo_files / "report.json", "-o", "lines").out.splitlines()
+    made = json.loads((demo_files / "report.json").read_text())
     assert len(lines) == sum(f["suppressed"] is None for f in made["findings"])
     for line in lines:
         assert re.match(r"(error|warning|info) [a-z0-9-]+ [^ ]+/[^ ]+ [^ ]+: .", line), line

@@ -6,7 +6,6 @@ import base64
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -453,16 +452,15 @@ def test_no_value_that_a_fix_recommends_is_hidden() -> None:
     assert [found for found in hidden if "x" not in found[1].values()] == [], "but for samples of one letter"
 
 
-@pytest.mark.parametrize(
-    "page",
-    sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/rules/*.md"), ROOT / "README.md", *ROOT.glob("rules/*/*.yaml")]),
-)
-def test_pages_about_secrets_hold_none(page: Path) -> None:
+def test_pages_about_secrets_hold_none() -> None:
     """Sentences, commands and values of fixes by the thousand."""
-    lines = page.read_text().replace("$$", "$").splitlines()  # as advice is filled in
     named = re.compile(r"\s+auth\.\w+: |\s*match: .*\{0,4000\}")  # a field of a store, with its advice; a pattern
-    told = [line for line in lines if without_secrets(line) != line and not named.match(line)]
-    assert [line for line in told if "x}" not in line] == []
+    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/rules/*.md"), ROOT / "README.md", *ROOT.glob("rules/*/*.yaml")]
+    assert len(pages) > 150
+    for page in pages:
+        lines = page.read_text().replace("$$", "$").splitlines()  # as advice is filled in
+        told = [line for line in lines if without_secrets(line) != line and not named.match(line)]
+        assert [line for line in told if "x}" not in line] == [], page
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def _seen(found: Fleet) -> tuple[str, ...]:
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 QUESTIONS: dict[str, Callable[[App, Fleet], object]] = {
     "owners": lambda app, fleet: [ref.name for ref in fleet.owners(KEY)],
-    "contested": lambda app, fleet: [ref.name for ref in fleet.contested.get(KEY, ())],
+    "contested": lambda app, fleet: [ref.name for ref in fleet.claimants(KEY)],
     "another": lambda app, fleet: (b := fleet.app("b", "argocd")) is not None and b.deleting,
     "by ref": lambda app, fleet: [r.name for r in fleet.by_ref if r.name == "b" and fleet.by_ref[r].deleting],
     "peers": lambda app, fleet: sorted(p.ref.name for p in fleet.peers(app) if p.deleting),

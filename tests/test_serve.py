@@ -105,16 +105,15 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
             yield started
 
 
-def test_it_serves_what_a_check_reports(service: Service, tmp_path: Path) -> None:
-    run_here("check", "--snapshot", RECORDING, "-o", "json=r.json", "-o", "html=r.html", cwd=tmp_path)
+def test_it_serves_what_a_check_reports(service: Service, demo_files: Path) -> None:
     answer, body = service.get("/report.json")
-    served, checked = json.loads(body), json.loads((tmp_path / "r.json").read_bytes())
+    served, checked = json.loads(body), json.loads((demo_files / "report.json").read_bytes())
     assert served.pop("stats")["requests"] > 100
     checked.pop("stats")
     assert served == checked
     assert answer.headers["Content-Type"] == "application/json"
     page = service.get("/report.html")[1].decode()
-    assert page == (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert page == (demo_files / "page.html").read_text(encoding="utf-8")
     findings = _samples(service.get("/metrics")[1].decode(), "argolint_findings")
     assert sum(findings.values()) == len(checked["findings"])
 
@@ -195,8 +194,8 @@ def test_a_crowd_that_sends_nothing_keeps_nobody_out(service: Service) -> None:
             client.close()
 
 
-def test_it_ends_well_when_asked(tmp_path: Path) -> None:
-    with serving(tmp_path, "--snapshot", RECORDING, "--state", "state") as started:
+def test_it_ends_well_when_asked(tmp_path: Path, pair: Path) -> None:
+    with serving(tmp_path, "--snapshot", pair, "--state", "state") as started:
         started.wait_until_ready()
         assert started.end(signal.SIGTERM) == (0, "argolint: ended\n")
     with serving(tmp_path, "--snapshot", RECORDING) as started:
@@ -403,7 +402,7 @@ def test_before_the_first_success_it_lives_and_is_not_ready() -> None:
     assert argo.lines[1].startswith("check failed: crashed: ValueError at ")
 
 
-def test_nothing_of_an_earlier_check_stays_in_memory(tmp_path: Path) -> None:
+def test_nothing_of_an_earlier_check_stays_in_memory(tmp_path: Path, pair: Path) -> None:
     """A fleet of ten thousand applications takes hundreds of MB, and a service checks for months."""
 
     def fleets() -> set[int]:
@@ -411,7 +410,7 @@ def test_nothing_of_an_earlier_check_stays_in_memory(tmp_path: Path) -> None:
         return {id(o) for o in gc.get_objects() if isinstance(o, Fleet)}
 
     before = fleets()
-    assert run_here("check", "--snapshot", RECORDING, "-q", cwd=tmp_path).code == 1
+    assert run_here("check", "--snapshot", pair, "-q", cwd=tmp_path).code == 1
     assert fleets() <= before
 
 

@@ -53,9 +53,9 @@ def report(ran: Ran) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def plain(demo_files: Path) -> Ran:
     """The recording of the demo, checked by one process."""
-    ran = run_here("check", "--snapshot", RECORDING, "-o", "json", cwd=tmp_path_factory.mktemp("plain"))
+    ran = Ran(1, (demo_files / "report.json").read_text(), "")
     assert len(report(ran)["findings"]) > 50
     return ran
 

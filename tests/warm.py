@@ -25,6 +25,7 @@ from typing import IO, Any, NoReturn
 from argolint_rules.shared import messages
 
 from argolint import plugins
+from argolint.host.memory import expect_answers
 from argolint.values import knowledge
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,6 +63,7 @@ def run(args: list[str], folder: Path | None, environment: Mapping[str, str], li
 def serve(control: int) -> None:
     """What the process does: a fork for each request, until nobody is left to ask."""
     _import_all()
+    expect_answers()  # before a fork has memory of its own
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks that answer
     with socket.socket(fileno=control) as requests:
         while True:

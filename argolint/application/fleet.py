@@ -98,13 +98,15 @@ class Fleet:
         return {app.ref: app for app in self.apps}
 
     @cached_property
-    def _holding(self) -> Mapping[tuple[str, str, str], Sequence[App]]:
-        """The applications that list an object of a kind (without hooks), by cluster, group and kind."""
-        found: dict[tuple[str, str, str], list[App]] = defaultdict(list)
+    def _by_cluster(self) -> Mapping[str, Sequence[App]]:
+        found: dict[str, list[App]] = defaultdict(list)
         for app in self.apps:
-            for group, kind in {(row.group, row.kind) for row in app.rows if not row.hook}:
-                found[app.cluster, group, kind].append(app)
+            found[app.cluster].append(app)
         return found
+
+    def on_cluster(self, cluster: str) -> Sequence[App]:
+        """The applications whose destination is this cluster."""
+        return self._by_cluster.get(cluster, ())
 
     @cached_property
     def _indexed(self) -> dict[tuple[str, str, str], Mapping[ResourceKey, tuple[AppRef, ...]]]:
@@ -116,7 +118,7 @@ class Fleet:
         known = self._indexed.get((cluster, group, kind))
         if known is None:
             found: dict[ResourceKey, set[AppRef]] = defaultdict(set)
-            for app in self._holding.get((cluster, group, kind), ()):
+            for app in self.derive(_holding, cluster).get((group, kind), ()):
                 for row in app.rows:
                     if row.kind == kind and row.group == group and not row.hook:
                         found[ResourceKey(cluster, group, kind, row.namespace, row.name)].add(app.ref)
@@ -128,55 +130,29 @@ class Fleet:
         """The applications that list this object (not as a hook), sorted."""
         return self._objects(key.cluster, key.group, key.kind).get(key, ())
 
+    def claimants(self, key: ResourceKey) -> tuple[AppRef, ...]:
+        """The applications that want this object, sorted, where two or more do."""
+        return self.derive(_contested, key.cluster).get(key, ())
+
+    def contests(self, ref: AppRef) -> tuple[ResourceKey, ...]:
+        """The contested objects of an application, sorted."""
+        app = self.by_ref.get(ref)
+        return self.derive(_contests, app.cluster).get(ref, ()) if app else ()
+
     @cached_property
     def contested(self) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
-        """The objects that two or more applications want on one cluster, and those applications, sorted.
-
-        The list shows it. Hooks, skipped objects and copied tracking data have no sync status and claim nothing; an object to be pruned is
-        no longer wanted; the list of an application that Argo CD cannot render or compare is outdated.
-        """
-        claimants = [app for app in self.apps if app.desired_known and not app.deleting]
-        seen: set[int] = set()
-        again: set[int] = set()  # hashes take a tenth of the memory; identities are made for the few that recur
-        for app in claimants:
-            for row in app.rows:
-                if row.claimed:
-                    mark = hash((app.cluster, row.group, row.kind, row.namespace, row.name))
-                    (again if mark in seen else seen).add(mark)
-        found: dict[ResourceKey, set[AppRef]] = defaultdict(set)
-        for app in claimants if again else ():
-            for row in app.rows:
-                if row.claimed and hash((app.cluster, row.group, row.kind, row.namespace, row.name)) in again:
-                    found[ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)].add(app.ref)
-        return {key: tuple(sorted(refs)) for key, refs in found.items() if len(refs) > 1}
-
-    @cached_property
-    def contests(self) -> Mapping[AppRef, tuple[ResourceKey, ...]]:
-        """The contested objects of each application with some, sorted."""
-        found: dict[AppRef, list[ResourceKey]] = defaultdict(list)
-        for key, refs in sorted(self.contested.items()):
-            for ref in refs:
-                found[ref].append(key)
-        return {ref: tuple(keys) for ref, keys in found.items()}
+        """All objects that two or more applications want on one cluster, and those applications, sorted."""
+        return {key: refs for cluster in self._by_cluster for key, refs in self.derive(_contested, cluster).items()}
 
     def of_kind(self, cluster: str, group: str, kind: str) -> tuple[ResourceKey, ...]:
         """Every object of this kind that an application manages on this cluster, sorted."""
         return tuple(self._objects(cluster, group, kind))
 
-    @cached_property
-    def _inside(self) -> Mapping[tuple[str, str], Sequence[App]]:
-        """The applications that list an object (without hooks) in a namespace, by cluster and namespace."""
-        found: dict[tuple[str, str], list[App]] = defaultdict(list)
-        for app in self.apps:
-            for namespace in {row.namespace for row in app.rows if row.namespace and not row.hook}:
-                found[app.cluster, namespace].append(app)
-        return found
-
     def in_namespace(self, cluster: str, namespace: str) -> tuple[ResourceKey, ...]:
         """Every object that an application manages in this namespace, sorted."""
         found = {
             ResourceKey(cluster, row.group, row.kind, namespace, row.name)
-            for app in self._inside.get((cluster, namespace), ())
+            for app in self.derive(_inside, cluster).get(namespace, ())
             for row in app.rows
             if row.namespace == namespace and not row.hook
         }
@@ -266,7 +242,59 @@ class Fleet:
 
     def peers(self, app: App) -> Iterator[App]:
         """The other applications of the same cluster."""
-        return (other for other in self.apps if other.cluster == app.cluster and other.ref != app.ref)
+        return (other for other in self.on_cluster(app.cluster) if other.ref != app.ref)
+
+
+# By cluster: a check of one application looks at the rows of its own cluster alone.
+
+
+def _holding(fleet: Fleet, cluster: str) -> Mapping[tuple[str, str], Sequence[App]]:
+    """The applications that list an object of a kind (without hooks), by group and kind."""
+    found: dict[tuple[str, str], list[App]] = defaultdict(list)
+    for app in fleet.on_cluster(cluster):
+        for kind in {(row.group, row.kind) for row in app.rows if not row.hook}:
+            found[kind].append(app)
+    return found
+
+
+def _inside(fleet: Fleet, cluster: str) -> Mapping[str, Sequence[App]]:
+    """The applications that list an object (without hooks) in a namespace, by namespace."""
+    found: dict[str, list[App]] = defaultdict(list)
+    for app in fleet.on_cluster(cluster):
+        for namespace in {row.namespace for row in app.rows if row.namespace and not row.hook}:
+            found[namespace].append(app)
+    return found
+
+
+def _contested(fleet: Fleet, cluster: str) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
+    """The objects that two or more applications want, and those applications, sorted.
+
+    The list shows it. Hooks, skipped objects and copied tracking data have no sync status and claim nothing; an object to be pruned is
+    no longer wanted; the list of an application that Argo CD cannot render or compare is outdated.
+    """
+    claimants = [app for app in fleet.on_cluster(cluster) if app.desired_known and not app.deleting]
+    seen: set[int] = set()
+    again: set[int] = set()  # hashes take a tenth of the memory; identities are made for the few that recur
+    for app in claimants:
+        for row in app.rows:
+            if row.claimed:
+                mark = hash((row.group, row.kind, row.namespace, row.name))
+                (again if mark in seen else seen).add(mark)
+    found: dict[ResourceKey, set[AppRef]] = defaultdict(set)
+    for app in claimants if again else ():
+        for row in app.rows:
+            if row.claimed and hash((row.group, row.kind, row.namespace, row.name)) in again:
+                found[ResourceKey(cluster, row.group, row.kind, row.namespace, row.name)].add(app.ref)
+    return {key: tuple(sorted(refs)) for key, refs in found.items() if len(refs) > 1}
+
+
+def _contests(fleet: Fleet, cluster: str) -> Mapping[AppRef, tuple[ResourceKey, ...]]:
+    """The contested objects of each application that has some, sorted."""
+    found: dict[AppRef, list[ResourceKey]] = defaultdict(list)
+    for key, refs in sorted(fleet.derive(_contested, cluster).items()):
+        for ref in refs:
+            found[ref].append(key)
+    return {ref: tuple(keys) for ref, keys in found.items()}
 
 
 def _served(fleet: Fleet, cluster: str) -> Mapping[tuple[str, str], tuple[str, ...]]:

@@ -20,7 +20,7 @@ from argolint.engine import pipeline as lint
 from argolint.engine.servers import Listing
 from argolint.errors import UsageError
 from argolint.host.timing import charged, measured
-from argolint.model import SEVERITIES, UNREAD
+from argolint.model import SETTINGS, SEVERITIES, UNREAD
 from argolint.model.results import Outcome
 from argolint.reports import assemble
 from argolint.reports import document as report
@@ -47,7 +47,7 @@ def _anchored(made: Report, run: Run, read: Sequence[Listing]) -> Report:
 def conclude(part: lint.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
     urls = {server.url: server.name for server in part.servers}
-    if run.suppressions.baseline is not None and not any(f.server for f in part.failures):
+    if run.suppressions.baseline is not None and not any(f.server or f.stage == SETTINGS for f in part.failures):
         require_servers(run.suppressions.baseline, urls)
     whole = run.suppressions.whole and part.whole
     suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls, whole=whole)

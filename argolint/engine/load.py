@@ -17,7 +17,7 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.host.threads import THINKING
 from argolint.host.timing import charged
-from argolint.model import DESTINATION, Failure, Object, Want
+from argolint.model import DESTINATION, SETTINGS, Failure, Object, Want
 from argolint.redaction import in_name
 from argolint.server import api as argocd
 from argolint.server import application_list
@@ -45,8 +45,12 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
 
     try:
         settings: Object = argocd.settings(t)  # the first answer shows whether the host is an Argo CD
+        if not settings:
+            failures.append(
+                Failure(SETTINGS, "the server sent no settings", "run again; if it stays, look at this answer")
+            )
     except (ApiError, NotRecorded) as error:
-        failures.append(Failure("settings", error.message, error.hint))
+        failures.append(Failure(SETTINGS, error.message, error.hint))
         settings = {}
     version: str = optional("version", argocd.version, "")
     projects: tuple[Object, ...] = optional("projects", argocd.projects, ())
@@ -160,10 +164,12 @@ def _read(t: Transport, app: App, fleet: Fleet, failures: list[Failure]) -> App:
                 failures.append(_unanswered(stage, error, app, fleet))
             if status in (403, 404):
                 break
-    listed = sum(row.claimed for row in app.rows)
-    if listed and app.desired_known and found.get(_MANAGED) == ():
-        missing = f"the server sent no states, and its list names objects of this application: {listed}"
-        failures.append(Failure(_MANAGED, missing, "run again; if it stays, look at this answer", app.ref))
+    if listed := sum(row.claimed for row in app.rows) if app.desired_known else 0:
+        for stage, what in ((_MANAGED, "states"), (_TREE, "resource tree")):
+            if stage in found and not (found[stage] if stage == _MANAGED else found[stage].nodes):
+                del found[stage]
+                missing = f"the server sent no {what}, and its list names objects of this application: {listed}"
+                failures.append(Failure(stage, missing, "run again; if it stays, look at this answer", app.ref))
     read = app.with_states(found.get(_MANAGED), found.get(_TREE))
     return replace(read, unanswered=_STATES - found.keys() if failures else frozenset())
 

@@ -136,8 +136,8 @@ def _sharers(wanted: Collection[AppRef], fleet: Fleet) -> frozenset[AppRef]:
     """Applications that share objects with the wanted ones: only their facts are used, for findings of the wanted ones."""
     if len(wanted) == len(fleet.apps):
         return frozenset()
-    keys = {key for ref in wanted for key in fleet.contests.get(ref, ())}
-    return frozenset(ref for key in keys for ref in fleet.contested[key][:_SHARERS] if ref not in wanted)
+    keys = {key for ref in wanted for key in fleet.contests(ref)}
+    return frozenset(ref for key in keys for ref in fleet.claimants(key)[:_SHARERS] if ref not in wanted)
 
 
 def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:

@@ -85,8 +85,8 @@ def _common(app: App, fleet: Fleet, where: Where, target: str, sets: Controller)
         )
         related = (Related(parent.ref, None, "", "cause"),)
         yield found("parent-deletes-objects", app, message, related=related, fixes=(let_go,))
-    shared = fleet.contests.get(app.ref, ())
-    claimants = {ref for key in shared for ref in fleet.contested[key]} - {app.ref}
+    shared = fleet.contests(app.ref)
+    claimants = {ref for key in shared for ref in fleet.claimants(key)} - {app.ref}
     others = sorted(ref for ref in claimants if target not in (str(ref), ref.name))
     if others:
         objects = enumerated([f"{k.kind} {k.name}" for k in shared])

@@ -5,7 +5,7 @@ candidates → renders of base and head → App and head App → the fleet ahead
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from argolint.application.app import App
@@ -28,7 +28,8 @@ from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
 from argolint.sources.git import Git
-from argolint.values import enumerated, plain
+from argolint.values import enumerated, plain, schema
+from argolint.values.kubernetes import group_of
 
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
 _NOT_GIVEN = "changed files may touch it, and --rendered holds nothing of that name"
@@ -109,7 +110,7 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
         failures = (*failures, *(Failure("rendered", _NOT_GIVEN, _GIVE_IT, ref) for ref in lacking))
     elif lacking:
         unlisted.append(
-            f"{_listed(lacking)}: --rendered holds nothing of that name, and no clone tells what the change touches"
+            f"{_listed(lacking)}: --rendered has nothing of that name, and no clone shows what the change touches"
         )
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
@@ -125,8 +126,20 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
             f"{_listed(unchanged)}: differs only in values that no two renders share, or that follow a Secret's masked data"
         )
     judged = tuple(j for j in judged if not j.regenerated_only)
+    unlisted += _unchecked(judged)
     ahead = _head_fleet(fleet, judged)
     return Sides(t, fleet, ahead, judged, base_name, failures, (*unlisted, *edits.notes, *sets.notes), files)
+
+
+def _unchecked(judged: Sequence[Touched]) -> Iterator[str]:
+    """What no render shows of the objects that change: which of their fields the API server would drop."""
+    keys = ((j.after, key) for j in judged if j.after for key in (*j.delta.added, *j.delta.changed))
+    brought = (resource.desired for app, key in keys if (resource := app.resource(key)) is not None)
+    custom = [(group, obj) for obj in brought if obj and "." in (group := group_of(obj)) and not schema.known(obj)]
+    kinds = sorted({f"{obj.get('kind')} ({group})" for group, obj in custom if not group.endswith(".k8s.io")})
+    if kinds:
+        names = enumerated([plain(kind) for kind in kinds])
+        yield f"{names}: whether the API server keeps each of their fields is not known, for the schema is in a CRD that is not read"
 
 
 def _reads(found: Sequence[Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, ReadFiles]:

@@ -32,10 +32,10 @@ _EMPTY = " \t:,."
 _WHO = re.compile(r"^[\w.-]{1,200}(?: \"[^\"]{1,253}\")? is forbidden: User \"[^\"]{1,253}\" (?=cannot)")
 _WHERE = re.compile(r" in API group \"[^\"]{0,253}\"")
 _ENDED = re.compile(r":? ?exit status \d{1,3}$")
-_LIST = re.compile(r"(?:[^\s,]{1,100}, ){1,50}(?:(?:and|or) )?[^\s,]{1,100}")
+_LIST = re.compile(r"(?:[\w./\"'-]{1,100}, ){1,50}(?:(?:and|or) )?[\w./\"'-]{1,100}")
 """`tags, name, path`: says nothing without the sentence before it."""
-_SENTENCE = re.compile(r"(?<![\w./:-])[a-z]{3,}(?![\w/:-])")
-"""A word that a sentence has and a time or a number has not."""
+_TIME = re.compile(r"(?:\w{3}, )?\d{1,4}[ -]\w{2,3}[ -]\d{2,4}\b[^:]{0,20}(?::\d\d){0,2}.{0,40}")
+"""`Mon, 02 Nov 2026 03:00:00 UTC`: says nothing without the sentence before it either."""
 _RETRIED = re.compile(r" ?\(retried \d{1,9} times\)\.?$")
 _HINTS = re.compile(
     r" (?:Please make sure you have the correct access rights|\(is 'helm' installed|Use --debug|a: [^\n]{0,400} ,b: |in '\{).*$| You may need to run [^:]*:?"
@@ -71,7 +71,7 @@ def _end(line: str, words: int) -> str:
     if not tail:
         return _cut(" ".join(before), words)
     if len(tail.split()) >= _LEAST:
-        alone = _SENTENCE.search(tail) and not _LIST.fullmatch(tail)
+        alone = not _LIST.fullmatch(tail) and not _TIME.fullmatch(tail)
         return tail if alone else _cut(f"{' '.join(before)}: {tail}", words)
     left = before[len(tail.split()) - words :]
     return f"{'…' if len(left) < len(before) else ''}{' '.join(left)}: {tail}"

@@ -418,6 +418,8 @@ class Failure:
 
 UNREAD = frozenset({"server", "login"})
 """The stages of a failure of a whole Argo CD: nothing of it could be read."""
+SETTINGS = "settings"
+"""The stage of a failure after which an Argo CD has only the address that was asked: its own URL is one of its settings."""
 DESTINATION = "destination"
 """The stage of a failure of an application whose cluster does not answer Argo CD: it is reported once per cluster."""
 

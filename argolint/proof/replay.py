@@ -8,6 +8,7 @@ next one counts: the fix must let it succeed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -66,11 +67,33 @@ Check = Callable[[App], Iterable[Finding]]
 
 RENDERED_FROM = ("/spec/source", "/spec/sources", "/spec/sourceHydrator", "/spec/destination", "/spec/project")
 
-NOT_REPLAYED = {
-    "command": "a command is not run",
+_NOT_REPLAYED = {
     "yaml": "what is rendered from this fragment is not known here",
     "text": "advice cannot be replayed",
 }
+_READS = re.compile(
+    r"kubectl (?:-n \S+ )?(?:get|describe|logs|explain|top|auth can-i|api-resources)\b|git (?:ls-tree|log|show)\b"
+    r"|argocd (?:app|cluster|repo|proj) (?:get|list|diff|history|resources|manifests|logs)\b|helm (?:template|show)\b"
+)
+_ACTS = re.compile(
+    r"\b(?:kubectl|argocd)\b[^|;&]*\s(?:annotate|apply|create|delete|edit|label|patch|replace|rollout|scale|set|sync|terminate-op)\s"
+)
+_FORCED = re.compile(r"kubectl (?:-n \S+ )?annotate .*\bforce-sync=")
+
+
+def not_replayed(fix: Fix) -> str:
+    """Why a fix that is no patch is not replayed; empty for a patch."""
+    if fix.edit.kind != "command":
+        return _NOT_REPLAYED.get(fix.edit.kind, "")
+    steps = [line.strip() for line in str(fix.edit.content).splitlines()]
+    acts = [
+        step for step in steps if step and not step.startswith("#") and (_ACTS.search(step) or not _READS.match(step))
+    ]
+    if not acts:
+        return "it says where to look: what to change depends on what is there"
+    if all(_FORCED.match(act) for act in acts):
+        return "what the operator finds at the next sync is not known here"
+    return "a command is not run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +233,9 @@ def _play(
         raise Contradicted("the edit leaves an empty item in a list, or empty annotations")
     terms = terms_of(raw, desired, pair.today.server_side, fleet)
     before = terms_of(app.raw, pair.desired, pair.today.server_side, fleet)
-    if fix.target != "live":
+    if fix.target == "live":
+        found.update(effects.of_sync(pair.resource.kind, pair.live, live, lambda: pair.live))
+    else:
         found.update(_sync_effects(pair, live, desired, terms, before))
         if terms.strategy is Strategy.SERVER_SIDE and before.strategy is not Strategy.SERVER_SIDE:
             _require_dry_run(app, pair, terms, judged=judged)
@@ -379,13 +404,13 @@ def _require_render_alike(
 
 def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None:
     if fix.edit.kind != "json-patch":
-        raise CannotReplay(NOT_REPLAYED[fix.edit.kind])
+        raise CannotReplay(not_replayed(fix))
     if not fix.edit.content:
-        raise Contradicted("the edit changes nothing: what it would write stands there already")
+        raise Contradicted("the edit changes nothing: what it would write is there already")
     if fix.target not in ("manifest", "application", "live"):
         raise CannotReplay("what is made of this setting cannot be replayed")
     if not finding.explains and check is None:
-        raise CannotReplay("nothing tells whether the fault is gone")
+        raise CannotReplay("nothing shows whether the fault is gone")
     paths = [str(operation.get(field, "")) for operation in fix.edit.content for field in ("path", "from")]
     if fix.target == "application" and any(below(path, root) for path in paths for root in RENDERED_FROM):
         raise CannotReplay("the edit changes what is rendered, and nothing is rendered here")

@@ -17,7 +17,7 @@ from argolint.proof import admitted, effects, handover, losses, needs
 from argolint.proof.afterwards import Then
 from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.proof.renders import Render, render_again
-from argolint.proof.replay import NOT_REPLAYED, Check, Looks, leaves_git, patched, replay
+from argolint.proof.replay import Check, Looks, leaves_git, not_replayed, patched, replay
 from argolint.proof.syncs import Today
 from argolint.sources.local_renders import not_local
 from argolint.values import joined, owner_references, sh
@@ -58,11 +58,13 @@ def verify(
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
             proven = render_again(fix, finding, app, render)
-        elif fix.target == "manifest" and fix.plays == GONE:
+        elif fix.target == "manifest" and fix.plays == GONE and not app.unanswered:
             proven = leaves_git(fix, finding, app, looks)
         elif admitted.concerns(fix, finding):
             proven = admitted.admitted(finding, app, patched(fix, app.raw), fleet)
         else:
+            if app.unanswered:
+                raise CannotReplay(f"{' and '.join(sorted(app.unanswered))} of {app.ref} could not be read")
             try:
                 proven = replay(fix, finding, app, fleet, looks, known, {}, found)
             except (Loses, TakesTwoSyncs) as lost:
@@ -178,7 +180,7 @@ def _as_played(
 
 def unreplayed(fix: Fix) -> Fix:
     """A fleet finding's fix, not replayed: no single application's states could verify it, and it says so; the rule may know a way."""
-    why = fix.unverified or NOT_REPLAYED.get(fix.edit.kind, "a finding about several applications is not replayed")
+    why = fix.unverified or not_replayed(fix) or "a finding about several applications is not replayed"
     return _with(replace(fix, verified=None, unverified=why), effects.declared_by(fix))
 
 

@@ -42,7 +42,7 @@ def wanted_of_children(complaint: Complaint) -> Iterator[Want]:
     """The live state of the object's children that may show the reason: unhealthy ones first, then those without a health."""
     node = complaint.app.node(complaint.id) if complaint.id else None
     below = [n for n in complaint.app.descendants(node.uid) if n.id.kind not in _SILENT] if node else []
-    full = any(_FULL.search(text) for text in complaint.texts)
+    full = complaint.first(_FULL) is not None
     speaking = [n for n in below if n.health.status != "Healthy" or (full and n.id.kind == "PersistentVolumeClaim")]
     for child in sorted(speaking, key=lambda n: (not n.health.status, n.id.kind != "Service"))[:_LOOKED_AT]:
         managed = complaint.app.resource(child.id.key)
@@ -73,7 +73,7 @@ def full_volume(complaint: Complaint) -> Iterator[Explained]:
     """A full volume whose claim, below the object, is smaller than the object requests: nothing has expanded it."""
     app = complaint.app
     node = app.node(complaint.id) if complaint.id else None
-    if node is None or complaint.manifest is None or not any(_FULL.search(text) for text in complaint.texts):
+    if node is None or complaint.manifest is None or complaint.first(_FULL) is None:
         return
     asked = [
         (amount(value), str(value))

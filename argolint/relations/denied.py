@@ -25,7 +25,7 @@ USUAL_REQUESTS = {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "100Mi"
 def level(complaint: Complaint) -> Iterator[Explained]:
     """Pod Security refuses settings that the manifest has on purpose; CreateNamespace=true created the namespace without labels."""
     app, id_ = complaint.app, complaint.id
-    found = next((f for text in complaint.texts if (f := _LEVEL.search(text))), None)
+    found = complaint.first(_LEVEL)
     if found is None or id_ is None or complaint.manifest is None:
         return
     asked = tuple(_privileges(complaint.manifest))
@@ -84,7 +84,7 @@ def _privileges(manifest: Object) -> Iterator[str]:
 
 def unspecified(complaint: Complaint) -> Iterator[Explained]:
     """A quota requires requests or limits of every container, and this container has none; the quota is not used up."""
-    found = next((f for text in complaint.texts if (f := _MUST.search(text))), None)
+    found = complaint.first(_MUST)
     if found is None or complaint.id is None:
         return
     quota, rest = found[1], found[2]

@@ -13,7 +13,6 @@ from argolint.model import Follows, Object, ResourceId, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, Known, mentioned, peer
-from argolint.relations.names import mentions
 from argolint.values import dig, labels_of, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
 
@@ -37,13 +36,13 @@ def wanted_of_peers(complaint: Complaint) -> Iterator[Want]:
         neighbours = [r for r in known.app.resources if r.kind in _WORKLOADS and r.namespace == known.id.namespace]
         for resource in [known.resource, *neighbours[:_PEERS]]:
             yield Want("peer", resource.id, app=known.app.ref)
-    if any(_NOT_TRUSTED.search(text) for text in complaint.texts):
+    if complaint.first(_NOT_TRUSTED):
         yield from (Want("peer", id_, app=other.ref) for other, id_ in _configurations(complaint))
 
 
 def _configurations(complaint: Complaint) -> list[tuple[App, ResourceId]]:
     """At most a few webhook configurations of other applications, in whose namespaces hosts of the sentence are."""
-    spaces = {m.namespace for text in complaint.texts for m in mentions(text) if "service" in m.kinds and m.namespace}
+    spaces = {m.namespace for m in complaint.names if "service" in m.kinds and m.namespace}
     fleet, cluster = complaint.fleet, complaint.app.cluster
     found = [
         (owner, ResourceId(*key[1:], "v1", cluster))
@@ -57,7 +56,7 @@ def _configurations(complaint: Complaint) -> list[tuple[App, ResourceId]]:
 
 def unanswered(complaint: Complaint) -> Iterator[Explained]:
     """The Service of the fleet that does not answer according to the sentence, and the reason."""
-    if not any(_NO_ANSWER.search(text) for text in complaint.texts):
+    if not complaint.first(_NO_ANSWER):
         return
     for mention, known in mentioned(complaint):
         named = "service" in mention.kinds and known.id.kind == "Service" and not _later_than(complaint, known.app)
@@ -147,7 +146,7 @@ def rewritten(complaint: Complaint) -> Iterator[Explained]:
     Replace=true and Force=true write the whole manifest: the caBundle that a controller added is gone until it is added again (kubectl
     replace; cert-manager's cainjector and webhook certgen jobs write the live object).
     """
-    if not any(_NOT_TRUSTED.search(text) for text in complaint.texts):
+    if not complaint.first(_NOT_TRUSTED):
         return
     read = (
         (None, Known(owner, found, "webhook"))
@@ -214,7 +213,7 @@ def taken_away(complaint: Complaint) -> Iterator[Explained]:
                         id_,
                         f"{id_} is refused because Replace=true takes away its {field[:-1]} {name}, which a controller wrote.",
                         evidence=(
-                            f"live has {field[:-1]} {name}, and Git does not; Replace=true stands {'on the object' if own else 'in the syncOptions of its Application'}",
+                            f"live has {field[:-1]} {name}, and Git does not; Replace=true is {'on the object' if own else 'in the syncOptions of its Application'}",
                         ),
                         fixes=advice(__package__, "rewritten-by/own", facts, id_),
                         pointer=f"/metadata/{field}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.edits.advice import advice
 from argolint.model import Object, Want
@@ -19,13 +20,18 @@ def later(complaint: Complaint) -> Iterator[Explained]:
     """A missing object of the application that the sentence or the manifest names, and that this sync creates later."""
     own = complaint.place
     seen = set()
-    for known, why in (*_spoken_of(complaint), *_needed(complaint), *_named_after(complaint)):
+    lacks = complaint.app.derive(_lacks_any)
+    for known, why in (*_spoken_of(complaint), *_needed(complaint), *_named_after(complaint)) if lacks else ():
         if known.id not in seen and known.resource.missing and known.place > own:
             seen.add(known.id)
             yield _explained(complaint, known, own, why)
     if not seen:
         yield from _namespace(complaint, own)
         yield from _after_health(complaint)
+
+
+def _lacks_any(app: App) -> bool:
+    return any(resource.missing for resource in app.resources)
 
 
 def _spoken_of(complaint: Complaint) -> Iterator[tuple[Known, str]]:
@@ -97,7 +103,8 @@ _NO_NAMESPACE = re.compile(r'namespaces "([a-z0-9][a-z0-9-]{0,62})" not found')
 def _namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
     """A namespace that no manifest has, for an object of an early wave: its possible maker comes later and waits for this object."""
     app = complaint.app
-    name = next((found[1] for text in complaint.texts if (found := _NO_NAMESPACE.search(text))), "")
+    found = complaint.first(_NO_NAMESPACE)
+    name = found[1] if found else ""
     if not name or complaint.id is None or any(row.kind == "Namespace" and row.name == name for row in app.rows):
         return
     if complaint.fleet.derive(_brings_namespace, app.cluster, name):

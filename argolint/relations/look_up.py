@@ -5,10 +5,11 @@ Only names in the sentence or in the object's own references count: a name with 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from typing import Literal
 
 from argolint.application.app import App
@@ -55,6 +56,15 @@ class Complaint:
         """The object, or the application."""
         return str(self.id) if self.id else f"Application {self.app.ref}"
 
+    @cached_property
+    def names(self) -> tuple[Mention, ...]:
+        """What the sentences name, each once."""
+        return tuple(dict.fromkeys(m for text in self.texts for m in mentions(text)))
+
+    def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """What the pattern finds in the first sentence in which it finds something."""
+        return next((found for text in self.texts if (found := _first(pattern, text[:8000]))), None)
+
     @property
     def place(self) -> Place:
         """The place in the sync of the complaining object."""
@@ -68,6 +78,12 @@ class Complaint:
         wanted = (self.id.group, self.id.kind, self.id.name) if self.id else ()
         said = (r for r in results if tuple(text_at(r, key) for key in ("group", "kind", "name")) == wanted)
         return next((phase for r in said if (phase := text_at(r, "syncPhase")) in PHASES), "")
+
+
+@lru_cache(maxsize=2048)
+def _first(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Several finders ask the same of a sentence: before the reads, for the finding, and after each fix."""
+    return pattern.search(text)
 
 
 @dataclass(frozen=True)
@@ -105,8 +121,8 @@ def by_name(app: App) -> Mapping[str, Sequence[Known]]:
 def _on_cluster(fleet: Fleet, cluster: str) -> Mapping[str, Sequence[tuple[App, int]]]:
     """The rows of a cluster's applications by object name: the application and the row's position."""
     found: dict[str, list[tuple[App, int]]] = defaultdict(list)
-    for app in fleet.apps:
-        if app.cluster == cluster and not app.deleting:
+    for app in fleet.on_cluster(cluster):
+        if not app.deleting:
             rows: Sequence[Row | Resource] = app.rows
             for place, row in enumerate(rows):
                 found[row.name].append((app, place))
@@ -142,7 +158,7 @@ def _built_in_words() -> frozenset[str]:
 
 def mentioned(complaint: Complaint, *, fleet: bool = True) -> Iterator[tuple[Mention, Known]]:
     """The objects that the sentences name, each with its mention; the application's own objects first."""
-    names = dict.fromkeys(m for text in complaint.texts for m in mentions(text))
+    names = complaint.names
     if not names:
         return
     own = complaint.app.derive(by_name)

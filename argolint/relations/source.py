@@ -211,7 +211,7 @@ def _of_address_at(
 def _charts(complaint: Complaint, words: re.Pattern[str]) -> Iterator[tuple[str, Object]]:
     """The sources with a chart that could not be fetched, according to the words of a render error."""
     said = complaint.id is None and any(r in t for t in complaint.texts for r in _RENDER)
-    if said and any(words.search(text[:8000]) for text in complaint.texts):
+    if said and complaint.first(words):
         for index, source in enumerate(complaint.app.sources):
             single = "source" in complaint.app.spec and not complaint.app.spec.get("sources")
             url, chart = text_at(source, "repoURL"), text_at(source, "chart")

@@ -24,6 +24,7 @@ from argolint.values import (
     text_at,
 )
 from argolint.values.kubernetes import containers, pod_spec
+from argolint.values.memo import by_identity
 
 _CHOICES = re.compile(
     r"\b(?:supported|valid|allowed|available|accepted|possible|known|permitted)(?:\s+[\w-]+){0,3}?(?:\s+(?:are|is|include)\s*:?|\s*[:=])\s*(?P<a>[^\n;]{1,1500})"
@@ -38,7 +39,7 @@ _MOST = 40
 
 
 def choices(text: str) -> tuple[str, ...]:
-    """The values that a message offers instead: in brackets, in quotes, or between commas; empty if there are none."""
+    """The allowed values that a message lists: in brackets, in quotes, or between commas; empty if there are none."""
     for found in _CHOICES.finditer(text[:8000]):
         body = next(part for part in found.groups() if part).strip()
         inside = _BRACKETED.match(body)
@@ -74,30 +75,39 @@ def placeholder(complaint: Complaint) -> Iterator[Explained]:
     refused = any(
         words in text for text in complaint.texts for words in ("denied the request", "is invalid", "is forbidden")
     )
-    for pointer, value in leaves(manifest.get("spec"), "/spec"):
-        tokens = split_pointer(pointer)
-        found = _PLACEHOLDER.search(value) if isinstance(value, str) else None
-        if found is None or not _TEMPLATED.isdisjoint(tokens) or not _is_name(tokens):
-            continue
-        if refused and not any(found[0] in text for text in complaint.texts):
+    for pointer, value, found in _unfilled(manifest):
+        if refused and not any(found in text for text in complaint.texts):
             continue  # it is refused for another reason
         facts = {
             "object": str(id_),
             "at": pointer,
-            "kustomize": found[0].startswith("$("),
-            "shell": found[0].startswith("${"),
-            "braces": found[0].startswith(("{", "<")),
+            "kustomize": found.startswith("$("),
+            "shell": found.startswith("${"),
+            "braces": found.startswith(("{", "<")),
         }
         yield Explained(
             "spec-says",
             complaint.app.ref,
             id_,
-            f"{id_} holds {excerpt(found[0], 80)} at {pointer}, where nothing has put a value.",
+            f"{id_} holds {excerpt(found, 80)} at {pointer}, where nothing has put a value.",
             evidence=(f"{pointer} is {excerpt(value, 200)}",),
             fixes=advice(__package__, "spec-says/placeholder", facts, id_),
             pointer=pointer,
         )
         return
+
+
+@by_identity(16)
+def _unfilled(manifest: Object) -> tuple[tuple[str, str, str], ...]:
+    """Names in the spec that still hold a placeholder: pointer, value, placeholder."""
+    return tuple(
+        (pointer, value, found[0])
+        for pointer, value in leaves(manifest.get("spec"), "/spec")
+        if isinstance(value, str)
+        and (found := _PLACEHOLDER.search(value))
+        and _TEMPLATED.isdisjoint(tokens := split_pointer(pointer))
+        and _is_name(tokens)
+    )
 
 
 def _is_name(tokens: Sequence[str]) -> bool:
@@ -148,7 +158,8 @@ def unknown_field(complaint: Complaint) -> Iterator[Explained]:
     Places that the live object lacks are preferred: what is live was accepted.
     """
     app, id_, manifest = complaint.app, complaint.id, complaint.manifest
-    name = next((found[1] for text in complaint.texts if (found := _UNKNOWN_FIELD.search(text[:8000]))), "")
+    found = complaint.first(_UNKNOWN_FIELD)
+    name = found[1] if found else ""
     if not name or id_ is None or manifest is None:
         return
     held = [at for at in _steps(manifest.get("spec"), "/spec") if split_pointer(at)[-1] == name]
@@ -249,7 +260,7 @@ def container_of_target(complaint: Complaint) -> Iterator[Explained]:
         name = text_at(container, "name")
         if name not in names:
             continue
-        lacks = next((found for text in complaint.texts if (found := _LACKS.search(text[:8000]))), None)
+        lacks = complaint.first(_LACKS)
         what, side = (lacks["what"] or lacks["what2"], lacks["side"] or lacks["side2"]) if lacks else ("", "")
         at = f"{pointer}/resources/{side}s/{what}" if lacks else ""
         absent = bool(at) and get(manifest, at, None) is None

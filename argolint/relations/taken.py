@@ -27,7 +27,7 @@ _CALLS = re.compile(
 
 def gone_service(complaint: Complaint) -> Iterator[Explained]:
     """A webhook calls a Service that does not exist and that no application here has: its configuration is left over, or has a wrong name."""
-    found = next((f for text in complaint.texts if (f := _CALLS.search(text[:8000]))), None)
+    found = complaint.first(_CALLS)
     if found is None or complaint.id is None:
         return
     cluster = complaint.app.cluster

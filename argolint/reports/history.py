@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from argolint.errors import UsageError
+from argolint.model import SETTINGS
 from argolint.reports.causes import identity
 from argolint.reports.document import Counts, Point, Report, ReportedApp, ReportedFinding, counted
 from argolint.reports.trend import apps_of, looked_at
@@ -50,8 +51,8 @@ class History:
         """Record the report; return it with the known age of its findings (`since`, `flaps`) and the counts of earlier days (`trend`).
 
         `apps`: the applications that were looked at, None for all; then findings of deleted applications are gone. A report older than the
-        last recorded one is not recorded. A check of a few applications (not `whole`) updates the counts of the run before it, since such a
-        check may come every ten seconds.
+        last recorded one is not recorded, nor is one whose settings were not read and whose server is then unknown here. A check of a few
+        applications (not `whole`) updates the counts of the run before it, since such a check may come every ten seconds.
         """
         try:
             with self._transaction():
@@ -63,7 +64,8 @@ class History:
         own = [server.url for server in report.servers] or [""]
         at = report.started_at
         last = max(filter(None, map(self._last, own)), default=None)
-        keeps = last is None or last <= at
+        named = last is not None or not any(f.stage == SETTINGS and f.app is None for f in report.failures)
+        keeps = named and (last is None or last <= at)
         now = {identity(f): f for f in report.findings}
         servers = {*own, *(owner for owner, _ in now)}
         known = {(row[0], row[1]): row for name in servers for row in self._known(name)}

@@ -20,7 +20,7 @@ from argolint.application.resource import ManagedResource, Tree
 from argolint.errors import ApiError, ArgolintError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Json, Object, ResourceId
 from argolint.redaction import excerpt
-from argolint.server.messages import LONGEST_MESSAGE, without_long_messages
+from argolint.server.messages import LONGEST_MESSAGE, may_hold_long_messages, without_long_messages
 from argolint.server.pace import reading_cluster
 from argolint.server.transport import Answer, Transport
 from argolint.values import mapping, maps, number_at, parse_time, text_at
@@ -247,7 +247,7 @@ def _entries(body: bytes) -> Sequence[bytes | msgspec.Raw]:
 
 def _listed(raw: bytes) -> Entry | Unreadable:
     """One entry of the application list."""
-    if len(raw) <= LONGEST_MESSAGE and (entry := entry_of(raw)) is not None:
+    if not may_hold_long_messages(raw) and (entry := entry_of(raw)) is not None:
         return entry
     try:
         found = object_value(raw)
@@ -357,9 +357,7 @@ def _items(t: Transport, path: str, query: Query = ()) -> tuple[Object, ...]:
     return tuple(found or ())
 
 
-_NOT_ARGOCD = (
-    "check the server name, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
-)
+_NOT_ARGOCD = "check the server name, its port and --grpc-web-root-path; a proxy or a login page may be in front of it"
 
 
 def _typed(answer: Answer, decode: Callable[[bytes], T], t: Transport, path: str) -> T:
@@ -447,4 +445,4 @@ _REASON = 600  # most characters of the server's own text in a message
 _NO_SESSION = "no session information"
 """The server's message for a request without a token, or with a malformed one (server/server.go)."""
 
-_LOGIN = "log in again with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` tells how to make one"
+_LOGIN = "log in again with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` says how to create one"

@@ -31,7 +31,7 @@ def _reads(app: App, world: World, args: Args) -> bool:
     if _options_count(app, world):
         return True
     if world.fleet.settings is world.after.settings:
-        return _ids_count(app, world) and bool(world.fleet.contests.get(app.ref))
+        return _ids_count(app, world) and bool(world.fleet.contests(app.ref))
     return any(row.kind == "CustomResourceDefinition" for row in app.rows) or app.sync_status == "OutOfSync"
 
 

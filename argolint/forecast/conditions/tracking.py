@@ -63,13 +63,13 @@ def _applied(r: Resource) -> bool:
 
 
 def _reads_shared(app: App, world: World, args: Args) -> bool:
-    return _changes(world) and bool(world.fleet.contests.get(app.ref))
+    return _changes(world) and bool(world.fleet.contests(app.ref))
 
 
 def _shared(app: App, world: World, args: Args) -> Iterator[Hit]:
     """Objects whose label names another application that renders them, too: they have no owner until one of the two syncs."""
     label = world.fleet.label_key
-    for key in world.fleet.contests.get(app.ref, ()) if _changes(world) else ():
+    for key in world.fleet.contests(app.ref) if _changes(world) else ():
         r = app.resource(key)
         other = labels_of(r.live).get(label) if r is not None else None
         if r is None or not other or other == app.instance or annotations_of(r.live).get(TRACKING_ID):

@@ -106,7 +106,7 @@ def _crossed(fleet: Fleet) -> Iterator[ResourceKey]:
 
 def held_by(fleet: Fleet, key: ResourceKey) -> Held:
     """An object with all its claims."""
-    apps = [fleet.by_ref[ref] for ref in fleet.contested.get(key) or fleet.owners(key)]
+    apps = [fleet.by_ref[ref] for ref in fleet.claimants(key) or fleet.owners(key)]
     warned = {app.ref: named for app in apps if (named := _warned(app, key))}
     owner, phantom = _owner(fleet, key, apps, warned)
     claims = [
