@@ -88,7 +88,7 @@ def count(asked: argparse.Namespace, local: LocalRenders | None) -> None:
             fix = finding.fixes[0]
             proven = fix.verified is True
             first[families[finding.rule]][proven] += 1
-            proofs.update([fix.proof] if proven and fix.proof else [])
+            proofs.update(["two renders" if fix.target == "helm-values" else "replay"] if proven else [])
             reason = "verified" if proven else _NAMED.sub("_", _QUOTED.sub('"_"', fix.unverified))[:110]
             whole[reason] += 1
             why[finding.rule][f"{fix.target} {fix.edit.kind}: {reason}"] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,12 +14,14 @@ import pytest
 
 from argolint import App, Fleet
 from argolint.application.app import app_from_list
+from argolint.application.entry import Entry, entry_of
 from argolint.application.resource import Listed
 from argolint.engine.crossings import Member, crossed, public
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.plan import Chosen
 from argolint.plugins import load_rules
+from argolint.server.messages import LONGEST_MESSAGE, may_hold_long_messages
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 HOME = "https://kubernetes.default.svc"
@@ -184,3 +187,41 @@ def test_who_prunes_what_another_argo_cd_wants_knows_of_it_too() -> None:
 )
 def test_a_cluster_of_the_public_dns_has_one_spelling(url: str, expected: str) -> None:
     assert public(url) == expected
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        None,
+        [{"kind": "Role", "name": "x", "status": "Synced", "health": {"status": "Healthy"}, "later": {"a": [1]}}],
+        [
+            {
+                "kind": "Job",
+                "name": "x",
+                "hook": True,
+                "requiresPruning": True,
+                "syncWave": -2,
+                "health": {"message": "m"},
+            }
+        ],
+        [{"kind": "Role", "name": "x", "health": None}, 7, {"kind": 5, "name": ["x"]}],
+        [{"name": "x", "syncWave": 1.5, "hook": "yes"}],
+        {"name": "x"},
+    ],
+)
+def test_the_rows_of_an_entry_are_those_of_its_decoded_object(rows: Any) -> None:
+    raw = {"metadata": {"name": "a"}, "spec": {}, "status": {"sync": {"status": "Synced"}, "resources": rows}}
+    read = entry_of(json.dumps(raw).encode()) or Entry(raw)
+    assert read.rows == Entry(raw).rows
+    assert read.trimmed() == Entry(raw).trimmed()
+
+
+@pytest.mark.parametrize("quotes", ["", '"', '\\"', '"\\'])
+@pytest.mark.parametrize("size", [10, LONGEST_MESSAGE - 1, LONGEST_MESSAGE + 1, 3 * LONGEST_MESSAGE])
+def test_no_long_message_is_overlooked(quotes: str, size: int) -> None:
+    rows = [{"name": f"row {number}", "health": {"message": "well"}} for number in range(3000)]
+    message = (quotes + 100 * "x") * (size // 100) + size % 100 * "y"
+    text = json.dumps({"rows": rows, "message": message, "after": rows}).encode()
+    assert may_hold_long_messages(text) or len(message) <= LONGEST_MESSAGE
+    assert quotes or not may_hold_long_messages(text) or len(message) >= LONGEST_MESSAGE - 50

@@ -24,7 +24,6 @@ from argolint.application.resource import (
     T,
     Tree,
     health_of,
-    listed_row,
     merged,
     tree_node,
 )
@@ -332,6 +331,5 @@ def app_from_list(
     brief = entry.brief
     namespace = text_at(brief, "metadata", "namespace") or control_plane
     ref = AppRef(namespace, text_at(brief, "metadata", "name"), text_at(brief, "spec", "project") or "default", server)
-    rows = tuple(listed_row(r) for r in maps(brief, "status", "resources"))
-    resources = Listed(rows, cluster)
+    resources = Listed(entry.rows, cluster)
     return App(ref, entry.trimmed(), cluster, observed_at, resources, control_plane=control_plane)

@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
+from argolint.application.resource import Row, listed_row, listed_rows
 from argolint.errors import UnreadableStateError
 from argolint.model import Object
-from argolint.values import mapping, text_at
-from argolint.values.decoding import decoder, is_shallow, json_value
+from argolint.values import mapping, maps, text_at
+from argolint.values.decoding import MAX_OBJECT, decoder, is_shallow, json_value
 
 _LEFT_OUT = {"metadata": "managedFields", "status": "resources"}
 """No rule uses the writers of an Application's fields, and its objects are rows (`argolint.application.resource`)."""
@@ -27,12 +28,20 @@ _NOTHING: Mapping[str, bytes] = {}
 class Entry:
     """`raw`: the Application; `brief`: the same, possibly without `status.operationState` and `status.history`."""
 
-    __slots__ = ("_later", "brief")
+    __slots__ = ("_later", "_rows", "brief")
 
-    def __init__(self, brief: Object, later: Mapping[str, bytes] = _NOTHING) -> None:
-        """`later`: the texts of the missing status fields."""
+    def __init__(
+        self, brief: Object, later: Mapping[str, bytes] = _NOTHING, rows: tuple[Row, ...] | None = None
+    ) -> None:
+        """`later`: the texts of the missing status fields; `rows`: its objects, where `status.resources` is missing, too."""
         self.brief = brief
         self._later = later
+        self._rows = rows
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The objects of an entry as the list has it."""
+        return tuple(map(listed_row, maps(self.brief, "status", "resources"))) if self._rows is None else self._rows
 
     @property
     def raw(self) -> Object:
@@ -56,6 +65,8 @@ class Entry:
 
     def trimmed(self) -> Entry:
         """A copy without unused fields, and without the objects."""
+        if self._rows is not None:
+            return self.apart()
         kept = {
             part: {k: v for k, v in mapping(self.brief, part).items() if k != name} for part, name in _LEFT_OUT.items()
         }
@@ -69,6 +80,8 @@ class Entry:
 
 def entry_of(text: bytes) -> Entry | None:
     """The Application in a text; None if only decoding it as a whole shows its fault."""
+    if len(text) > MAX_OBJECT:
+        return None
     try:
         if not text.isascii():
             text.decode()
@@ -76,6 +89,7 @@ def entry_of(text: bytes) -> Entry | None:
         of_parts = {"metadata": _parts(top["metadata"]), "status": _parts(top["status"])}
         of_parts["metadata"].pop("managedFields", None)
         status = of_parts["status"]
+        rows = listed_rows(bytes(status.pop("resources", b"null")))
         later = {name: bytes(status.pop(name)) for name in _LATER if name in status and is_shallow(bytes(status[name]))}
         written: list[bytes | msgspec.Raw] = []
         for name, part in top.items():
@@ -85,7 +99,7 @@ def entry_of(text: bytes) -> Entry | None:
             else:
                 written.append(part)
         written.append(b"}")
-        return Entry(json_value(b"".join(written)), later)
+        return Entry(json_value(b"".join(written)), later, rows)
     except (msgspec.MsgspecError, UnicodeError, KeyError):
         return None
 

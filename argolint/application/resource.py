@@ -20,7 +20,7 @@ from argolint.errors import UnreadableStateError
 from argolint.host.timing import charged
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
 from argolint.values import at_and_above, number_at, real_time, text_at
-from argolint.values.decoding import kind_of, object_value
+from argolint.values.decoding import decoder, kind_of, object_value
 from argolint.values.kubernetes import wave
 from argolint.values.memo import by_identity
 
@@ -238,19 +238,19 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
         return tuple(c for c in found if not any(place in places for place in at_and_above(c.pointer)))
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
-    """One object of the list answer, in little memory: all rows share texts, except names."""
+class Row(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    """One object of the list answer (Argo CD's ResourceStatus), in little memory: all rows share texts, except names."""
 
-    group: str
-    kind: str
-    namespace: str
-    name: str
-    version: str
-    status: str
-    health: Health
-    hook: bool
-    requires_pruning: bool
-    sync_wave: int
+    group: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    version: str = ""
+    status: str = ""
+    health: Health = _NO_HEALTH
+    hook: bool = False
+    requires_pruning: bool = False
+    sync_wave: int = 0
 
     @property
     def claimed(self) -> bool:
@@ -332,6 +332,19 @@ def listed_row(raw: Object) -> Row:
 
 
 _interned = sys.intern
+_decoded_rows = decoder(tuple[Row, ...])
+
+
+def listed_rows(text: bytes) -> tuple[Row, ...]:
+    """The rows of `status.resources`, without anything that no row holds. Raises msgspec.MsgspecError if a value has another type."""
+    found = () if text == b"null" else _decoded_rows(text)
+    for row in found:
+        for field in _TEXTS:
+            if field != "name":
+                structs.force_setattr(row, field, _interned(getattr(row, field)))
+        if row.health is not _NO_HEALTH and not row.health.message:
+            structs.force_setattr(row, "health", _plain_health(row.health.status))
+    return found
 
 
 def health_of(raw: Object) -> Health:

@@ -25,7 +25,7 @@ Question = tuple[Any, ...]
 Mark = object
 """A digest: equal marks mean equal answers."""
 
-_BY_KEY = frozenset({"by_ref", "clusters", "projects", "contested", "contests", "crossings"})
+_BY_KEY = frozenset({"by_ref", "clusters", "projects", "contested", "crossings"})
 """Mappings that rules read one key at a time."""
 _COMMON = ("server", "version", "settings", "projects", "clusters", "repositories", "application_sets")
 _NOISE = frozenset({"resourceVersion", "managedFields", "generation"})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -17,13 +16,15 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from argolint.errors import ArgolintError
 from argolint.host import temporary
 from argolint.host.checkout_code import is_in_checkout, outside_checkout, python_path
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
 
 _CHUNK_BYTES = 1 << 20
 _SEARCHED = ("PATH", "LD_LIBRARY_PATH")
@@ -117,6 +118,8 @@ def start_script(script: Path, *words: str) -> subprocess.Popen[bytes]:
 
 def fork(target: Callable[..., Any], *arguments: Any, name: str) -> BaseProcess:
     """Fork this process and call the target in the child. The child ends with this process, too. Raises OSError if it cannot be started."""
+    import multiprocessing  # most commands fork nothing
+
     process = multiprocessing.get_context("fork").Process(target=target, args=arguments, name=name, daemon=True)
     process.start()
     return process

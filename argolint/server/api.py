@@ -20,7 +20,7 @@ from argolint.application.resource import ManagedResource, Tree
 from argolint.errors import ApiError, ArgolintError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Json, Object, ResourceId
 from argolint.redaction import excerpt
-from argolint.server.messages import LONGEST_MESSAGE, without_long_messages
+from argolint.server.messages import LONGEST_MESSAGE, may_hold_long_messages, without_long_messages
 from argolint.server.pace import reading_cluster
 from argolint.server.transport import Answer, Transport
 from argolint.values import mapping, maps, number_at, parse_time, text_at
@@ -247,7 +247,7 @@ def _entries(body: bytes) -> Sequence[bytes | msgspec.Raw]:
 
 def _listed(raw: bytes) -> Entry | Unreadable:
     """One entry of the application list."""
-    if len(raw) <= LONGEST_MESSAGE and (entry := entry_of(raw)) is not None:
+    if not may_hold_long_messages(raw) and (entry := entry_of(raw)) is not None:
         return entry
     try:
         found = object_value(raw)

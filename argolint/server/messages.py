@@ -12,6 +12,22 @@ _WORD = 4096
 """Most characters of a word that is not cut in the middle, since it may be the first half of a secret."""
 
 
+def may_hold_long_messages(text: bytes) -> bool:
+    """A cheap look at JSON: False if each text in it ends before it is too long. It jumps from quote to quote, as far as it may."""
+    start = 0
+    while start + LONGEST_MESSAGE < len(text):
+        end = text.rfind(b'"', start, start + LONGEST_MESSAGE)
+        while end > 0 and text[end - 1] == _BACKSLASH:  # of a quote within a text
+            end = text.rfind(b'"', start, end)
+        if end < start:
+            return True
+        start = end + 1
+    return False
+
+
+_BACKSLASH = ord("\\")
+
+
 def without_long_messages(app: Object) -> Object:
     """The Application with long messages cut in place."""
     _cut(app.get("status"))

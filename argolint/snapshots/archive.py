@@ -6,7 +6,6 @@ import gzip
 import itertools
 import os
 import stat
-import tarfile
 import tempfile
 import threading
 import zipfile
@@ -15,10 +14,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from argolint.errors import SnapshotError
 from argolint.host.inflate import TooLargeError, inflate
+
+if TYPE_CHECKING:
+    import tarfile
 
 MAX_FILE_BYTES = 2 << 30  # one answer, decompressed; Argo CD itself answers at most 200 MB unless configured otherwise
 MAX_INDEX_BYTES = 512 << 20  # the header and the index: ten thousand applications need 20 MB
@@ -124,6 +126,8 @@ class _Tar:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
+        import tarfile  # most snapshots are folders
+
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as this object
         try:
             with gzip.open(path) as packed:
