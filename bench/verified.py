@@ -1,9 +1,9 @@
-"""How many first fixes are verified, and why the others are not: `python bench/verified.py [PHASE...] [--severity S] [--rules] [--all]`.
+"""The number of verified first fixes, and the reasons for the others: `python bench/verified.py [PHASE...] [--severity S] [--rules] [--all]`.
 
-PHASE is a snapshot; without one, each recorded phase beside the checkout that holds states. `--rules` lists each rule's reasons, `--all`
-each finding. A fix counts once a phase, as a reader sees it. `--checkout URL=DIR` (repeatable) renders Helm applications as
-`--helm-render` does; what two renders prove has a row of its own. The commits of a recording are not in any clone: each clone's
-HEAD takes their place, so it has to hold the charts that the recording was made with.
+PHASE is a snapshot; by default each recorded phase next to the checkout that has states. `--rules` lists each rule's reasons, `--all` each
+finding. A fix counts once for each phase, as a reader sees it. `--checkout URL=DIR` (repeatable) renders Helm applications as `--helm-render`
+does; proofs by two renders have their own row. The clones do not have a recording's commits: each clone's HEAD is used, so it must have the
+recording's charts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NAMED = re.compile(r"\b(?:[A-Z]\w+ )?[\w.-]+/[\w./~-]+|/[\w./~-]+")
 
 
 def phases() -> Iterator[Path]:
-    """Each phase that tells the states of applications."""
+    """Each phase with the states of applications."""
     for listing in sorted(RECORDINGS.glob("*/*/requests.jsonl")):
         if b"/managed-resources" in listing.read_bytes():
             yield listing.parent
