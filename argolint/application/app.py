@@ -70,7 +70,7 @@ class App:
 
     @property
     def brief(self) -> Object:
-        """The same, possibly without `status.operationState` and `status.history`: for loops over a whole fleet."""
+        """The Application object, possibly without `status.operationState` and `status.history`: for loops over a whole fleet."""
         return self.entry.brief
 
     def with_raw(self, raw: Object, **changes: Any) -> App:

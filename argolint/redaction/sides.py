@@ -27,7 +27,7 @@ def alike(values: Sequence[Json], printed: Sequence[Json]) -> list[Json]:
 
 
 def _shown_where_alike(raw: Json, printed: Json, value: Json, found: Json) -> Json:
-    """The value for printing: `found`, and also masked where `printed` differs from `raw`."""
+    """The masked value `found`, additionally masked at the places where another value `raw` was masked to `printed`."""
     if printed is raw:
         return found
     if isinstance(printed, dict) and isinstance(raw, dict) and isinstance(value, dict) and isinstance(found, dict):
@@ -60,7 +60,7 @@ def _text(raw: str, printed: str, found: str, *, unread: bool) -> str:
 
 
 def _places(kept: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """The spans of a text between these parts of another one; None if a part is missing."""
+    """The spans of the text that lie between the unmasked parts (`kept`) of another text; None if it lacks one of these parts."""
     first, last = kept[0], kept[-1]
     end = len(text) - len(last)
     if len(kept) < 2 or end < len(first) or not (text.startswith(first) and text.endswith(last)):

@@ -82,7 +82,7 @@ class Complaint:
 
 @lru_cache(maxsize=2048)
 def _first(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """Several finders ask the same of a sentence: before the reads, for the finding, and after each fix."""
+    """The first match. Cached, since several finders search a sentence: before the reads, for the finding, and after each fix."""
     return pattern.search(text)
 
 
