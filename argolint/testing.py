@@ -265,7 +265,7 @@ class FixtureTransport:
         """The commit's data, as the server returns it for a single source's repository, by default the first source's."""
         several = dig(app.get("status"), "sync", "revisions")
         if revision not in (app.get("revisions") or {}) or (several and several[source] != revision):
-            raise NotRecorded(f"the fixture tells nothing of {revision} of {app['name']}")
+            raise NotRecorded(f"the fixture has no revision {revision} of {app['name']}")
         return app["revisions"][revision]
 
     def _application(self, app: Mapping[str, Json]) -> Json:

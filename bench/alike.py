@@ -1,9 +1,9 @@
 """One application in which many objects have the same fault: `python bench/alike.py [OBJECTS]`.
 
-alike   a check of four times as many objects against four checks of so many: 1.0 grows with their number, 4.0 with its square
+alike   a check of four times as many objects against four checks of the original number: 1.0 is linear, 4.0 quadratic
 
-The faults are those of the rules' own fixtures: what an operator fills in, what an autoscaler writes, what a store refuses.
-Seconds are the processor's.
+The faults come from the rules' own fixtures: an operator's defaults, an autoscaler's writes, a store's refusals.
+Seconds are processor time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def spent(fixture: Fixture, rules: Any) -> float:
 
 
 def multiplied(data: Any, times: int) -> Any:
-    """The fixture with so many copies of each object, of its place in the tree and of what a sync said of it."""
+    """The fixture with this many copies of each object, of its node in the tree and of its sync result."""
     made = copy.deepcopy(data)
     for app in made["apps"]:
         names = {name for r in app.get("resources") or () for side in r.values() if (name := _name(side))}
@@ -67,7 +67,7 @@ def _name(side: Any) -> str:
 
 
 def _called(node: Any, names: set[str], number: int) -> Any:
-    """The value with every name of an object in it as that of the copy."""
+    """The value with every name of an object replaced by that of the copy."""
     if isinstance(node, str):
         return f"{node}-{number}" if node in names else node
     if isinstance(node, dict):

@@ -1,9 +1,9 @@
-"""What causes cost, as a share of a check of the demo's recording: `python bench/causes.py`.
+"""The cost of causes, as a share of a check of the demo's recording: `python bench/causes.py`.
 
     link    `follows` of all findings resolved, over all applications
     group   the report's causes and counts made of them
 
-The goal is under 5 % of the check; nothing fails when it is missed.
+The goal is under 5 % of the check; the script does not fail above it.
 """
 
 from __future__ import annotations

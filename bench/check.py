@@ -1,25 +1,24 @@
-"""What a check costs, as ratios of one run on one machine: `python bench/check.py [APPS]`.
+"""The cost of a check, as ratios of one run on one machine: `python bench/check.py [APPS]`.
 
-On two fleets: a generated one (`fleet.py`: clean, and large answers) and one as a company has it (`recorded.py`: its faults,
-windows, stores and charts).
+It uses two fleets: a generated one (`fleet.py`: without faults, with large answers) and a company's (`recorded.py`: its faults, windows, stores
+and charts).
 
     check   a check as users run it, against decoding every answer and every state once with orjson
     deep    a check that reads every application, against the same
     rules   the costliest five rules of the recorded fleet, as shares of the whole check
-    each    what every other rule adds to it, the costliest first, those below 0.05 % as one sum
+    each    the cost that every other rule adds, highest first; those below 0.05 % as one sum
     list    reading the list of ten times as many applications, against decoding it once
-    two     the critical path of `--processes 2`, of the recorded fleet from disk: what the parent spends, and half of what both workers
-            spend, against the processor seconds of one process
+    two     the critical path of `--processes 2`, of the recorded fleet from disk: the parent's processor seconds and half of both workers',
+    against those of one process
     http    growth of the peak from APPS to 3 x APPS over a loopback server, for each application
     ten     ten times as many applications: check against decode, and the peak of memory
-    one     `check` and `why` of one application of them, start included, against decoding the list of all of them once
-    memory  growth of the peak of the generated fleet from APPS to 5 x APPS, of it the list answer and the facts kept: the fleet
-            as the list tells it, and the results
+    one     `check` and `why` of one of these applications, with the start, against decoding the list of all of them once
+    memory  growth of the peak of the generated fleet from APPS to 5 x APPS; of it the list answer and the facts kept: the fleet from the list,
+    and the results
     start   `argolint --help` against `python -c pass`
 
-Seconds are the processor's (user and system, of all processes), so that another program on the machine changes little. Each
-figure is the median of several runs, taken in turn; what takes a minute runs once. The goals stand beside the figures; nothing
-fails when one is missed.
+Seconds are processor time (user and system, of all processes), so that another program on the machine has little effect. Each figure is the
+median of several runs, in turn; a run of a minute or more happens once. The goals are next to the figures; the script does not fail above them.
 """
 
 from __future__ import annotations
@@ -205,7 +204,7 @@ def of_one(snapshot: Path) -> None:
 
 
 def costs(snapshot: Path) -> None:
-    """What `check --timings` tells of the stages and the costliest rules."""
+    """The stages and the costliest rules, from `check --timings`."""
     report = snapshot.parent / "report.json"
     run([*CHECK, str(snapshot), "--timings", "-o", f"json={report}"])
     stats = json.loads(report.read_text())["stats"]
@@ -224,7 +223,7 @@ _SMALL = 0.0005
 
 
 def in_turn(tasks: dict[str, Callable[[], float]]) -> dict[str, float]:
-    """The median of each task, run A B C A B C ... so that a slow moment of the machine hits all alike."""
+    """The median of each task, run A B C A B C ... so that a slow moment of the machine affects all equally."""
     times: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(RUNS):
         for name, task in tasks.items():
@@ -233,9 +232,9 @@ def in_turn(tasks: dict[str, Callable[[], float]]) -> dict[str, float]:
 
 
 def run(command: list[str]) -> tuple[float, float, float]:
-    """Processor seconds, peak memory (MB) and the number that it printed, if it did, of one process; its error text when it fails.
+    """Processor seconds, peak memory (MB) and the printed number, if any, of one process; its error text if it fails.
 
-    Bytecode is kept, as an installed package has it, whatever the caller's environment says.
+    Bytecode is kept, as in an installed package, in any environment of the caller.
     """
     wrapped = [sys.executable, "-c", _PEAK, *command]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}

@@ -1,7 +1,7 @@
-"""A generated fleet as a snapshot directory: apps of 50 resources, four states each, as real answers are shaped.
+"""A generated fleet as a snapshot directory: apps of 50 resources, four states each, in the form of real answers.
 
-Twenty distinct answers, each with the application's own name in its tracking data, serve all applications (on clusters of their
-own, so that no object is shared); of every thousand applications about 200 objects drift.
+Twenty distinct answers, each with the application's own name in its tracking data, serve all applications (on clusters of their own, so that no
+object is shared). Of a thousand applications, about 200 objects drift.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ KINDS = (
     ("batch", "v1", "CronJob"),
 )
 DELICATE = ("HorizontalPodAutoscaler", "PodDisruptionBudget", "CronJob")
-"""Kinds for which an application is read although it is Synced and Healthy; a quarter of the templates have them."""
+"""Kinds for which an application is read even if it is Synced and Healthy; a quarter of the templates have them."""
 CHECKED = ("Deployment", "Service", *DELICATE)
-"""Kinds that Argo CD has a health check for."""
+"""Kinds with a health check in Argo CD."""
 WORDS = 54
 """Values in each object: about 880 KB an application, as measured on real answers."""
 TEMPLATES = 20
@@ -38,7 +38,7 @@ _NAME = "@APP@"
 
 
 def write(folder: Path, apps: int, *, lists_only: bool = False, site: str = "example.com") -> int:
-    """Write the snapshot, or no more than its lists; returns the bytes of all answers, inflated, as a check with --deep reads them."""
+    """Write the snapshot, or only its lists; returns the bytes of all answers, inflated, as a check with --deep reads them."""
     bodies = folder / "bodies"
     bodies.mkdir(parents=True)
     requests: list[dict[str, Any]] = []
@@ -101,7 +101,7 @@ def _drifts(template: int, index: int) -> bool:
 
 
 def application(n: int, *, quiet: bool = False, site: str = "example.com") -> dict[str, Any]:
-    """An entry of the list; a `quiet` one neither drifts nor has an object for which it is read."""
+    """An entry of the list; a `quiet` one has neither drift nor an object for which it is read."""
     template, cluster = n % TEMPLATES, n // TEMPLATES
     resources = [
         {

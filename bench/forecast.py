@@ -1,6 +1,6 @@
-"""What a forecast costs: `python bench/forecast.py [COPIES]`, in CPU time, as ratios of a check of the same fleet (goal: at most 1.3).
+"""The cost of a forecast: `python bench/forecast.py [COPIES]`, in CPU time, as ratios of a check of the same fleet (goal: at most 1.3).
 
-The fleet is a recorded company, so many times. Commands run in processes of their own, the best of three.
+The fleet is COPIES copies of a recorded company. Each command runs in its own process; the best of three counts.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A gate over a change of a chart that many applications render: `python bench/gate.py [APPS]`.
 
-The server is a recorded company, multiplied (`recorded.py`), and waits 50 ms before each answer, as one does that is not on this machine.
-The change is a release of the company's own chart: of 1,053 applications 91 change, and as many as read the same objects are looked at.
+The server is a recorded company, multiplied (`recorded.py`), and waits 50 ms before each answer, like a remote one. The change is a release of
+the company's own chart: of 1,053 applications 91 change, and as many that read the same objects are checked.
 
-gate    the seconds of the clock and of the processor, the requests, and how long these would take if nothing but the server's wait
-        and the eight requests in flight counted
+gate    seconds by the clock and of the processor, the requests, and the least time for these: with only the server's wait and eight requests in
+flight
 """
 
 from __future__ import annotations

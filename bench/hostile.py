@@ -1,7 +1,7 @@
-"""What an answer of nothing but tiny objects takes, as a multiple of its bytes: `python bench/hostile.py [MB]`.
+"""The memory for an answer of only tiny objects, as a multiple of its bytes: `python bench/hostile.py [MB]`.
 
-Each answer of a check in turn is replaced by one of so many megabytes, in the worst shapes for its kind. The figure is the growth of the
-peak against a check whose answers are as recorded, and what became of it.
+One answer of a check after the other is replaced by one of MB megabytes, in the worst forms for its kind. The figure is the growth of the peak
+against a check with recorded answers, with its outcome.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 GOAL = 6
 _THIN = '"' + 16 * "x" + '":0'
-"""A field that no one reads, so that the averages of an answer are those of a real one."""
+"""An unused field, so that the averages of an answer are those of a real one."""
 SHAPES = {
     "thin": '{"items":[%s{' + _THIN + "}]}",
     "thin rows": '{"items":[{"metadata":{"name":"a"},"spec":{},"status":{"resources":[%s{"name":"abc",'
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def run(end: str, shape: str, size: int) -> tuple[int, int, bool, list[str]]:
-    """The peak in kB, the bytes of the answer, whether it was asked for, and the first failure."""
+    """The peak in kB, the bytes of the answer, whether it was requested, and the first failure."""
     made = subprocess.run(
         [sys.executable, "-c", CHECK, end, shape, str(size)], capture_output=True, text=True, check=True
     )

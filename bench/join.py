@@ -1,13 +1,13 @@
-"""What joining a fleet costs, as ratios of one run on one machine: `python bench/join.py [APPS]`.
+"""The cost of joining a fleet, as ratios of one run on one machine: `python bench/join.py [APPS]`.
 
     decode   the list answer decoded once with msgspec, for comparison
     read     the same answer as a Fleet
-    join     every object of the fleet against every other: which are contested, by whom, and the findings about them
+    join     every object of the fleet against every other: the contested ones, their claimants, and the findings about them
     linear   join of all applications against join of half of them; 2.0 is linear, 4.0 quadratic
     memory   peak of a process that reads the answer and joins it
 
-An application has 100 objects. Every fifth application shares one with its neighbour, and every hundredth ships one and the same
-Namespace. The goals stand beside the figures; nothing fails when one is missed.
+An application has 100 objects. Every fifth application shares one with its neighbour, and every hundredth has the same Namespace. The goals are
+next to the figures; the script does not fail above them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def child(what: str, file: Path) -> dict[str, float]:
 
 
 def measure(file: Path, what: str) -> dict[str, float]:
-    """Seconds of each step in a process of its own, and its peak in MB."""
+    """Seconds of each step in its own process, and its peak in MB."""
     started = time.perf_counter()
     found: dict[str, float] = {}
     if what == "decode":
@@ -85,7 +85,7 @@ def measure(file: Path, what: str) -> dict[str, float]:
 
 
 def join(fleet: Fleet, rule: Rule) -> int:
-    """The facts of every application, grouped and joined as the engine does it; how many findings."""
+    """The number of findings after the facts of every application are grouped and joined as in the engine."""
     groups: dict[str, list[Fact]] = defaultdict(list)
     for app in fleet.apps:
         for fact in rule.collect(app, fleet, rule.default_options) if rule.collect else ():

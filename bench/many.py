@@ -1,7 +1,7 @@
-"""What many Argo CDs in one run cost, as ratios of one run on one machine: `python bench/many.py [APPS] [SERVERS]`.
+"""The cost of many Argo CDs in one run, as ratios of one run on one machine: `python bench/many.py [APPS] [SERVERS]`.
 
-So many replay servers on loopback, each with its part of APPS applications, read in one run (`check --servers`), against a run
-of each after the other. The list of each server must be asked for once.
+SERVERS replay servers on loopback, each with its part of APPS applications, are read in one run (`check --servers`), and in one run each for
+comparison. The list of each server must be requested once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ with ReplayServer(SnapshotTransport([Path(sys.argv[1])])) as server:
     for _ in sys.stdin:
         print(len([p for p in server.seen if p.split("?")[0] == "/api/v1/applications"]), len(server.seen), flush=True)
 """
-"""A server in a process of its own, so that its work is not counted; each line on its standard input asks what it has seen."""
+"""A server in its own process, so that its work does not count; each line on its standard input requests its counts."""
 
 
 def main() -> None:
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _seen(server: subprocess.Popen[str]) -> tuple[int, int]:
-    """How often a server was asked for its list, and how often for anything."""
+    """The number of a server's list requests, and of all its requests."""
     assert server.stdin is not None
     assert server.stdout is not None
     server.stdin.write("\n")

@@ -1,13 +1,13 @@
-"""What the HTML report costs: `python bench/page.py [FINDINGS]`.
+"""The cost of the HTML report: `python bench/page.py [FINDINGS]`.
 
     size    of the file
-    paint   from opening it to the first paint, as Chromium tells it: the median of five
+    paint   from opening it to the first paint, by Chromium: the median of five
     ready   until the search answers
-    filter  from a key in the search to the drawn rows: the median of ten queries
+    filter  from a key in the search to the rendered rows: the median of ten queries
     heap    of scripts, after the filters
 
-Findings have messages, evidence and fixes of the usual length. The goals for 10,000 stand beside the figures; nothing fails when one is
-missed. Of 50,000 findings the page holds the worst 20,000, and says so.
+Findings have messages, evidence and fixes of the usual length. The goals for 10,000 are next to the figures; the script does not fail above
+them. Of 50,000 findings the page has the worst 20,000, and says so.
 """
 
 from __future__ import annotations

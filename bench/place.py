@@ -1,11 +1,11 @@
-"""What placing costs in a monorepo of 5,000 files, in seconds: `python bench/place.py [APPS]`.
+"""The cost of placing fixes in a monorepo of 5,000 files, in seconds: `python bench/place.py [APPS]`.
 
     fixes    all fixes of all applications: a third each in manifests, Applications and values files
-    diff     the same texts as commits of a new branch would have them: read from HEAD through Git
+    diff     the same texts as commits of a new branch: read from HEAD through Git
     anchors  file and line of as many findings, of the changed lines of a branch that edits every application
 
-Every application has five files: its Application, a Deployment, a Service, values and a kustomization. The goals stand beside the
-figures; nothing fails when one is missed.
+Every application has five files: its Application, a Deployment, a Service, values and a kustomization. The goals are next to the figures; the
+script does not fail above them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def timed(name: str, choices: list[Choice], checkout: Checkout) -> None:
 
 
 def spent() -> float:
-    """Seconds of processor time, those of git included."""
+    """Seconds of processor time, with those of git."""
     return sum(os.times()[:4])
 
 

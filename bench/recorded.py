@@ -1,8 +1,8 @@
-"""A fleet as a company has it, as a snapshot directory: a recording of a real Argo CD, multiplied.
+"""A company's fleet as a snapshot directory: a recording of a real Argo CD, multiplied.
 
-Each copy is the whole recorded company, with its faults, windows, stores and charts, under identities of its own: names of
-Applications and projects, clusters, uids and tracking ids differ from copy to copy, so that objects are shared within a copy
-alone. The recording is harbourline where the recordings lie beside the project, else the one of `argolint demo`.
+Each copy is the whole recorded company, with its faults, windows, stores and charts, under its own identities. Names of Applications and
+projects, clusters, uids and tracking ids differ between copies, so that objects are shared only within a copy. The recording is harbourline if
+the recordings are next to the project, else that of `argolint demo`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ASKED = re.compile(
     r"/api/version|/api/v1/settings|/api/v1/(?:applications|projects|clusters|repositories|applicationsets)"
     r"|/api/v1/applications/[^/]+/(?:managed-resources|resource-tree|events|resource|syncwindows|revisions/[^/]+/metadata)"
 )
-"""What a check asks for, also with --deep; the recording holds more."""
+"""The requests of a check, also with --deep; the recording has more."""
 RENDERS = re.compile(r"/api/v1/applications/[^/]+/manifests")
-"""What a gate asks for in addition."""
+"""Additional requests of a gate."""
 OWN = "@COPY@"
-"""Stands for the number of the copy until it is written."""
+"""Placeholder for the number of the copy."""
 STATES = ("targetState", "liveState", "normalizedLiveState", "predictedLiveState")
 _UUID = re.compile(
     rb"(?<![0-9a-f-])([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-)[0-9a-f]{4}([0-9a-f]{8})(?![0-9a-f-])"
@@ -49,10 +49,10 @@ def source() -> Path:
 def write(
     folder: Path, apps: int, *, lists_only: bool = False, site: str = "", first: int = 1, renders: Path | None = None
 ) -> int:
-    """Write at least so many applications, whole copies alone, or no more than the lists; returns how many there are.
+    """Write at least this many applications, only whole copies, or only the lists; returns their number.
 
-    `site` is the host that the Argo CD has, where it is to be another one; `first` is the number of the first copy; `renders` is
-    a recording of what branches render to, which is written too, and so is what the recording itself has of renders.
+    `site` is another host for the Argo CD; `first` is the number of the first copy; `renders` is a recording of the renders of branches, which
+    is written too, with the recording's own renders.
     """
     recording = _Recording(source(), renders)
     copies = -(-apps // len(recording.names))
@@ -131,7 +131,7 @@ class _Recording:
         return self._files[line["layer"]].read(line["body"])
 
     def answers(self) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Each request and its answer, with OWN where a copy's number belongs."""
+        """Each request and its answer, with OWN in place of a copy's number."""
         for line in self._lines:
             path = line["path"].split("/")
             body = orjson.loads(self._body(line))
@@ -144,7 +144,7 @@ class _Recording:
             yield orjson.loads(self._text(text)), self._text(orjson.dumps(body))
 
     def _text(self, text: bytes) -> bytes:
-        """uids, clusters and tracking ids, wherever they stand."""
+        """uids, clusters and tracking ids, at any place."""
         text = _UUID.sub(rb"\g<1>%s\g<2>" % OWN.encode(), text)
         text = _TRACKED.sub(self._tracked, text)
         for server in self._servers:

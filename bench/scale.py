@@ -1,16 +1,16 @@
 """One check of three replayed servers by threads, processes, shards and Dask: `python bench/scale.py [APPS]`.
 
-The servers are copies of a recorded company, as `recorded` makes them, with identities of their own.
+The servers are copies of a recorded company, made by `recorded`, with their own identities.
 
 seconds   of all processes of one way, from the first to the last, and as a ratio of threads
-peak      memory of the largest process that the way itself started, of that for each application, and of the largest Dask worker
-requests  that the servers saw, and how many of them were list calls: one each
-bytes     whether the report is, statistics aside, that of threads
+peak      memory of the largest process of a way, the same for each application, and that of the largest Dask worker
+requests  counted by the servers, and the list calls among them: one each
+bytes     whether the report without statistics equals that of threads
 
-disk      a thousand applications at most as a snapshot: what processes gain when no server shares the cores, by the clock and by
-          the processor seconds on the critical path: all that the parent spends, and half of what two workers spend
-token     the client has tokens of its own, and the Dask workers have theirs: how often the client's stand in the memory of the scheduler and
-          of the workers, and the workers' in that of the scheduler, looked for as a whole and by their signature
+disk      at most a thousand applications as a snapshot: the gain by processes if no server shares the cores, by the clock and by the processor
+seconds on the critical path: those of the parent, and half of two workers'
+token     client and Dask workers have different tokens: how often the client's are in the memory of the scheduler and the workers, and the
+workers' in that of the scheduler, as a whole and by their signature
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def sharded(where: list[str]) -> list[list[str]]:
 
 
 def disk(folder: Path) -> None:
-    """Without a server, three times in turn; the least of each, since whatever else runs only adds to it."""
+    """The figures without a server, three times in turn; the least counts, since any other load only adds to it."""
     took: dict[str, float] = {}
     for _ in range(3):
         for count in ("1", "2"):
@@ -202,7 +202,7 @@ def report(file: Path) -> Any:
 
 @contextlib.contextmanager
 def serving(snapshot: Path, slow_s: float = 0.0) -> Iterator[tuple[subprocess.Popen[str], str, str, str]]:
-    """A server of the snapshot that waits so long before each answer: its process, its address, and two tokens."""
+    """A server of the snapshot with this delay before each answer: its process, its address, and two tokens."""
     command = [sys.executable, "-c", SERVE, str(snapshot), str(slow_s)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -214,7 +214,7 @@ def serving(snapshot: Path, slow_s: float = 0.0) -> Iterator[tuple[subprocess.Po
 
 
 def told(server: subprocess.Popen[str]) -> tuple[int, int]:
-    """Requests since the last time, and list calls among them."""
+    """Requests since the last call, and list calls among them."""
     assert server.stdin is not None
     assert server.stdout is not None
     server.stdin.write("\n")
@@ -225,7 +225,7 @@ def told(server: subprocess.Popen[str]) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def cluster(folder: Path, tokens: dict[str, str]) -> Iterator[tuple[int, list[int], Path]]:
-    """The processes of the scheduler and of the workers, and the file that says where it is. Only the workers are given tokens."""
+    """The processes of the scheduler and of the workers, and the file with its address. Only the workers get tokens."""
     known = folder / "scheduler.json"
     clean = {k: v for k, v in os.environ.items() if not k.startswith("ARGOCD_")}
     common = ["--host=127.0.0.1", "--no-dashboard", f"--scheduler-file={known}"]
@@ -254,13 +254,13 @@ def cluster(folder: Path, tokens: dict[str, str]) -> Iterator[tuple[int, list[in
 
 
 def peak_of(pid: int) -> float:
-    """The most memory (MB) that a process has had."""
+    """The peak memory (MB) of a process."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def in_memory(pid: int, token: str) -> int:
-    """How often a token, or its signature alone, stands in what a process has written to its memory."""
+    """How often a token, or its signature alone, is in the writable memory of a process."""
     needles = [token.encode(), token.rpartition(".")[2].encode()]
     found = 0
     with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:

@@ -1,9 +1,9 @@
-"""How many first fixes are verified, and why the others are not: `python bench/verified.py [PHASE...] [--severity S] [--rules] [--all]`.
+"""The number of verified first fixes, and the reasons for the others: `python bench/verified.py [PHASE...] [--severity S] [--rules] [--all]`.
 
-PHASE is a snapshot; without one, each recorded phase beside the checkout that holds states. `--rules` lists each rule's reasons, `--all`
-each finding. A fix counts once a phase, as a reader sees it. `--checkout URL=DIR` (repeatable) renders Helm applications as
-`--helm-render` does; what two renders prove has a row of its own. The commits of a recording are not in any clone: each clone's
-HEAD takes their place, so it has to hold the charts that the recording was made with.
+PHASE is a snapshot; by default each recorded phase next to the checkout that has states. `--rules` lists each rule's reasons, `--all` each
+finding. A fix counts once for each phase, as a reader sees it. `--checkout URL=DIR` (repeatable) renders Helm applications as `--helm-render`
+does; proofs by two renders have their own row. The clones do not have a recording's commits: each clone's HEAD is used, so it must have the
+recording's charts.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from argolint.sources.checkout import open_checkouts
 from argolint.sources.local_renders import LocalRenders, Manifests
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "shared" / "recordings"
+TOLD: set[str] = set()
+"""What was printed of applications that do not render."""
 _QUOTED = re.compile(r'"[^"]*"|`[^`]*`')
 _NAMED = re.compile(r"\b(?:[A-Z]\w+ )?[\w.-]+/[\w./~-]+|/[\w./~-]+")
 
 
 def phases() -> Iterator[Path]:
-    """Each phase that tells the states of applications."""
+    """Each phase with the states of applications."""
     for listing in sorted(RECORDINGS.glob("*/*/requests.jsonl")):
         if b"/managed-resources" in listing.read_bytes():
             yield listing.parent
@@ -58,7 +60,10 @@ def findings(phase: Path, local: LocalRenders | None) -> Iterator[Finding]:
     rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
     part = pipeline.collect(SnapshotTransport([phase]), Plan(rules, workers=1, local=local))
     for failure in (f for result in part.results for f in result.failures if f.stage == "helm-render"):
-        print(f"{failure.app} does not render: {failure.error}")
+        told = f"{failure.app} does not render: {failure.error.partition(chr(10))[0]}"
+        if told not in TOLD:
+            print(told)
+            TOLD.add(told)
     yield from join(part.results, rules).findings
 
 
@@ -88,7 +93,7 @@ def count(asked: argparse.Namespace, local: LocalRenders | None) -> None:
             fix = finding.fixes[0]
             proven = fix.verified is True
             first[families[finding.rule]][proven] += 1
-            proofs.update([fix.proof] if proven and fix.proof else [])
+            proofs.update(["two renders" if fix.target == "helm-values" else "replay"] if proven else [])
             reason = "verified" if proven else _NAMED.sub("_", _QUOTED.sub('"_"', fix.unverified))[:110]
             whole[reason] += 1
             why[finding.rule][f"{fix.target} {fix.edit.kind}: {reason}"] += 1

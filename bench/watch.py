@@ -1,11 +1,11 @@
-"""What following a quiet fleet costs: `python bench/watch.py [APPS]`.
+"""The cost of following a quiet fleet: `python bench/watch.py [APPS]`.
 
-    list     one list of all applications of which nothing changed, as every 10 minutes: processor time and requests
+    list     one list of all applications without any change, as every 10 minutes: processor time and requests
     quiet    nothing happens and the stream is open: processor time in a minute
-    change   from a change in Argo CD to the metrics of it
+    change   from a change in Argo CD to its metrics
 
-The fleet is served by a replay server in another process, over HTTP; every application is Synced and Healthy. From list and quiet
-follow the figures of ten minutes. The goals stand beside the figures; nothing fails when one is missed.
+A replay server in another process serves the fleet over HTTP; every application is Synced and Healthy. The figures of ten minutes follow from
+list and quiet. The goals are next to the figures; the script does not fail above them.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def measure(argocd: subprocess.Popen[str], apps: int) -> None:
 
 
 def service(url: str, token: str) -> Any:
-    """Transport and check, as `argolint serve --watch` makes them."""
+    """Transport and check, as in `argolint serve --watch`."""
     from argolint.cli import reading
     from argolint.cli import session as common
     from argolint.cli.given import Given
@@ -129,7 +129,7 @@ def until(what: Callable[[], bool]) -> None:
 
 
 def write(folder: Path, apps: int) -> None:
-    """The snapshot of a fleet that is well: no states, since nobody asks for them."""
+    """The snapshot of a fleet without faults: without states, since no request needs them."""
     fleet.write(folder, 0)
     items = [fleet.application(n, quiet=True) for n in range(apps)]
     body = folder / "bodies" / "applications.json.gz"
@@ -137,7 +137,7 @@ def write(folder: Path, apps: int) -> None:
 
 
 def serve(folder: Path) -> None:
-    """The Argo CD of the bench; `change NAME` on standard input changes an application, `requests` asks how many there were."""
+    """The Argo CD of the bench; `change NAME` on standard input changes an application, `requests` requests their number."""
     from argolint.snapshots.http_server import ReplayServer
     from argolint.snapshots.http_stream import Stream
     from argolint.snapshots.reader import SnapshotTransport

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Hold what argolint knows of versions against the histories that tell it. Prints each row that they contradict; exit status 1 then.
+"""Compare argolint's facts on versions with the histories of the projects. Prints each contradicted row; the exit status is then 1.
 
 usage: audit_facts.py --argocd GIT_DIR
        audit_facts.py --external-secrets GIT_DIR
        audit_facts.py --chart NAME GIT_DIR [PATH]
 
---argocd: every word of argolint/proof/argocd_features.yaml is looked for in the tag of each minor release (v2.10.0 and so on); the first
-one that holds it must be the row's `since`. --external-secrets: the CRDs of every release tell which kinds it serves, which fields of
-stores and ExternalSecrets it knows and which defaults it writes; operator_versions.yaml, store_fields.yaml, api_defaults.yaml and the versions of
-version_bugs.yaml (rules/secrets) must say the same. --chart: the values keys of the chart's pins (rules/shared) are looked for in values.yaml at
-every commit that touches it below PATH; the chart version of the oldest commit that holds a key must not be older than what is recorded.
-The directories are clones with their whole history (bare ones too); nothing of them runs.
+--argocd: every word of argolint/proof/argocd_features.yaml is searched in the tag of each minor release (v2.10.0 and so on); the first one with
+it must be the row's `since`. --external-secrets: the CRDs of every release show the served kinds, the fields of stores and ExternalSecrets, and
+the defaults; operator_versions.yaml, store_fields.yaml, api_defaults.yaml and the versions of version_bugs.yaml (rules/secrets) must agree.
+--chart: the values keys of the chart's pins (rules/shared) are searched in values.yaml at every commit that changes it below PATH; the chart
+version of the oldest commit with a key must not be older than the recorded one. The directories are clones with their whole history (bare ones
+too); none of their files is run.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def features(directory: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Crds:
-    """What the CRDs of one release say: kinds by group/version/Kind, paths of fields by kind, defaults by the property around them."""
+    """The content of one release's CRDs: kinds by group/version/Kind, paths of fields by kind, defaults by the parent property."""
 
     served: frozenset[str]
     fields: dict[str, dict[str, object]]
@@ -104,7 +104,7 @@ _ABSENT = object()
 
 
 def _range(what: str, row: dict[str, str], held: list[str], releases: dict[str, Crds], end: str) -> Iterator[str]:
-    """A row's first release and, where it names one, the first that has it no longer."""
+    """Faults of a row's first release and, if it has one, of the first release without it."""
     if not held:
         yield f"{what}: in no release"
         return
@@ -205,7 +205,7 @@ def chart(name: str, directory: str, path: str) -> Iterator[str]:
 
 
 def _of_source(entries: tuple[Any, ...], path: str) -> tuple[Any, ...]:
-    """Of several charts of one name the one whose source ends with this folder."""
+    """Of several charts with one name, the one whose source ends with this folder."""
     return tuple(entry for entry in entries if path and entry.source.endswith(path.rstrip("/"))) or entries
 
 

@@ -1,14 +1,13 @@
-"""How much of what the programs around Argo CD can say is known: `scripts/census.py [FOLDER] [--every N] [--write]`.
+"""Measures how many messages of the programs around Argo CD are known: `scripts/census.py [FOLDER] [--every N] [--write]`.
 
-FOLDER holds the census (`make_cases.py` and `templates.yaml`; ../shared/census). Each message that wraps no other is put into a small
-fixture, and all rules look at it. Prints a line a group of programs; `--write` keeps it as tests/census.yaml, below which a test lets
-no group fall.
+FOLDER has the census (`make_cases.py` and `templates.yaml`; ../shared/census). Each message that wraps no other is put into a small fixture,
+which all rules check. Prints a line for each group of programs; `--write` stores it as tests/census.yaml, the least values that a test accepts.
 
-named    a rule of its own answers, or `unhealthy` with a cause that its entry knows
-sorted   `unhealthy` with the sort of trouble, by words that many programs share (`knows: sort`)
-stage    no more than where it arose (`knows: stage`), and what was said
-unknown  a rule that says what was said, and no more
-silent   nothing
+named    a rule of its own explains it, or `unhealthy` with the cause of its entry
+sorted   `unhealthy` with the kind of fault, by words that many programs share (`knows: sort`)
+stage    only its stage (`knows: stage`), and its text
+unknown  a rule with only its text
+silent   no finding
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "tests" / "census.yaml"
 LEVELS = ("named", "sorted", "stage", "unknown", "silent")
 _APPLICATIONS = 40
-"""Messages of one fixture."""
+"""Most messages of one fixture."""
 _EVERY = 20
 _OTHERS = frozenset(
     {
@@ -54,7 +53,7 @@ _OTHERS = frozenset(
         *("crd-default", "server-field-in-git"),
     }
 )
-"""Rules that speak of the fixture and not of the message."""
+"""Rules whose findings are about the fixture, not the message."""
 _STAGE = {"cause": "named", "sort": "sorted", "stage": "stage"}
 _GROUPS = {
     "argo-cd": "Argo CD",
@@ -68,7 +67,7 @@ _GROUPS = {
 
 
 def group_of(source: str) -> str:
-    """The group of programs that a source of the census belongs to."""
+    """The group of programs of a source in the census."""
     if source in _GROUPS:
         return _GROUPS[source]
     return (
@@ -92,7 +91,7 @@ def cases(folder: Path, every: int) -> Iterator[Mapping[str, Any]]:
 
 
 def coverage(found: Iterator[Mapping[str, Any]]) -> dict[str, Counter[str]]:
-    """By group of programs: how many messages are known how well."""
+    """By group of programs: the number of messages for each level of knowledge."""
     rules = list(load_rules().values())
     counted: dict[str, Counter[str]] = defaultdict(Counter)
     while batch := list(islice(found, _APPLICATIONS)):
@@ -112,7 +111,7 @@ def coverage(found: Iterator[Mapping[str, Any]]) -> dict[str, Counter[str]]:
 
 
 def _level(finding: Any, said: str) -> str:
-    """How much the finding tells of the message."""
+    """The level of knowledge on the message in the finding."""
     known = None
     if finding.rule == "unhealthy":
         known = catalogue().match(said, "health", kind=finding.resource.kind if finding.resource else "")
@@ -130,7 +129,7 @@ def _level(finding: Any, said: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints the coverage; keeps it where asked."""
+    """Print the coverage; store it if requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT.parent / "shared" / "census")
     parser.add_argument("--every", type=int, default=_EVERY)

@@ -1,4 +1,4 @@
-"""Write what follows from the chart's values: values.schema.json and README.md. Run by `make docs`; with --check only say whether they are current."""
+"""Write the files that follow from the chart's values: values.schema.json and README.md. Run by `make docs`; --check only reports whether they are current."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FREE = {"type": "object"}
 _PROBE = {"type": ["object", "null"]}
 _COUNT = {"type": "integer", "minimum": 0}
 _PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
-# What a value may be, where its default does not say it. A key may hold globs.
+# Types of values that their defaults do not show. A key may have globs.
 _MORE: dict[str, dict[str, Any]] = {
     "mode": {"enum": ["serve", "cron"]},
     "image.digest": {"type": "string", "pattern": "^$|^sha256:[0-9a-f]{64}$"},
@@ -86,7 +86,7 @@ CHART is this folder, or where the chart was published; IMAGE is an image of `de
 
 
 def schema(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of the values: what their defaults are, and what `_MORE` says of them."""
+    """The JSON Schema of the values: from their defaults and from `_MORE`."""
     made = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Values of the argolint chart",
@@ -114,7 +114,7 @@ def _of(value: Any, path: str) -> dict[str, Any]:
 
 
 def readme(text: str, about: Mapping[str, Any]) -> str:
-    """The page of the chart: each value with its default and the comment behind it, or above the map that holds it."""
+    """The page of the chart: each value with its default and the comment after it, or above its parent map."""
     values = yaml.safe_load(text)
     comments = dict(_comments(text))
     rows = [
@@ -157,7 +157,7 @@ def _comments(text: str) -> Iterator[tuple[str, str]]:
 
 
 def files() -> dict[str, str]:
-    """Name below the chart to text."""
+    """Text by name below the chart."""
     text = (CHART / "values.yaml").read_text(encoding="utf-8")
     about = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     return {
@@ -167,7 +167,7 @@ def files() -> dict[str, str]:
 
 
 def main() -> int:
-    """Write the files; with --check only say whether they are current."""
+    """Write the files; with --check only report whether they are current."""
     stale = [
         (name, text)
         for name, text in files().items()

@@ -1,9 +1,9 @@
-"""Cuts the embedded demo out of the recording of harbourline, a company that exists in recordings alone.
+"""Cuts the embedded demo out of the recording of harbourline, an invented company.
 
     python scripts/cut_demo.py ../shared/recordings/harbourline 3-after-commits argolint/snapshots/demo/harbourline.tar.gz
 
-Kept are the applications whose manifests are the company's own: plain manifests, kustomizations and its own chart. Dropped
-are those that render a chart of someone else (vendored, or copied from an example), with everything about them.
+The applications with the company's own manifests are kept: plain manifests, kustomizations and its own chart. Those with a foreign chart
+(vendored, or copied from an example) are dropped, with everything about them.
 """
 
 from __future__ import annotations

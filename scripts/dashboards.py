@@ -1,4 +1,4 @@
-"""Write deploy/grafana/*.json. Run it after a change; with --check it only says whether the files are current."""
+"""Write deploy/grafana/*.json. Run it after a change; --check only reports whether the files are current."""
 
 from __future__ import annotations
 

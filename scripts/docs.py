@@ -1,5 +1,5 @@
-"""Write the pages that are made: docs/rules/ from the rules' docstrings, docs/cli.md from the commands, docs/advice.md from the
-tables of advice, docs/schema/, and the words of the patterns of messages. Run by `make docs`."""
+"""Write the generated pages: docs/rules/ from the rules' docstrings, docs/cli.md from the commands, docs/advice.md from the tables of advice,
+docs/schema/, and the words of the patterns of messages. Run by `make docs`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CLI_HEAD = "<!-- Made by `make docs` from the commands: change those. -->\n"
 
 
 def pages() -> dict[str, str]:
-    """File name below docs/ to text, for everything that is made."""
+    """Text by file name below docs/, for all generated files."""
     schemas = {"report": report_schema(), "config": config_schema()}
     return {
         **{f"rules/{name}": text for name, text in _rules().items()},
@@ -55,7 +55,7 @@ ADVICE_HEAD = "<!-- Made by `make docs` from the tables of advice and the catalo
 
 
 def _advice() -> str:
-    """All advice that a table holds, with what must hold before it is given."""
+    """All advice of the tables, with its conditions."""
     lines = [
         ADVICE_HEAD,
         "# Advice and its conditions",
@@ -72,7 +72,7 @@ def _advice() -> str:
 
 
 def conditions(topic: str, entries: Sequence[Mapping[str, Any]]) -> str:
-    """What must hold before a topic is given: what its table says, else the messages that lead to it; empty where neither is known."""
+    """The condition of a topic: from its table, else the messages that lead to it; empty if neither is known."""
     if held := next((entry["holds"] for entry in entries if "holds" in entry), ""):
         return str(held)
     name = topic.partition("/")[2] or topic
@@ -84,14 +84,14 @@ def conditions(topic: str, entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _quote(entry: Entry) -> str:
-    """The first message of an entry; its id where the message reads as if a secret stood in it."""
+    """The first message of an entry; its id if the message looks like it contains a secret."""
     quoted = f"`{shorten(entry.seen[0].text, 90).replace('`', '')}`"
     line = f"the server says {_cell(quoted)} |"
     return quoted if without_secrets(line) == line else f"what `{entry.id}` reads"
 
 
 def leading_to(topic: str) -> Sequence[Entry]:
-    """The entries of the catalogue whose advice, or whose cause, this is."""
+    """The entries of the catalogue with this advice, or this cause."""
     entries = catalogue().entries
     return [e for e in entries if e.advice == topic] or [e for e in entries if e.cause == topic]
 
@@ -170,7 +170,7 @@ def _page(rule: Rule) -> str:
 
 
 def _sections(body: str) -> Iterator[tuple[str, str]]:
-    """The paragraphs of a docstring under headings, as they stand; one without a heading belongs to the one before."""
+    """The paragraphs of a docstring with their headings, unchanged; one without a heading belongs to the one before."""
     for paragraph in re.split(r"\n\n", body.strip("\n")):
         found = re.match(rf"({'|'.join(_HEADINGS)})(?:, ([^:\n]{{1,40}}))?:[ \n]?", paragraph)
         if found is None:
@@ -183,7 +183,7 @@ def _sections(body: str) -> Iterator[tuple[str, str]]:
 
 
 def _cases(rule: Rule) -> list[dict[str, Any]]:
-    """What the rule's fixtures expect of it: findings with their message, fix and edit."""
+    """The expectations of the rule's fixtures: findings with their message, fix and edit."""
     found = []
     for file in sorted((DOCS.parent / "tests" / "rules" / rule.id).glob("bad-*.yaml")):
         data = yaml.load(file.read_text(encoding="utf-8"), Loader=_LOADER)  # a safe one
@@ -198,7 +198,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _causes(rule: Rule, cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A line a cause: what a finding of it says, and its first fix."""
+    """A line for each cause: the message of a finding, and its first fix."""
     yield "| cause | for example | first fix |"
     yield "|---|---|---|"
     for cause in rule.causes:
@@ -208,7 +208,7 @@ def _causes(rule: Rule, cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """Text of others in a table: one line, nothing of it is markup."""
+    """Foreign text in a table: one line, without any markup."""
     line = shorten(" ".join(str(text).split()), _SENTENCE)
     return re.sub(r"([\\`*_\[\]<>|{}])", r"\\\1", line)
 
@@ -229,7 +229,7 @@ def _before_and_after(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _sides(case: Mapping[str, Any]) -> tuple[str, str] | None:
-    """YAML of the edited fields before and after the fix; None where the edit is none that short YAML can say."""
+    """YAML of the edited fields before and after the fix; None if short YAML cannot show the edit."""
     edit = case.get("edit")
     if not isinstance(edit, list) or not all(isinstance(o, dict) and o.get("path") for o in edit):
         return None
@@ -244,7 +244,7 @@ def _sides(case: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _desired(node: Any, kind: str, name: str) -> Any:
-    """The object of that kind and name that Git has in a fixture."""
+    """Git's object of that kind and name in a fixture."""
     if isinstance(node, dict):
         held = node.get("desired")
         if isinstance(held, dict) and held.get("kind") == kind and (held.get("metadata") or {}).get("name") == name:
@@ -291,7 +291,7 @@ def _of_command(command: click.Command, name: str) -> Iterator[str]:
 
 
 def main() -> int:
-    """Write the pages; with --check only say whether they are current."""
+    """Write the pages; with --check only report whether they are current."""
     wanted = pages()
     have = {
         name: (DOCS / name).read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Writes `expect` of fixtures as the rules answer today: `scripts/expect.py tests/rules/<rule-id>/bad-*.yaml`. Read what it wrote.
+"""Writes `expect` of fixtures from the rules' present findings: `scripts/expect.py tests/rules/<rule-id>/bad-*.yaml`. Read the result.
 
-The rule is the one that names the folder. A fixture without a finding of it is left as it is, and named.
+The rule is that of the folder's name. A fixture without a finding of it is left unchanged, and listed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from argolint.plugins import load_rules
 
 
 class Dumper(yaml.SafeDumper):
-    """Several lines as several lines, lists below their key."""
+    """Texts of several lines as several lines, lists below their key."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:

@@ -1,7 +1,7 @@
-"""How right a forecast of an upgrade was: `python scripts/forecast_score.py BEFORE AFTER TRUTH VERSION`.
+"""Measures a forecast of an upgrade: `python scripts/forecast_score.py BEFORE AFTER TRUTH VERSION`.
 
-BEFORE and AFTER are snapshots of one fleet, taken before and after the upgrade of Argo CD to VERSION; TRUTH is a YAML file whose `faults` name
-objects that differ by chance. Prints recall and false forecasts, and ends with 1 where recall is below 0.95 or anything was falsely forecast.
+BEFORE and AFTER are snapshots of one fleet, before and after the upgrade of Argo CD to VERSION; TRUTH is a YAML file whose `faults` name objects
+that differ by chance. Prints recall and false forecasts. The exit status is 1 if recall is below 0.95 or any forecast is false.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of `tests/fuzz/targets.py` with atheris: `fuzz.py TARGET [SECONDS] [FOLDER]`.
 
-The folder takes what reaches new code; it starts as the corpus of the tests. An input that fails is written to the working
-directory as `crash-*`: once it is mended, it belongs into `tests/fuzz/corpus/TARGET`.
+The folder collects inputs that reach new code; it starts as the corpus of the tests. An input that fails is written to the working directory as
+`crash-*`: after the correction it belongs in `tests/fuzz/corpus/TARGET`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 
 
 def main(target: str, seconds: str = "600", folder: str = "") -> None:
-    """Feeds one target for so long."""
+    """Feed one target for this time."""
     import atheris
 
     sys.path.insert(0, str(ROOT))

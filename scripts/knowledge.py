@@ -1,7 +1,7 @@
 """Make a knowledge pack of the knowledge files of this tree: `make knowledge`, or `python scripts/knowledge.py OUT.json`.
 
-The version is the day on which one of the files was last committed; another one of that day is `--version 2026.12.01.1`. The pack is read back
-as a user's argolint reads it before it is written. With --stamp that day goes into argolint/values/knowledge.py too.
+The version is the day of the last commit of these files; a second one of that day is `--version 2026.12.01.1`. Before it is written, the pack is
+read back like a user's argolint reads it. --stamp also writes that day into argolint/values/knowledge.py.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> int:
     if given.stamp:
         file = ROOT / "argolint/values/knowledge.py"
         file.write_text(stamped(file.read_text(encoding="utf-8"), day), encoding="utf-8")
-    from argolint.errors import UsageError  # not before its own day is written
+    from argolint.errors import UsageError  # only after its own day is written
     from argolint.values import knowledge_pack
 
     own = knowledge_pack.own_files()

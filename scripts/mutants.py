@@ -1,7 +1,7 @@
-"""Changes a rule in one place at a time and names each change that its fixtures do not notice: `scripts/mutants.py RULE...`.
+"""Changes a rule in one place at a time and lists each change that its fixtures do not notice: `scripts/mutants.py RULE...`.
 
-A comparison is turned round, `and` becomes `or`, a condition is negated, a filter of a comprehension goes, a number grows, a boolean flips.
-Some changes alter nothing that anyone sees; every other one that survives asks for a fixture.
+A comparison is reversed, `and` becomes `or`, a condition is negated, a filter of a comprehension is removed, a number grows, a boolean flips.
+Some changes have no visible effect; every other one that survives needs a fixture.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 def changed(node: ast.AST) -> bool:
-    """Change the node; False for one that is left alone."""
+    """Change the node; False for one that stays unchanged."""
     match node:
         case ast.Compare():
             node.ops[0] = _TURNED[type(node.ops[0])]()
@@ -63,7 +63,7 @@ def mutants(source: str) -> Iterator[tuple[int, ast.Module]]:
 
 
 def is_noticed(rule: Rule, others: list[Rule], folder: Path) -> bool:
-    """Whether a fixture of the folder fails with this rule, or the rule with it."""
+    """Whether a fixture of the folder fails with this rule, or the rule itself fails."""
     rules = [*others, rule]
     try:
         for path in sorted(folder.glob("bad-*.yaml")):
@@ -74,7 +74,7 @@ def is_noticed(rule: Rule, others: list[Rule], folder: Path) -> bool:
             report = testing.check(testing.load_fixture(path), rules)
             if report.failures or any(f.severity != "info" and not f.suppressed for f in report.findings):
                 return True
-    except Exception:  # whatever a changed rule does, it was seen
+    except Exception:  # any exception of a changed rule is noticed
         return True
     return False
 

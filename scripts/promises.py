@@ -1,6 +1,6 @@
-"""Write what is promised to stay, as a list that a test holds argolint against: tests/golden/promises.json. `make release` runs it.
+"""Write the list of promises that a test compares with argolint: tests/golden/promises.json. `make release` runs it.
 
-What is in the list stays in it: a name that is gone from argolint is kept, and the test names it.
+The list only grows: a name that argolint lost is kept, and the test reports it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FILE = Path(__file__).resolve().parents[1] / "tests" / "golden" / "promises.json
 
 
 def promised() -> dict[str, list[str]]:
-    """Everything that argolint has of each promise, sorted."""
+    """Everything in argolint that belongs to a promise, sorted."""
     import argolint
     from argolint.cli.group import COMMANDS
     from argolint.engine.config import schema as config_schema

@@ -1,6 +1,6 @@
 """Decode in many threads at once, each type for the first time: `race.py [PROCESSES]` counts the processes that die.
 
-A process races twice: over the API of Argo CD as a check uses it, and over struct types that were just defined.
+Each process has two races: with the API of Argo CD as in a check, and with newly defined struct types.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STATES = b'{"items": [{"kind": "Service", "name": "web", "namespace": "shop", "
 
 
 def main(processes: int) -> int:
-    """How many of that many processes died; prints the exit code of each."""
+    """The number of processes that died; prints the exit code of each."""
 
     def one(number: int) -> int:
         done = subprocess.run([sys.executable, __file__, "one"], capture_output=True, check=False)
@@ -36,7 +36,7 @@ def main(processes: int) -> int:
 
 
 def race() -> None:
-    """One process's part."""
+    """The races of one process."""
     from argolint.model import AppRef
     from argolint.server import api as argocd
     from argolint.server.transport import Answer, Query, Stats
@@ -59,7 +59,7 @@ def race() -> None:
 
 
 def fresh_types() -> None:
-    """Types that nothing has decoded yet, one within another."""
+    """Types that have not been decoded yet, nested in each other."""
     import msgspec
 
     from argolint.values.decoding import converted, decoder
@@ -74,7 +74,7 @@ def fresh_types() -> None:
 
 
 def at_once(call: Callable[[], object]) -> None:
-    """The call in all threads, none of which starts before the last one is there."""
+    """Run the call in all threads, which start together."""
     barrier = threading.Barrier(THREADS)
 
     def go() -> None:

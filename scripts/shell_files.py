@@ -1,4 +1,4 @@
-"""Write what a shell reads: completions and the man page, of the commands. Run by `make docs`; with --check only say whether they are current."""
+"""Write the files for shells: completions and the man page, of the commands. Run by `make docs`; --check only reports whether they are current."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _VARIABLES = (
 
 
 def files() -> dict[str, str]:
-    """Name below contrib/ to text."""
+    """Text by file name below contrib/."""
     return {**{name: _completion(*how) for name, how in SHELLS.items()}, "man/argolint.1": _man()}
 
 
@@ -86,13 +86,13 @@ def _terms(rows: list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> Iterato
 
 
 def _text(text: str) -> str:
-    """One line of running text, with what troff would take for its own escaped."""
+    """One line of running text, with troff's own escapes escaped."""
     line = " ".join(text.split()).replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{line}" if line.startswith((".", "'")) else line
 
 
 def main() -> int:
-    """Write the files; with --check only say whether they are current."""
+    """Write the files; with --check only report whether they are current."""
     stale = [
         (name, text)
         for name, text in files().items()

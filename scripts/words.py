@@ -1,6 +1,6 @@
 """Refuses words and turns of `words.yaml` in comments, docstrings, messages, advice and documentation, and some in names: `make lint`.
 
-Quotations are left alone: what stands in backticks, in quotes within a text, and in blocks of code.
+Quotations are skipped: text in backticks, in quotes within a text, and in blocks of code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _LETTERS = re.compile(r"[A-Za-z]{2,} [A-Za-z]")
 
 def main() -> int:
     listed = _list()
-    refused = [(re.compile(rf"(?<![\w-])(?:{one['words']})(?![\w-])", re.IGNORECASE), one["instead"]) for one in listed]
+    refused = [
+        (re.compile(rf"(?<![\w-])(?:{one['words']})(?![\w-])", re.IGNORECASE), one["instead"], one.get("within", ""))
+        for one in listed
+    ]
     words = "|".join(str(one["words"]) for one in listed if one.get("names"))
     in_names = re.compile(rf"(?:^|_)(?:{words})(?:_|$)", re.IGNORECASE)
     found = 0
@@ -36,8 +39,8 @@ def main() -> int:
                 print(f"{file.relative_to(ROOT)}:{line}: {name!r}: {hit[0].strip('_')!r} is no word for a name")
         for line, text in _texts(file):
             plain = _QUOTED.sub(lambda quoted: re.sub(r"[^\n]", " ", quoted[0]), text)
-            for pattern, instead in refused:
-                for hit in pattern.finditer(plain):
+            for pattern, instead, within in refused:
+                for hit in pattern.finditer(plain) if str(file.relative_to(ROOT)).startswith(within) else ():
                     found += 1
                     at = line + plain.count("\n", 0, hit.start())
                     print(f"{file.relative_to(ROOT)}:{at}: {hit[0]!r}: {instead}")
@@ -59,14 +62,14 @@ def _files() -> Iterator[Path]:
 _LEFT_ALONE = re.compile(
     r"tests/|bench/|docs/rules/|docs/adr/|CHANGELOG|scripts/words|deploy/|contrib/|rules/shared/chart_data/|\."
 )
-"""Test data quotes others, generated pages repeat the rules, and what is decided or released is not reworded."""
+"""Test data quotes others, generated pages repeat the rules, and decisions and releases are not reworded."""
 
 
 _ADVICE = re.compile(r"\s*(?:- )?(?:title|says|caveat): (.*)")
 
 
 def _texts(file: Path) -> Iterator[tuple[int, str]]:
-    """Texts for a reader, with the line that each begins in."""
+    """Texts for a reader, with the line in which each begins."""
     source = file.read_text(encoding="utf-8")
     if file.suffix == ".py":
         yield from _of_code(source)
@@ -79,7 +82,7 @@ def _texts(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def _names(file: Path) -> Iterator[tuple[int, str]]:
-    """The names that the code uses, and those of its modules."""
+    """The names in the code, and those of its modules."""
     if file.suffix == ".py":
         yield 1, file.stem
         for token in tokenize.generate_tokens(io.StringIO(file.read_text(encoding="utf-8")).readline):
@@ -99,7 +102,7 @@ def _of_code(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _placeholders(text: str) -> str:
-    """An f-string without the expressions in it."""
+    """An f-string without its expressions."""
     return re.sub(r"\{[^{}\n]*\}", lambda found: "_" * len(found[0]), text)
 
 

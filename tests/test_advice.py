@@ -173,7 +173,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     needed = _needed("argolint_rules.sync", "sync-failed/")
     said = {
         "sync-failed/no-namespace": {"missing_namespace"},
-        "sync-failed/left-over": {"field", "selected", "by_kubectl"},
+        "sync-failed/left-over": {"field", "selected", "by_kubectl", "syncable"},
         "sync-failed/quote-at": {"at", "patch"},
         "sync-failed/unquote-at": {"at", "patch"},
         "sync-failed/own-webhook": {"workload", "wave", "picked"},

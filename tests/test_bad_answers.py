@@ -290,5 +290,5 @@ def test_a_host_that_answers_everything_alike_is_told_to_be_no_argo_cd() -> None
         assert ran.err == (
             f"argolint: {LIST}: 404 404 page not found\n"
             "  → this may be no Argo CD: check the server name, its port and --grpc-web-root-path; "
-            "a proxy or a login page may stand in front of it\n"
+            "a proxy or a login page may be in front of it\n"
         )

@@ -14,6 +14,7 @@ from argolint.errors import UsageError
 from argolint.server.connection import Flags
 from argolint.values import strict_yaml
 from tests.conftest import recording, run_argolint
+from tests.fits import require_fit
 
 GOOD = """\
 select: [drift, error]
@@ -62,7 +63,7 @@ def test_a_good_file_is_read_whole() -> None:
             "x.yaml:3: ignore.0.expires: Invalid RFC3339 encoded date",
         ),
         ("fail-on: loud", "x.yaml:1: fail-on: Invalid enum value 'loud'"),
-        ("fail-on: error\nfail-on: info", "x.yaml:2: key 'fail-on' stands twice (first on line 1)"),
+        ("fail-on: error\nfail-on: info", "x.yaml:2: key 'fail-on' occurs twice (first on line 1)"),
         ("rules:\n\tx: y", "x.yaml:2: found character '\\t' that cannot start any token | indent with spaces"),
         ("- a\n- b", "x.yaml:1: the file: Expected `object`, got `array`"),
         (
@@ -103,9 +104,9 @@ def test_a_line_is_the_nearest_one_above_when_the_value_is_missing() -> None:
 def test_the_schema_accepts_what_the_reader_accepts_and_refuses_a_typo() -> None:
     data = yaml.safe_load(GOOD)
     data["ignore"][0]["expires"] = "2027-01-01"
-    jsonschema.validate(data, config.schema())
+    require_fit(data, config.schema())
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"fail_on": "error"}, config.schema())
+        require_fit({"fail_on": "error"}, config.schema())
 
 
 def test_an_unknown_rule_or_option_or_plugin_stops_the_run(tmp_path: Path) -> None:

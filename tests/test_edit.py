@@ -89,7 +89,7 @@ def test_files_count_as_argo_cd_counts_them(tmp_path: Path, directory: dict[str,
 def test_an_object_that_stands_twice_is_not_guessed(tmp_path: Path) -> None:
     root = repository(tmp_path, {"web/a.yaml": DEPLOYMENT, "web/b.yaml": DEPLOYMENT})
     why, todo = left(placed(root, finding(REPLICAS)))
-    assert why == "Deployment shop/web stands 2 times in web/a.yaml, web/b.yaml"
+    assert why == "Deployment shop/web is 2 times in web/a.yaml, web/b.yaml"
     assert todo == "keep one of them"
     named = DEPLOYMENT.replace("  name: web ", "  namespace: shop\n  name: web ")
     root = repository(tmp_path / "named", {"web/a.yaml": named, "web/b.yaml": named})
@@ -212,7 +212,7 @@ def test_a_manifest_is_that_of_the_argo_cd_that_deploys_to_where_it_says(tmp_pat
 def test_an_application_that_stands_twice_is_not_guessed(tmp_path: Path) -> None:
     root = repository(tmp_path, {"apps/a.yaml": APPLICATION, "old/b.yaml": APPLICATION})
     why, todo = left(placed(root, finding(ignore("/spec/replicas"))))
-    assert why == "Application argocd/web stands in 2 places: apps/a.yaml, old/b.yaml"
+    assert why == "Application argocd/web is in 2 places: apps/a.yaml, old/b.yaml"
     assert todo == "change the one that is applied"
 
 
@@ -380,7 +380,7 @@ def test_values_at_an_address_beat_the_files_of_a_checkout(tmp_path: Path) -> No
     known = spec(path="chart", helm={"valueFiles": ["values.yaml", "https://values.example.com/web.yaml"]})
     fix = finding(fragment("replicas: 2\n", "helm-values"))
     why, _ = left(placed(repository(tmp_path, CHART), fix, apps=known))
-    assert why == "a values file that counts more stands in no checkout"
+    assert why == "no checkout has a values file of higher precedence"
 
 
 def test_values_of_another_repository_are_found_by_their_ref(tmp_path: Path) -> None:

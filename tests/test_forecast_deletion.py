@@ -111,7 +111,7 @@ def test_what_outlives_its_application_is_named_with_the_reason() -> None:
         "CustomResourceDefinition things.example.com of argocd/web stays: Argo CD never deletes a CRD with its application.",
     ]
     assert sorted(messages(found, "other-owner")) == [
-        "ConfigMap shop/bare, which argocd/web lists, stays: it bears no tracking data of this application.",
+        "ConfigMap shop/bare, which argocd/web lists, stays: it has no tracking data of this application.",
         "ConfigMap shop/foreign, which argocd/web lists, stays: its tracking data names other.",
     ]
 

@@ -240,13 +240,13 @@ def test_the_policy_that_counts_says_whether_something_goes(live: Any, edit: Any
     [
         (a_set(PULLS), a_set(PULLS, BOTH, name="{{folder}}"), ["pr-7"], "it has a pullRequest generator, which is not evaluated here"),
         (listed("web"), listed("shop"), ["web", "old"], "its generators, as they are understood here, do not account for old, which it owns"),
-        (a_set(FOLDERS), a_set(BOTH), ["web"], f"it reads {REPO} at HEAD, which is not at hand here"),
+        (a_set(FOLDERS), a_set(BOTH), ["web"], f"it reads {REPO} at HEAD, which is not available here"),
         (a_set(BOTH, name="{{ .folder }}", **GO), a_set(BOTH, name="{{ if .folder }}a{{ end }}", **GO), ["web", "ledger"],
          "its template has {{ if .folder }}"),
         (listed("web"), a_set(BOTH, name="{{ .folder }}", **GO, templatePatch="metadata: {name: x}"), ["web"], "its templatePatch changes metadata"),
         (listed("web"), a_set({"list": {"elements": [{"folder": "web"}] * 3000}}), ["web"], "it makes more than 2,000 elements"),
         (listed("web"), a_set({"clusters": {"selector": {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gold"]}]}}}, name="{{name}}"), ["web"],
-         "no API tells whether the cluster in-cluster has a Secret to select it by"),
+         "no API shows whether the cluster in-cluster has a Secret to select it by"),
         (listed("web"), listed("web", "other"), ["web"], ""),
     ],
 )  # fmt: skip

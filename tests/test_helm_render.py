@@ -446,7 +446,7 @@ def test_helms_own_words_tell_why_a_chart_does_not_render(local: LocalRenders, c
 
 
 def test_text_that_is_no_yaml_and_bombs_are_told() -> None:
-    with pytest.raises(HelmError, match="no YAML"):
+    with pytest.raises(HelmError, match="invalid YAML"):
         helm.manifests("a: [")
     bomb = "kind: A\na: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
         f"{name}: &{name} [{','.join(['*' + before] * 10)}]\n"
@@ -509,7 +509,7 @@ def test_values_that_do_not_are_contradicted(local: LocalRenders) -> None:
 def test_values_with_which_the_chart_does_not_render_prove_nothing(local: LocalRenders) -> None:
     fix = _pinned(local, "auth: text\n")
     assert fix.verified is None
-    assert fix.unverified.startswith("the chart does not render with these values as they stand: ")
+    assert fix.unverified.startswith("the chart does not render with these values as they are: ")
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_no_redirect_is_followed_and_its_body_never_read(status: int) -> None:
     [
         ("", "SERVER redirects; the token was not sent there"),
         ("/login", "SERVER redirects; the token was not sent there"),
-        ("http://[::1/x", "SERVER redirects to what is no address"),
+        ("http://[::1/x", "SERVER redirects to an invalid address"),
         ("http://127.0.0.1:99999999/x", "SERVER redirects to http://127.0.0.1; the token was not sent there"),
         ("javascript:alert(1)", "SERVER redirects; the token was not sent there"),
         (f"http://{TOKEN}.example/", "SERVER redirects to http://(masked); the token was not sent there"),
@@ -390,7 +390,7 @@ def test_a_server_that_answered_a_moment_ago_restarts() -> None:
     with pytest.raises(ConnectError) as caught:
         asked.get(CLUSTERS)
     assert caught.value.hint.startswith(
-        "it answered a moment ago: argocd-server, or what stands before it, is restarting"
+        "it answered a moment ago: argocd-server, or a proxy in front of it, is restarting"
     )
 
 

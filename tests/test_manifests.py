@@ -90,7 +90,7 @@ def test_values_are_those_of_kubernetes(text: str, value: object) -> None:
 def test_keys_are_texts_and_the_last_of_two_counts_unless_it_is_to_be_edited() -> None:
     assert documents("1: a\ny: b\n0x10: c\na: 1\na: 2\n") == ({"1": "a", "true": "b", "16": "c", "a": 2},)
     assert documents("y: b\n0x10: c\n", for_editing=True) == ({"y": "b", "0x10": "c"},)
-    with pytest.raises(ManifestError, match=r"the key 'a' stands twice \(line 2\)"):
+    with pytest.raises(ManifestError, match=r"the key 'a' occurs twice \(line 2\)"):
         documents("a: 1\na: 2\n", for_editing=True)
 
 
@@ -109,8 +109,8 @@ def test_merged_maps_say_less_than_the_map_itself_and_the_first_of_a_list_most()
             "c:\n  <<: {x: 5}\n  <<: {x: 1}\n",
             "<< comes after the key 'x', and readers differ in which of the two counts (line 3)",
         ),
-        ("1: a\n'1': b\n", "the key '1' stands twice (line 2)"),
-        ("'true': a\nyes: b\n", "the key 'true' stands twice (line 2)"),
+        ("1: a\n'1': b\n", "the key '1' occurs twice (line 2)"),
+        ("'true': a\nyes: b\n", "the key 'true' occurs twice (line 2)"),
     ],
 )
 def test_what_go_s_readers_read_differently_is_refused(text: str, why: str) -> None:

@@ -80,7 +80,7 @@ ConfigMap prod/settings  ({CLUSTER})
 Secret prod/token  ({CLUSTER})
   claimant  argocd/cache (project shop)
   claimant  argocd/db (project shop)
-  the list does not tell whose the live object is: `argolint check` reads it
+  the list does not show the owner of the live object: `argolint check` does
 3 objects, 5 Applications
 """
     )

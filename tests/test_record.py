@@ -292,8 +292,8 @@ def test_a_snapshot_says_how_much_it_hides_and_what_it_keeps(tmp_path: Path) -> 
     assert header["kept"] == list(KEPT)
     ran = run_argolint("snapshot", "--deep", "--snapshot", tmp_path / "small", "-o", tmp_path / "s.zip")
     assert "masked: 2 values that could be secrets\n" in ran.err
-    assert [line for line in ran.err.splitlines() if line.startswith("in clear: ")] == [
-        f"in clear: {what}" for what in KEPT
+    assert [line for line in ran.err.splitlines() if line.startswith("not masked: ")] == [
+        f"not masked: {what}" for what in KEPT
     ]
 
 

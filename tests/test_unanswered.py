@@ -96,21 +96,14 @@ def _whole() -> Mapping[str, Finding]:
     return found
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+OTHERS = ("events", "resource", "syncwindows", "metadata", "projects", "clusters", "applicationsets", "version")
+
+
 @pytest.mark.parametrize(
-    "end",
+    ("end", "damage"),
     [
-        STATES,
-        TREE,
-        "events",
-        "resource",
-        "syncwindows",
-        "metadata",
-        SETTINGS,
-        "projects",
-        "clusters",
-        "applicationsets",
-        "version",
+        *((end, damage) for end in (STATES, TREE, SETTINGS) for damage in DAMAGES),
+        *((end, damage) for end in OTHERS for damage in ("403", "empty", "nulls")),
     ],
 )
 def test_what_could_not_be_read_makes_no_finding_that_looks_new_and_proves_nothing(end: str, damage: str) -> None:

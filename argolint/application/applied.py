@@ -106,7 +106,7 @@ def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
 
     Argo CD still owns the field, so no one wrote it later: a default, a conversion or an admission webhook changed it.
     """
-    if change.masked or change.live is MISSING or not (change.writer is None or by_argocd(change.writer)):
+    if change.masked or lacks(resource, change) or not (change.writer is None or by_argocd(change.writer)):
         return False
     if git_moved(app, resource, change):
         return False
@@ -117,7 +117,13 @@ def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
 
 def not_stored(resource: Resource, change: Change) -> bool:
     """True if Argo CD applied the field and the live object does not have it."""
-    return change.live is MISSING and not change.masked and bool(applied_value(resource, change) == change.desired)
+    return lacks(resource, change) and not change.masked and bool(applied_value(resource, change) == change.desired)
+
+
+def lacks(resource: Resource, change: Change) -> bool:
+    """True when the live object does not hold the field; Argo CD may compare a default in its place, which its own library knows."""
+    listed = any(index_of(token) is not None for token in split_pointer(change.pointer))
+    return change.live is MISSING or (not listed and get(resource.live, change.pointer) is MISSING)
 
 
 def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:

@@ -162,7 +162,7 @@ def _ours(thread: _Thread) -> Iterator[Mapping[str, Any]]:
             return
 
 
-_ODD = "check the address of the API; a proxy or a login page may stand in front of it"
+_ODD = "check the address of the API; a proxy or a login page may be in front of it"
 
 
 class _SameForge(urllib.request.HTTPRedirectHandler):

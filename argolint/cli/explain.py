@@ -41,7 +41,7 @@ def command(what: str | None, color: str, *, setup: bool) -> None:
         return
     if what is None:
         raise UsageError(
-            "explain needs a rule", "`argolint rules` lists them; `argolint explain --setup` tells the rights needed"
+            "explain needs a rule", "`argolint rules` lists them; `argolint explain --setup` lists the required rights"
         )
     from argolint.plugins import load_rules
 

@@ -72,9 +72,10 @@ def _with_file(source: Source, file: str | None) -> Source:
 def _listed_in(file: Path, t: Transport) -> Transport:
     if t.offline:
         raise UsageError("--fleet and --snapshot exclude each other: a snapshot holds its list", "pass one of them")
-    from argolint.snapshots.fleet_file import OLD, FleetTransport, spoken
+    from argolint.snapshots.fleet_file import OLD, FleetTransport
+    from argolint.values import age_text
 
     found = FleetTransport(file, t)
     if found.age > OLD:
-        click.echo(f"warning: the fleet in {file} was read {spoken(found.age)} ago, and states are read now", err=True)
+        click.echo(f"warning: the fleet in {file} was read {age_text(found.age)} ago, states are read now", err=True)
     return found

@@ -179,4 +179,4 @@ def _say_masked(values: int, given: Given) -> None:
     if not given.quiet:
         click.echo(f"masked: {values:,} value{'' if values == 1 else 's'} that could be secrets", err=True)
         for what in KEPT:
-            click.echo(f"in clear: {what}", err=True)
+            click.echo(f"not masked: {what}", err=True)

@@ -59,7 +59,7 @@ def application(
     if own:
         files = ", ".join(spot.file for spot, _ in own)
         raise Unplaced(
-            f"Application {namespace}/{name} stands in {len(own)} places: {files}", "change the one that is applied"
+            f"Application {namespace}/{name} is in {len(own)} places: {files}", "change the one that is applied"
         )
     if templates:
         why = (

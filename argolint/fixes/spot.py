@@ -80,7 +80,7 @@ def only_one(
         return found[0] if len(found) == 1 else exact[0]
     if found:
         files = ", ".join(dict.fromkeys(f.spot.file for f in found))
-        raise Unplaced(f"{display_name(resource)} stands {len(found)} times in {files}", "keep one of them")
+        raise Unplaced(f"{display_name(resource)} is {len(found)} times in {files}", "keep one of them")
     why = f"no file in {folder or 'the top folder'} holds {display_name(resource)}{hint}"
     raise Unplaced(why, "is it the right branch?", missing=not remote)
 

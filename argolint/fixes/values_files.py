@@ -50,7 +50,7 @@ def values(checkouts: Sequence[Checkout], app: Object, paths: Sequence[str], whe
     last: Values | None = None
     for known in reversed(files):
         if known is None:
-            raise Unplaced("a values file that counts more stands in no checkout", "add --write DIR for its repository")
+            raise Unplaced("no checkout has a values file of higher precedence", "add --write DIR for its repository")
         checkout, file = known
         if file not in checkout.files:
             continue

@@ -38,7 +38,7 @@ def kept(app: App, r: Resource, why: str, *, way: Way = "prune") -> Finding:
 
 
 def other_owner(app: App, r: Resource, fleet: Fleet, owner: str, *, way: Way = "prune") -> Finding:
-    whose = f"its tracking data names {owner}" if owner else "it bears no tracking data of this application"
+    whose = f"its tracking data names {owner}" if owner else "it has no tracking data of this application"
     other = fleet.app_of_instance(owner.replace("/", "_")) if owner else None
     related = (Related(other.ref, r.id, "", "owner"),) if other is not None else ()
     return found(way, "other-owner", app, r.id, f"{r.id}, which {app.ref} lists, stays: {whose}.", related=related)

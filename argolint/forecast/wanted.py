@@ -107,5 +107,5 @@ def _uncertain(fleet: Fleet, least: str, clusters: frozenset[str]) -> Iterator[F
     yield Failure(
         OPERATOR,
         f"no application that Argo CD shows runs its image, so which release runs is not known{served}",
-        "what concerns an API version is listed all the same; some of the rest may be past already",
+        "findings on API versions are complete; some others may be about earlier upgrades",
     )

@@ -37,7 +37,7 @@ def _by_sets(touched: tuple[Touched, ...]) -> Iterator[str]:
         its, them = ("their", "them") if len(own) > 1 else ("its", "it")
         bare = all(t.before is not None and not cascades(t.before) for t in own)
         along = f"{'without' if bare else 'with'} {its} objects"
-        how = f"is removed and takes {refs} along" if by.removed else f"no longer gives {refs}, and deletes {them}"
+        how = f"is removed, and deletes {refs}" if by.removed else f"no longer gives {refs}, and deletes {them}"
         unless = "" if by.surely else ", unless the policy of its controller forbids that"
         yield f"{by.of} {how} {along}{unless}."
 

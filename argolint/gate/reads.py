@@ -174,7 +174,7 @@ class Tree:
         return [p for p in found if (text := texts[p]) is None or "file:" in text.lower() or "\\u" in text]
 
     def there(self, path: str) -> bool:
-        """True for a file or folder, also through links, and for a dangling link."""
+        """True if the path is a file or folder, possibly through links, or a dangling link."""
         real = self.links.real(path)
         return bool(real.links) or real.path in self.entries or real.path in self.folders
 

@@ -110,7 +110,7 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
         failures = (*failures, *(Failure("rendered", _NOT_GIVEN, _GIVE_IT, ref) for ref in lacking))
     elif lacking:
         unlisted.append(
-            f"{_listed(lacking)}: --rendered holds nothing of that name, and no clone tells what the change touches"
+            f"{_listed(lacking)}: --rendered has nothing of that name, and no clone shows what the change touches"
         )
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")

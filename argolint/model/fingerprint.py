@@ -11,7 +11,7 @@ Identity = tuple[str, str]
 
 
 def identity(finding: Finding) -> Identity:
-    """The key of a finding: two Argo CDs may have Applications of the same name, whose faults have the same fingerprint."""
+    """The key of a finding. It includes the server, since Applications of the same name on two Argo CDs give the same fingerprint."""
     return finding.at.app.server, fingerprint(finding)
 
 

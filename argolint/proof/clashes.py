@@ -1,4 +1,4 @@
-"""Finds patches of several findings that create the same list or map: applying both unchanged undoes the first."""
+"""Finds fixes whose patches create the same list or map: the second one would overwrite the first."""
 
 from __future__ import annotations
 

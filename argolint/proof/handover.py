@@ -73,7 +73,7 @@ def _tried(
             after = application_after(app, app.raw, {key: moment})
         after = without_warnings(after, lambda w: (w.kind, w.name) == (resource.kind, resource.name))
         for other in others(after):
-            raise CannotReplay(f"{other.rule} would speak of {app.ref} then")
+            raise CannotReplay(f"{other.rule} would then have a finding on {app.ref}")
         if any(
             other.key == fact.key for other in collect(after, _fleet(fleet, key, app, released=trial.part == "keep"))
         ):

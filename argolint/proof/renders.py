@@ -66,7 +66,7 @@ def _rendered(values: str | None, app: App, render: Render) -> Pair:
     except NotHereError as error:
         raise NotRendered(f"nothing is rendered here: {error.message}") from None
     except ArgolintError as error:
-        how = "even without these values" if values is None else "with these values as they stand"
+        how = "even without these values" if values is None else "with these values as they are"
         raise CannotReplay(f"the chart does not render {how}: {error.message}") from None
     if pair is None:
         raise CannotReplay("what is rendered from this fragment is not known here")

@@ -406,11 +406,11 @@ def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None
     if fix.edit.kind != "json-patch":
         raise CannotReplay(not_replayed(fix))
     if not fix.edit.content:
-        raise Contradicted("the edit changes nothing: what it would write stands there already")
+        raise Contradicted("the edit changes nothing: what it would write is there already")
     if fix.target not in ("manifest", "application", "live"):
         raise CannotReplay("what is made of this setting cannot be replayed")
     if not finding.explains and check is None:
-        raise CannotReplay("nothing tells whether the fault is gone")
+        raise CannotReplay("nothing shows whether the fault is gone")
     paths = [str(operation.get(field, "")) for operation in fix.edit.content for field in ("path", "from")]
     if fix.target == "application" and any(below(path, root) for path in paths for root in RENDERED_FROM):
         raise CannotReplay("the edit changes what is rendered, and nothing is rendered here")

@@ -251,7 +251,7 @@ class Redactor:
         return words.in_text(self._objects_in(text), self._hide, self._userinfo, code=code, named=manner == "named")
 
     def _objects_in(self, text: str) -> str:
-        """A text with the secrets of the objects in it masked; if it is about a Secret, a patch in it is for a Secret."""
+        """The text with secrets masked in its JSON objects; if the text mentions a Secret, a patch in it counts as a patch of a Secret."""
         if '{"' not in text or len(text) > _LONGEST_SENTENCE:
             return text
         name = _LISTED if _OF_SECRET.search(text) else ""

@@ -56,7 +56,7 @@ def entry_of_another(complaint: Complaint) -> Iterator[Explained]:
             app.ref,
             id_,
             message,
-            evidence=(f"{len(entries)} entries stand in /status/{part}, {len(bad)} of them bad",),
+            evidence=(f"{len(entries)} entries are in /status/{part}, {len(bad)} of them bad",),
             fixes=advice(__package__, "contradicts/entry", facts, id_),
             likely=True,
         )

@@ -213,7 +213,7 @@ def taken_away(complaint: Complaint) -> Iterator[Explained]:
                         id_,
                         f"{id_} is refused because Replace=true takes away its {field[:-1]} {name}, which a controller wrote.",
                         evidence=(
-                            f"live has {field[:-1]} {name}, and Git does not; Replace=true stands {'on the object' if own else 'in the syncOptions of its Application'}",
+                            f"live has {field[:-1]} {name}, and Git does not; Replace=true is {'on the object' if own else 'in the syncOptions of its Application'}",
                         ),
                         fixes=advice(__package__, "rewritten-by/own", facts, id_),
                         pointer=f"/metadata/{field}",

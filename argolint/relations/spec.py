@@ -39,7 +39,7 @@ _MOST = 40
 
 
 def choices(text: str) -> tuple[str, ...]:
-    """The values that a message offers instead: in brackets, in quotes, or between commas; empty if there are none."""
+    """The allowed values that a message lists: in brackets, in quotes, or between commas; empty if there are none."""
     for found in _CHOICES.finditer(text[:8000]):
         body = next(part for part in found.groups() if part).strip()
         inside = _BRACKETED.match(body)

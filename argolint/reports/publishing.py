@@ -52,7 +52,7 @@ class Cluster:
             parts = urlsplit("")
         local = parts.hostname in ("127.0.0.1", "::1", "localhost")
         if parts.scheme != "https" and not (parts.scheme == "http" and local):
-            raise UsageError(f"{plain(url)} is no https address", "a token is sent in clear to loopback alone")
+            raise UsageError(f"{plain(url)} is no https address", "without TLS, a token is sent to loopback only")
         self._url = url.rstrip("/")
         self._session = requests.Session()
         self._session.trust_env = False
@@ -149,7 +149,7 @@ def _path(place: str) -> str:
 def publish(
     cluster: Cluster, wanted: Iterable[Mapping[str, Any]], looked_at: Container[str], *, force: bool = False
 ) -> Done:
-    """Apply the wanted Reports. Other Reports are deleted if their place was looked at."""
+    """Apply the wanted Reports, and delete outdated ones whose applications were looked at."""
     there = cluster.published()
     applied: list[str] = []
     unchanged: list[str] = []

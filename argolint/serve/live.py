@@ -49,7 +49,7 @@ def _families(states: Mapping[str, State]) -> Iterator[Metric]:
         ("dirty_applications", "Applications that changed and are still to be looked at.", lambda state: state.dirty),
         (
             "reused_applications",
-            "Applications of the last check whose earlier result still stood.",
+            "Applications of the last check whose earlier result was still valid.",
             lambda state: state.reused,
         ),
     )

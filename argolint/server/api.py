@@ -357,9 +357,7 @@ def _items(t: Transport, path: str, query: Query = ()) -> tuple[Object, ...]:
     return tuple(found or ())
 
 
-_NOT_ARGOCD = (
-    "check the server name, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
-)
+_NOT_ARGOCD = "check the server name, its port and --grpc-web-root-path; a proxy or a login page may be in front of it"
 
 
 def _typed(answer: Answer, decode: Callable[[bytes], T], t: Transport, path: str) -> T:
@@ -447,4 +445,4 @@ _REASON = 600  # most characters of the server's own text in a message
 _NO_SESSION = "no session information"
 """The server's message for a request without a token, or with a malformed one (server/server.go)."""
 
-_LOGIN = "log in again with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` tells how to make one"
+_LOGIN = "log in again with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` says how to create one"

@@ -52,7 +52,7 @@ _GATEWAY = (502, 503, 504)
 _RETRY_AFTER_S = 20.0  # longest wait, whatever the server asks for
 _PROXY = f"check --server and HTTPS_PROXY: {PROXY_ADDRESS}"
 _YEARS = range(2015, 2200)  # plausible years of a Date header, since rules calculate with it
-_WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
+_WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or a login page may be in front of it"
 
 
 class HttpTransport:
@@ -443,7 +443,7 @@ def _no_answer(server: str, error: BaseException, path: str, *, first: bool) -> 
             f"the name of {server} is not known", "check --server for a typing error, and the DNS", final=first
         )
     if isinstance(cause, ConnectionRefusedError):
-        restarts = "it answered a moment ago: argocd-server, or what stands before it, is restarting; run again"
+        restarts = "it answered a moment ago: argocd-server, or a proxy in front of it, is restarting; run again"
         hint = "check --server and its port" if first else restarts
         return _NoAnswerError(f"nothing listens at {server}: connection refused", hint)
     hint = "the server or a proxy broke off; try again, or check --server and its port"
@@ -465,7 +465,7 @@ def _redirected(server: str, location: str) -> _NoAnswerError:
         target = urlsplit(location)
         host = re.sub(r":[0-9]*$", "", target.netloc.rpartition("@")[2])  # as written: `hostname` is in lower case
     except ValueError:
-        return _NoAnswerError(f"{server} redirects to what is no address", _WRONG_ADDRESS, final=True)
+        return _NoAnswerError(f"{server} redirects to an invalid address", _WRONG_ADDRESS, final=True)
     if target.scheme == "https" and server.startswith("http:") and target.hostname == urlsplit(server).hostname:
         hint = "drop --plaintext (and http:// of --server)"
         return _NoAnswerError(f"{server} redirects to https", hint, final=True)

@@ -81,7 +81,7 @@ class _Response(http.client.HTTPResponse):
 
 
 def _with_bounds(manager: Any) -> Any:
-    """A pool manager whose connections, of any scheme, have these limits."""
+    """A pool manager whose connections, of any scheme, limit the time and size of answers."""
     pools = {}
     for scheme, pool in manager.pool_classes_by_scheme.items():
         connection = type("Connection", (pool.ConnectionCls,), {"response_class": _Response})

@@ -22,7 +22,7 @@ from argolint.server.transport import Answer, Query, Transport
 from argolint.snapshots.mask import without_people
 from argolint.snapshots.narrow import APPLICATIONS
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.values import mapping, text_at
+from argolint.values import age_text, mapping, text_at
 from argolint.values.decoding import decoder, json_value
 
 OLD = timedelta(minutes=15)
@@ -59,7 +59,7 @@ class FleetTransport:
         if self.now() - inner.now() > OLD:
             raise UsageError(f"the fleet in {path} is of {self.now():%Y-%m-%d %H:%M} UTC, which is yet to come", _WRITE)
         if self.age > TOO_OLD:
-            raise UsageError(f"the fleet in {path} was read {spoken(self.age)} ago", _WRITE)
+            raise UsageError(f"the fleet in {path} was read {age_text(self.age)} ago", _WRITE)
 
     def now(self) -> datetime:
         return self._file.now()
@@ -107,14 +107,3 @@ _list = decoder(_List)
 
 def _url(settings: Object, server: str) -> str:
     return (text_at(settings, "url") or server).rstrip("/")
-
-
-def spoken(age: timedelta) -> str:
-    """An age in its largest suitable unit: `3 hours`."""
-    minutes = int(age.total_seconds() // 60)
-    number, unit = next(
-        (minutes // size, unit)
-        for size, unit in ((1440, "day"), (60, "hour"), (1, "minute"))
-        if minutes >= size or size == 1
-    )
-    return f"{number} {unit}{'' if number == 1 else 's'}"

@@ -220,7 +220,7 @@ class _Making:
                 if not _selects(selector, labels):
                     continue
                 if has_no_secret and self.local_secret is None:
-                    raise LocalClusterError("no API tells whether the cluster in-cluster has a Secret to select it by")
+                    raise LocalClusterError("no API shows whether the cluster in-cluster has a Secret to select it by")
                 if has_no_secret and not self.local_secret:
                     continue
             made[text_at(raw, "name")] = self._with_values(given, self._cluster(server, raw, bare=has_no_secret))
@@ -244,7 +244,9 @@ class _Making:
     def _git(self, given: Object, depth: int) -> list[dict[str, Any]]:
         url, revision = text_at(given, "repoURL"), text_at(given, "revision")
         if self.commit is None or not self.commit.reads(url, revision):
-            raise NotEvaluatedError(f"it reads {plain(url)} at {plain(revision or 'HEAD')}, which is not at hand here")
+            raise NotEvaluatedError(
+                f"it reads {plain(url)} at {plain(revision or 'HEAD')}, which is not available here"
+            )
         if folders := maps(given, "directories"):
             return [self._with_values(given, self._at(given, path)) for path in self._folders(self.commit, folders)]
         made = []

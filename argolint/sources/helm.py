@@ -242,4 +242,4 @@ def manifests(text: str) -> tuple[Object, ...]:
     try:
         return sound_objects(text)
     except ManifestError as error:
-        raise HelmError(f"the chart renders what is no YAML, or too much of it: {error}") from None
+        raise HelmError(f"the chart renders invalid YAML, or too much of it: {error}") from None

@@ -338,7 +338,7 @@ def overridden(source: Object, chart: Path, instance: str) -> Object:
 
 
 def _merged(node: Any, patch: Any) -> Any:
-    """RFC 7386."""
+    """The node with an RFC 7386 merge patch applied."""
     if not isinstance(patch, Mapping):
         return patch
     base = dict(node) if isinstance(node, Mapping) else {}

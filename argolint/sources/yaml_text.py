@@ -460,7 +460,7 @@ class _Part:
         return self.text[:after] + comment + self.style.newline + block + self.text[max(end, after + len(comment)) :]
 
     def _lines(self, block: str, column: int) -> str:
-        """The block with every line but the first indented to a column."""
+        """The block with every line except the first indented to the column."""
         lines = block.split("\n")
         return self.style.newline.join([lines[0], *(" " * column + line if line else line for line in lines[1:])])
 
@@ -560,7 +560,7 @@ def _colon(text: str, key: yaml.Node) -> int:
     """The position of the colon after a key; a key of a flow map may have none: `{"a"}`."""
     found = text.find(":", key.end_mark.index)
     if found < 0:
-        raise EditError(f"the key {key.value!r} stands without a colon")
+        raise EditError(f"the key {key.value!r} has no colon")
     return found
 
 

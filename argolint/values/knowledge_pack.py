@@ -117,7 +117,9 @@ def read(file: Path) -> _Pack:
     own = own_files()
     for place, data in found.files.items():
         for problem in _problems(place, data, own):
-            raise UsageError(f"{file}, {place}: {problem}", "tell who made the pack; run without --knowledge till then")
+            raise UsageError(
+                f"{file}, {place}: {problem}", "inform its author; run without --knowledge until it is corrected"
+            )
     return found
 
 

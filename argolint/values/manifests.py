@@ -410,7 +410,7 @@ class _Reader:
             raise _refused("a key is null", event)
         key = str(value).lower() if isinstance(value, bool) else str(value)
         if key in present and (self._for_editing or key in untyped or not isinstance(value, str)):
-            raise _refused(f"the key {key[:80]!r} stands twice", event)
+            raise _refused(f"the key {key[:80]!r} occurs twice", event)
         if not isinstance(value, str):
             untyped.add(key)
         return key

@@ -152,7 +152,7 @@ def _build(node: yaml.Node, path: Path, lines: dict[Path, int], where: str) -> A
                 raise UsageError(f"{where}:{line}: a key must be plain text", "write `key: value`")
             if key in found:
                 raise UsageError(
-                    f"{where}:{line}: key {key!r} stands twice (first on line {lines[*path, key]})", "keep one of them"
+                    f"{where}:{line}: key {key!r} occurs twice (first on line {lines[*path, key]})", "keep one of them"
                 )
             found[key] = _build(value_node, (*path, key), lines, where)
             lines[*path, key] = line

@@ -1,4 +1,4 @@
-"""Where a CA bundle stands, and whether something other than Git put it there."""
+"""The places of CA bundles, and whether something other than Git wrote one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PEM = "-----BEGIN CERTIFICATE-----"
 
 
 def injected(resource: Resource, change: Change) -> bool:
-    """True for a bundle that an injector, or a webhook's own controller, wrote; or that stands over a placeholder.
+    """True for a bundle that an injector, or a webhook's own controller, wrote; or that replaces a placeholder.
 
-    OpenShift and trust-manager put bundles into keys of ConfigMaps. A key may hold anything, so there a writer must be known.
+    OpenShift and trust-manager put bundles into keys of ConfigMaps. A key may have any content, so there the writer must be known.
     """
     foreign = change.writer is not None and not by_argocd(change.writer) and not is_sort(change.writer, "person")
     if change.pointer.endswith("/caBundle") and isinstance(change.live, str) and change.live:
@@ -27,10 +27,10 @@ def injected(resource: Resource, change: Change) -> bool:
 
 
 def by_the_patcher(resource: Resource, change: Change) -> bool:
-    """True for a webhook's other settings that the writer of its CA bundle writes too.
+    """True for other settings of a webhook with the same writer as its CA bundle.
 
-    A chart renders `failurePolicy: Ignore` so that nothing is refused before the webhook serves; its patch Job
-    (kube-webhook-certgen), or the webhook's own controller (istiod), turns it to Fail with the bundle.
+    A chart renders `failurePolicy: Ignore` so that no request is refused before the webhook serves; its patch Job (kube-webhook-certgen), or the
+    webhook's own controller (istiod), sets Fail with the bundle.
     """
     if resource.kind not in _WEBHOOKS or not any(fits(pattern, change.pointer) for pattern in _SETTINGS):
         return False
@@ -46,13 +46,13 @@ _SETTINGS = ("/webhooks/*/failurePolicy", "/webhooks/*/timeoutSeconds", "/webhoo
 
 
 def in_configmap(resource: Resource, change: Change) -> bool:
-    """True for a ConfigMap's key that holds certificates."""
+    """True for a ConfigMap's key with certificates."""
     of_data = (resource.group, resource.kind) == ("", "ConfigMap") and change.pointer.startswith("/data/")
     return of_data and isinstance(change.live, str) and _PEM in change.live
 
 
 def placeholder(desired: Json) -> bool:
-    """Nothing, or what is no certificate, in PEM or base64 of it."""
+    """True for an empty value, and for one that is no certificate, in PEM or its base64 form."""
     if desired is MISSING or not desired:
         return True
     if _PEM in str(desired):

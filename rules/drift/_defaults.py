@@ -1,4 +1,4 @@
-"""Defaults that a manifest may leave out: Kubernetes' own (kubernetes_defaults.yaml, generated), other bundled ones (defaults.yaml) and
+"""Defaults of fields that a manifest may omit: Kubernetes' own (kubernetes_defaults.yaml, generated), other bundled ones (defaults.yaml) and
 those of a CRD's own schema."""
 
 from __future__ import annotations
@@ -18,23 +18,21 @@ from ..shared.crds import child_schema, wanted_definitions
 
 
 def is_default(rule: str, resource: Resource, change: Change) -> bool:
-    """True when the bundled table of `rule` knows live's value as the default of a field that the manifest leaves out."""
+    """True if the bundled table of `rule` has the live value as the default of a field that the manifest omits."""
     return change.desired is MISSING and _is_known(rule, resource, change)
 
 
 def of_kubernetes(resource: Resource, change: Change) -> bool:
-    """True when live's value is what the Go code of the API server makes of a field that the manifest leaves out."""
+    """True if the API server's Go code sets the live value in a field that the manifest omits."""
     return change.desired is MISSING and change.live in _of_kind(resource, change.pointer).get("values", ())
 
 
 def replaces_zero(resource: Resource, change: Change) -> bool:
-    """True when live's value is what the API server puts in the place of the manifest's zero, which says nothing to it."""
+    """True if the API server replaces the manifest's zero by the live value, since it treats zero as unset."""
     if change.desired not in (None, "", 0) or isinstance(change.desired, bool):
         return False
     row = _of_kind(resource, change.pointer)
-    given = change.desired is None or row.get(
-        "zero", False
-    )  # a null is nothing said, also where the field is a pointer
+    given = change.desired is None or row.get("zero", False)  # a null is unset, also in a pointer field
     return (given and change.live in row.get("values", ())) or _is_known("zero-default", resource, change)
 
 
@@ -46,7 +44,7 @@ def _of_kind(resource: Resource, pointer: str) -> Mapping[str, Json]:
 
 @cache
 def _kubernetes() -> Mapping[str, Mapping[str, Mapping[str, Json]]]:
-    """kubernetes_defaults.yaml as "group/Kind" -> pointer -> values and zero; the lists of a pod's containers are alike."""
+    """kubernetes_defaults.yaml as "group/Kind" -> pointer -> values and zero; all lists of a pod's containers have the same."""
     table = load(__package__, "kubernetes_defaults.yaml")
 
     def rows(values: Mapping[str, Json], zeros: Sequence[str]) -> dict[str, dict[str, Json]]:
@@ -77,7 +75,7 @@ def _matches(patterns: Sequence[str], text: str) -> bool:
 
 
 def is_custom(group: str) -> bool:
-    """True for the groups that CRDs bring, Gateway API's among them."""
+    """True for the groups of CRDs, Gateway API's among them."""
     return "." in group and group not in _BUILTIN_GROUPS
 
 
@@ -107,17 +105,17 @@ _BUILTIN_GROUPS = frozenset(
 
 
 def wanted_crds(app: App, fleet: Fleet, resource: Resource) -> Iterator[Want]:
-    """The CRD of this kind of every application that claims it: each may have another version's defaults."""
+    """The CRD of this kind from every application that claims it: each may have another version's defaults."""
     return wanted_definitions(app, fleet, resource.group, resource.kind, owners=sys.maxsize)
 
 
 def schema_of(app: App, resource: Resource) -> Object | None:
-    """The openAPIV3Schema of this object's version, from the application's own CRD or one that was asked for."""
+    """The openAPIV3Schema of this object's version, from the application's own CRD or one that was read."""
     return crds.schema_of(app, resource.group, resource.kind, resource.id.version or api_of(resource.any)[1])
 
 
 def from_schema(schema: Object, change: Change) -> bool:
-    """True when live's value is what the schema fills in where the manifest has nothing."""
+    """True if the live value is the schema's default for a field that the manifest lacks."""
     if change.desired is not MISSING:
         return False
     node = schema
@@ -130,7 +128,7 @@ def from_schema(schema: Object, change: Change) -> bool:
 
 
 def _filled(schema: Object, value: Json) -> Json:
-    """The value with the defaults of what it leaves out, as the API server fills it (structural schema defaulting)."""
+    """The value with the defaults of its missing fields, as the API server sets them (structural schema defaulting)."""
     if isinstance(value, Mapping):
         known = mapping(schema, "properties")
         given = {key: _filled(child_schema(schema, key) or {}, child) for key, child in value.items()}

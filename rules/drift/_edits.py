@@ -15,9 +15,9 @@ from argolint.values.memo import by_identity
 
 
 def place(app: App) -> str:
-    """Where the application's manifests come from, for a fix: `apps/web in https://git.example.com/a.git`.
+    """The source of the application's manifests, for a fix: `apps/web in https://git.example.com/a.git`.
 
-    Which fields a chart's values reach, nothing that the server answers tells.
+    The server's answers do not show which fields a chart's values reach.
     """
     for source in app.sources:
         if source.get("chart"):
@@ -28,9 +28,9 @@ def place(app: App) -> str:
 
 
 def in_manifest(resource: Resource, pointer: str) -> tuple[tuple[str | int, ...], tuple[str, ...]] | None:
-    """A live pointer in terms of the desired manifest: the tokens that exist there and those that do not (`-` for a new item).
+    """A live pointer in the desired manifest: the tokens that exist there and those that do not (`-` for a new item).
 
-    None when a list on the way has no item that can be matched with the live one.
+    None if a list on the way has no item that matches the live one.
     """
     live: Json = resource.normalized
     want: Json = resource.desired
@@ -58,7 +58,7 @@ def in_manifest(resource: Resource, pointer: str) -> tuple[tuple[str | int, ...]
 
 
 def _partner(live: list[Any], want: list[Any], index: int) -> int | None:
-    """The index in `want` of the item that stands at `index` in `live`: by name, else by place."""
+    """The index in `want` of the item at `index` in `live`: by name, else by position."""
     if index < len(live) and isinstance(live[index], Mapping):
         for key in ITEM_NAMES:
             name = live[index].get(key)
@@ -69,7 +69,7 @@ def _partner(live: list[Any], want: list[Any], index: int) -> int | None:
 
 @by_identity(64)
 def _named(want: list[Any], key: str) -> Mapping[Json, int]:
-    """The index of each item by what names it; empty unless every item has a name. A name that stands twice names none."""
+    """The index of each item by its name; empty unless every item has a name. A name that occurs twice is left out."""
     names = [item.get(key) if isinstance(item, Mapping) else None for item in want]
     if not all(isinstance(name, str | int) for name in names):
         return {}
@@ -78,10 +78,10 @@ def _named(want: list[Any], key: str) -> Mapping[Json, int]:
 
 
 def write_live(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
-    """The manifest edit that says what live says: its values written, what it lacks taken out.
+    """The manifest edit to the live state: it writes the live values, and removes the fields that live lacks.
 
-    None when one of them cannot be placed, is masked by Argo CD, or is not what the live object itself holds: an ignore entry may
-    take something out of what is compared, and Git shall not lose what runs.
+    None if one of them cannot be placed, is masked by Argo CD, or is not in the live object itself: an ignore entry may remove something from
+    the comparison, and Git must not lose a running value.
     """
     if resource.desired is None or not all(true_of_live(resource, change) for change in changes):
         return None
@@ -105,7 +105,7 @@ def write_live(app: App, resource: Resource, changes: Sequence[Change], title: s
 
 
 def true_of_live(resource: Resource, change: Change) -> bool:
-    """True when the live object itself, not only what Argo CD compares of it, lacks what the change says it lacks."""
+    """True if the live object itself, not only its compared form, lacks the value that the change shows as missing."""
     held = get(resource.live, change.pointer)
     if change.live is MISSING:
         return held is MISSING or held is None
@@ -117,7 +117,7 @@ def _size(node: Json) -> int:
 
 
 def in_live_order(app: App, resource: Resource, changes: Sequence[Change]) -> Fix | None:
-    """The manifest edit that puts lists of the same items into the order that the cluster keeps."""
+    """The manifest edit that sorts lists with the same items into the live order."""
     plural = "s" if len(changes) > 1 else ""
     return write_live(
         app,
@@ -131,7 +131,7 @@ def in_live_order(app: App, resource: Resource, changes: Sequence[Change]) -> Fi
 def _write(
     manifest: Json, where: tuple[tuple[str | int, ...], tuple[str, ...]], live: Json, operations: list[dict[str, Json]]
 ) -> None:
-    """Sets one value in `manifest` and notes the operations: the maps on the way first, those of an earlier change reused."""
+    """Sets one value in `manifest` and appends the operations: parent maps first, reusing those of an earlier change."""
     present, absent = list(where[0]), list(where[1])
     node = manifest
     for token in present:
@@ -156,7 +156,7 @@ def _write(
 
 
 def drop(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
-    """The manifest edit that removes these fields; None when one of them is not found there."""
+    """The manifest edit that removes these fields; None if one of them is missing there."""
     paths: list[str] = []
     for change in changes:
         where = in_manifest(resource, change.pointer)
@@ -167,12 +167,12 @@ def drop(app: App, resource: Resource, changes: Sequence[Change], title: str, ca
 
 
 def remove(app: App, resource: Resource, pointers: Sequence[str], title: str, caveat: str = "") -> Fix:
-    """The manifest edit that removes these pointers of the desired object, the last of a list first, and what is left empty."""
+    """The manifest edit that removes these pointers of the desired object, later list items first, and the parents that become empty."""
     return Fix(title, "manifest", place(app), Edit("json-patch", removals(resource.desired, pointers)), caveat)
 
 
 def server_side_diff(app: App) -> Fix | None:
-    """The Application's annotation by which the API server itself says what a sync would change; None when it stands there."""
+    """The Application's annotation with which the API server itself computes the changes of a sync; None if it is set."""
     operations = annotation_option(app.raw, COMPARE_OPTIONS, "ServerSideDiff=true")
     if not operations:
         return None
@@ -199,7 +199,7 @@ def with_webhooks(app: App) -> Fix | None:
 
 
 def respect(app: App) -> Fix:
-    """The option without which a sync writes what the comparison ignores."""
+    """The sync option that keeps syncs from overwriting ignored fields."""
     return Fix(
         f"Add the sync option {RESPECT}",
         "application",

@@ -1,4 +1,4 @@
-"""Findings about changed fields of one object: where they point, what their evidence says and which edits end them."""
+"""Findings on changed fields of one object: their place, evidence and edits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._grammar import in_another_order
 
 
 def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
-    """Each object that has changes of the wanted sort, with them; what is said of live is true of the live object."""
+    """Each object with its wanted changes; a value shown as live is in the live object itself."""
     for resource in app.changed:
         found = tuple(c for c in resource.changes if not phantom(resource, c) and wanted(resource, c))
         if found:
@@ -53,11 +53,11 @@ def finding(
 
 
 _LINES = 50
-"""How many differences the evidence spells out."""
+"""Most differences in the evidence."""
 
 
 def common_pointer(changes: Sequence[Change]) -> str:
-    """The deepest place that holds every change; the first change when only the whole object does."""
+    """The deepest place that contains every change; the first change if only the whole object does."""
     shared = list(split_pointer(changes[0].pointer))
     for change in changes[1:]:
         tokens = split_pointer(change.pointer)
@@ -67,7 +67,7 @@ def common_pointer(changes: Sequence[Change]) -> str:
 
 
 def tracks(change: Change, label_key: str) -> bool:
-    """True for the marks by which Argo CD tells whose an object is (`label_key` is the server's own): no one writes those into Git."""
+    """True for the marks of Argo CD's tracking (`label_key` is the server's own): they never belong into Git."""
     marks = (
         ("annotations", TRACKING_ID),
         ("annotations", "argocd.argoproj.io/installation-id"),
@@ -77,7 +77,7 @@ def tracks(change: Change, label_key: str) -> bool:
 
 
 SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp")
-"""What of an object's metadata only the API server writes."""
+"""Metadata that only the API server writes."""
 
 
 def of_server(change: Change) -> bool:
@@ -94,7 +94,7 @@ def value(change: Change, side: Json) -> str:
 
 
 def described(change: Change, resource: Resource) -> str:
-    """A change of this object as a line of evidence: place, both values, writer and time."""
+    """A line of evidence for a change of this object: place, both values, writer and time."""
     by = f"; live was written by {writer(change)}" if change.writer else ""
     if in_another_order(change):
         return f"{change.pointer}: {len(change.live)} items, the same on both sides, in another order{by}"
@@ -107,17 +107,17 @@ def described(change: Change, resource: Resource) -> str:
         live, by = f"{value(change, change.live)} reckoned as live, which the live object does not have", ""
     desired = value(change, change.desired)
     if change.desired is MISSING and (written := get(resource.desired, change.pointer)) in ([], {}, ""):
-        desired = show(written, change.pointer)  # the comparison leaves an empty value out
+        desired = show(written, change.pointer)  # the comparison omits an empty value
     return f"{change.pointer}: {desired} desired, {live}{by}"
 
 
 def who(change: Change) -> str:
-    """The field manager for a sentence, without the time, which is evidence."""
+    """The field manager for a sentence, without the time, which is in the evidence."""
     return change.writer.manager if change.writer else "Something in the cluster"
 
 
 def writer(change: Change) -> str:
-    """`kubectl-edit at 2026-01-01 12:00 UTC`; `an unknown writer` when managedFields names none."""
+    """`kubectl-edit at 2026-01-01 12:00 UTC`; `an unknown writer` if managedFields names none."""
     if change.writer is None:
         return "an unknown writer"
     when = f" at {change.writer.time:%Y-%m-%d %H:%M} UTC" if change.writer.time else ""
@@ -126,19 +126,19 @@ def writer(change: Change) -> str:
 
 
 def pointers(changes: Iterable[Change]) -> tuple[str, ...]:
-    """Where the changes stand."""
+    """The places of the changes."""
     return tuple(change.pointer for change in changes)
 
 
 def listing(changes: Sequence[Change], noun: str = "field") -> str:
-    """The pointers of some changes for a sentence: one or two of them, else the first and how many there are: `/spec/a and 4 more
-    fields`. The evidence names all."""
+    """The pointers of some changes for a sentence: one or two of them, else the first and the number of others: `/spec/a and 4 more fields`. The
+    evidence names all."""
     return enumerated(pointers(changes), noun, limit=2 if len(changes) == 2 else 1)
 
 
 def phantom(resource: Resource, change: Change) -> bool:
-    """True for a field of a map that Argo CD compares as live and that the live object does not have, though managedFields say
-    that Argo CD applied it: its server-side diff reckons with it."""
+    """True for a field of a map that Argo CD compares as live although the live object lacks it: managedFields still assign it to Argo CD, and
+    the server-side diff uses them."""
     if change.live in (MISSING, None, {}, [], "") or change.masked or below(change.pointer, "/metadata"):
         return False
     if not by_argocd(change.writer) or shifted_list(resource, change.pointer):
@@ -149,8 +149,8 @@ def phantom(resource: Resource, change: Change) -> bool:
 
 
 def shifted_list(resource: Resource, pointer: str) -> str:
-    """The first list on the way from whose compared side an ignored item is left out, so that an index means another item of the
-    live list; empty for none."""
+    """The first list on the way whose compared form lacks an ignored item, so that an index means another item of the live list; empty if there
+    is none."""
     tokens = split_pointer(pointer)
     for depth, token in enumerate(tokens):
         place = join_pointer(*tokens[:depth])
@@ -162,11 +162,11 @@ def shifted_list(resource: Resource, pointer: str) -> str:
 
 
 def left_out(resource: Resource, change: Change) -> bool:
-    """True for a field that live holds and Argo CD compares as absent: an ignore rule or its own normalisation takes it out."""
+    """True for a live field that Argo CD compares as absent: an ignore rule or its own normalisation removes it."""
     held = get(resource.live, change.pointer)
     if change.live is not MISSING or held in (MISSING, None, {}, [], ""):
         return False
-    for place in at_and_above(change.pointer):  # an item that is missing is not the one that has its index now
+    for place in at_and_above(change.pointer):  # for a missing item, its index now has another item
         above = place.rpartition("/")[0]
         whole, compared = get(resource.live, above), get(resource.normalized, above)
         if isinstance(whole, list) and isinstance(compared, list) and len(compared) >= len(whole):

@@ -1,4 +1,4 @@
-"""When two sides mean one value: Kubernetes quantities, Go durations, values that say nothing, the same items in another order."""
+"""Whether two sides mean one value: Kubernetes quantities, Go durations, empty values, the same items in another order."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from argolint.values.quantities import amount
 
 
 def same_quantity(one: Json, other: Json) -> bool:
-    """True for two spellings of one amount. Two plain numbers count only when one of them is no text (`"1"` and 1): `1.10`
-    and `1.1` may well be versions."""
+    """True for two spellings of one amount. Of two plain numbers, one must be no text (`"1"` and 1): `1.10` and `1.1` may be versions."""
     if amount(one) is None or amount(one) != amount(other):
         return False
     return _has_unit(one) or _has_unit(other) or isinstance(one, str) != isinstance(other, str)
@@ -28,17 +27,17 @@ def same_duration(one: Json, other: Json) -> bool:
 
 
 def hollow(value: Json) -> bool:
-    """True for what Go's `omitempty` leaves out: null, false, 0, an empty text, list or map, and maps of such values."""
+    """True for values that Go's `omitempty` omits: null, false, 0, an empty text, list or map, and maps of such values."""
     if isinstance(value, Mapping):
         return all(hollow(child) for child in value.values())
     return value is None or value in ("", [], 0)
 
 
 def only_hollow(desired: Json, live: Json) -> bool:
-    """True when one side says nothing in some way and the other in another way, or not at all."""
+    """True if both sides are empty in different ways, or one is empty and the other absent."""
     return all(side is MISSING or hollow(side) for side in (desired, live))
 
 
 def in_another_order(change: Change) -> bool:
-    """True for a list that holds Git's own items, each of them and no other, in another order."""
+    """True for a list with exactly Git's own items in another order."""
     return not change.masked and reordered(change.desired, change.live)

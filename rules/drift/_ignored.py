@@ -1,4 +1,4 @@
-"""What ignoreDifferences entries leave out of the comparison of one object, and what differs there."""
+"""Fields that ignoreDifferences entries remove from the comparison of one object, and their differences."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from argolint.comparison import (
 from argolint.values import below, dig, get
 
 _MOST_PATHS = 200
-"""Entries of an Application, and paths of all of them: an object is gone through for each."""
+"""Most entries of an Application, and most paths of all of them: each one is evaluated on every object."""
 
 
 def has_entries(app: App, fleet: Fleet, options: object = None) -> bool:
-    """Applications with ignoreDifferences: a rule's `reads`, since such fields show nowhere."""
+    """Whether the Application has ignoreDifferences: a rule's `reads`, since ignored fields are not visible elsewhere."""
     return bool(dig(app.spec, "ignoreDifferences"))
 
 
 def server_entries(app: App, fleet: Fleet) -> tuple[IgnoreRule, ...]:
-    """The server's own entries that speak of an object of this application, the usual one for status aside."""
+    """The server's own entries that select an object of this application, without the usual one for status."""
     return tuple(
         entry
         for entry in server_rules(fleet.settings)
@@ -42,17 +42,17 @@ def server_entries(app: App, fleet: Fleet) -> tuple[IgnoreRule, ...]:
 
 
 def entries(app: App) -> Iterator[IgnoreRule]:
-    """The Application's own entries, the first of them, whose `origin` is their pointer in the Application."""
+    """The Application's own entries up to the limit; `origin` is their pointer in the Application."""
     return islice(application_rules(app.brief), _MOST_PATHS)
 
 
 def paths(app: App, entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
-    """Each pointer and jq path of an entry, with an entry that holds it alone, among the first of the Application."""
+    """Each pointer and jq path of an entry, with an entry that has only it, up to the Application's limit."""
     return islice(_paths(entry), max(0, _MOST_PATHS - app.derive(_before).get(entry.origin, 0)))
 
 
 def _before(app: App) -> dict[str, int]:
-    """How many paths stand before those of each entry."""
+    """By entry: the number of paths in the entries before it."""
     found, count = {}, 0
     for entry in entries(app):
         found[entry.origin] = count
@@ -69,7 +69,7 @@ def _paths(entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
 
 
 def expression(entry: IgnoreRule, path: str) -> str:
-    """Where a pointer, a jq path or a field manager of the entry is written in the Application."""
+    """The place in the Application of a pointer, a jq path or a field manager of the entry."""
     fields = (
         ("jsonPointers", entry.json_pointers),
         ("jqPathExpressions", entry.jq_paths),
@@ -79,23 +79,23 @@ def expression(entry: IgnoreRule, path: str) -> str:
 
 
 def selected(app: App, entry: IgnoreRule) -> tuple[Resource, ...]:
-    """The managed objects that the entry speaks of."""
+    """The managed objects that the entry selects."""
     return tuple(r for r in app.resources if selects(entry, r))
 
 
 def selects(entry: IgnoreRule, r: Resource) -> bool:
-    """Whether the entry speaks of a managed object; what is to be pruned is not compared any more."""
+    """Whether the entry selects a managed object; an object to prune is not compared any more."""
     return not (r.hook or r.requires_pruning) and matches(entry, r.group, r.kind, r.namespace, r.name)
 
 
 def taken_out(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:
-    """The pointers that the entry's pointers and jq paths take out of the live or the desired object."""
+    """The pointers that the entry's pointers and jq paths remove from the live or the desired object."""
     sides = [side for side in (resource.live, resource.desired) if side is not None]
     return tuple(dict.fromkeys(pointer for side in sides for pointer in removed(side, entry)))
 
 
 def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> tuple[Change, ...]:
-    """The differences that this entry alone keeps Argo CD from showing."""
+    """The differences that only this entry hides."""
     live, desired = resource.live, resource.desired
     if live is None or desired is None or not (entry.managers or taken_out(entry, resource)):
         return ()
@@ -114,8 +114,8 @@ def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule
 
 
 def ignores(app: App, fleet: Fleet, resource: Resource, pointer: str, coming: str) -> bool:
-    """True when an entry of the Application or of the server keeps Argo CD from comparing this field, or will once the field
-    manager `coming` writes it."""
+    """True if an entry of the Application or of the server removes this field from the comparison, or will once the field manager `coming`
+    writes it."""
     for entry in rules_of(app.raw, fleet.settings).ignore:
         if not matches_object(entry, resource.any):
             continue

@@ -1,4 +1,4 @@
-"""The server setting that makes Argo CD print fields of a custom resource as a built-in type does."""
+"""The server setting that makes Argo CD normalize fields of a custom resource like those of a built-in type."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def known_type_fields(resource: Resource, places: Iterable[str], kind: str) -> F
 
 
 def dotted(pointer: str) -> str:
-    """A pointer as knownTypeFields writes it: dots between keys, list indexes left out."""
+    """A pointer in the form of knownTypeFields: dots between keys, without list indexes."""
     return ".".join(token for token in split_pointer(pointer) if index_of(token) is None)

@@ -1,4 +1,4 @@
-"""Ignore rules in Argo CD's settings whose key names another API group than the kind has that differs."""
+"""Ignore rules in Argo CD's settings whose key has another API group than the differing kind."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +13,7 @@ _KEY = "resource.customizations.ignoreDifferences"
 
 
 def misnamed(app: App, fleet: Fleet) -> Iterator[Finding]:
-    """One finding for each such key that would hide a difference of this application, were it spelt right."""
+    """One finding for each such key that would hide a difference of this application with the right group."""
     for entry in server_rules(fleet.settings):
         if "*" in f"{entry.group}{entry.kind}" or any(
             r.group == entry.group for other in fleet.apps for r in other.of_kind(entry.kind)
@@ -27,7 +27,7 @@ def misnamed(app: App, fleet: Fleet) -> Iterator[Finding]:
 
 
 def _hidden(entry: IgnoreRule, resource: Resource) -> list[str]:
-    """Pointers of the object's differences that the entry would take out under the group of the object's kind."""
+    """Pointers of the object's differences that the entry would remove with the group of the object's kind."""
     if (entry.kind, entry.group == resource.group) != (resource.kind, False):
         return []
     taken = set(taken_out(replace(entry, group=resource.group), resource))

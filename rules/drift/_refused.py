@@ -1,4 +1,4 @@
-"""What Argo CD and the API server said when a comparison or a sync failed."""
+"""Messages of Argo CD and the API server for a failed comparison or sync."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from argolint.edits.consequences import consequences
 
 @dataclass(frozen=True)
 class Refusal:
-    """A message and the symptom that it is."""
+    """A message and its symptom."""
 
     message: str
     symptom: Symptom
 
 
 def refusals(app: App, pattern: re.Pattern[str]) -> Iterator[Refusal]:
-    """Error conditions whose text fits (a ComparisonError is why the sync status is Unknown too), then the failed operation
-    with all that it left undone, when its message or one of its results does."""
+    """Error conditions that match (a ComparisonError also explains an Unknown sync status), then the failed operation with all its consequences,
+    if its message or one of its results matches."""
     for condition in app.conditions:
         if condition.is_error and pattern.search(condition.message):
             yield Refusal(condition.message, condition.symptom)

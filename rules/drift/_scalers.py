@@ -1,4 +1,4 @@
-"""Autoscalers: which one scales a workload, between which bounds."""
+"""Autoscalers: the one for a workload, and its bounds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SCALERS = (
     ("autoscaling.agones.dev", "FleetAutoscaler"),
 )
 SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
-_UNBOUNDED = 1_000_000  # Agones lets a webhook or a schedule decide, which has no bounds of its own
+_UNBOUNDED = 1_000_000  # Agones lets a webhook or a schedule decide, without bounds of its own
 _PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
 
 
 @dataclass(frozen=True)
 class Scaler:
-    """An autoscaler of one workload, and the application that manages it; KEDA's own bounds default to 0 and 100, and an
-    annotation pauses it."""
+    """An autoscaler of one workload, and the application that manages it; KEDA's own bounds default to 0 and 100, and an annotation pauses
+    it."""
 
     app: AppRef
     id: ResourceId
@@ -34,20 +34,20 @@ class Scaler:
 
 
 def rests(resource: Resource, scaler: Scaler) -> bool:
-    """True when nothing scales now: KEDA is paused, or the workload was put to 0, which switches an HPA off (ScalingDisabled)."""
+    """True if nothing scales now: KEDA is paused, or the workload has 0 replicas, which switches an HPA off (ScalingDisabled)."""
     asleep = scaler.id.kind == "HorizontalPodAutoscaler" and dig(resource.live, "spec", "replicas") == 0
     return scaler.paused or asleep
 
 
 def scalers(app: App) -> list[tuple[AppRef, Resource]]:
-    """Autoscalers that this application manages, and those of others that were asked for."""
+    """Autoscalers that this application manages, and those of others that were read."""
     mine = [(app.ref, candidate) for group, kind in SCALERS for candidate in app.of_kind(kind, group)]
     asked = [(want.app, found) for want, found in app.evidence.items() if want.app and isinstance(found, Resource)]
     return [*mine, *((owner, found) for owner, found in asked if (found.group, found.kind) in SCALERS)]
 
 
 def scaler_of(app: App, resource: Resource) -> Scaler | None:
-    """The autoscaler of this workload, of this application or of one that was asked for."""
+    """The autoscaler of this workload, from this application or among those that were read."""
     if resource.kind not in SCALED and not resource.changes:
         return None
     for owner, candidate in scalers(app):
@@ -82,9 +82,9 @@ _BOUNDS = (("min", "max"), ("minReplicas", "maxReplicas"), ("minReplicaCount", "
 
 
 def own_bounds(resource: Resource, change: Change) -> str:
-    """`between 1 and 5` where the object itself states between which numbers its controller scales it, and live's is one of them.
+    """`between 1 and 5` if the object itself has the bounds of its controller, and the live value is within them.
 
-    Such as `spec.scale.min` and `max` next to `spec.replicas`, in a kind that no autoscaler of Kubernetes has to do with.
+    Such as `spec.scale.min` and `max` next to `spec.replicas`, in a kind that Kubernetes' own autoscalers do not scale.
     """
     if resource.kind in SCALED or change.writer is None or by_argocd(change.writer):
         return ""

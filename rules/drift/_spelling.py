@@ -1,4 +1,4 @@
-"""One value in two spellings: what `quantity-normalised`, `duration-normalised` and `known-type-crd` have in common."""
+"""One value in two spellings: shared by `quantity-normalised`, `duration-normalised` and `known-type-crd`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _AMOUNTS = frozenset({"requests", "limits", "capacity", "hard", "minAllowed", "m
 
 
 def same_amount(change: Change) -> bool:
-    """True for two spellings of one quantity; in a map of quantities plain numbers are no versions (`1.0` and `1`)."""
+    """True for two spellings of one quantity; in a map of quantities plain numbers are not versions (`1.0` and `1`)."""
     if _AMOUNTS.intersection(split_pointer(change.pointer)[-2:-1]):
         return amount(change.desired) is not None and amount(change.desired) == amount(change.live)
     return same_quantity(change.desired, change.live)
 
 
 def respelled(app: App, same: Callable[[Change], bool], noun: str, title: str, kind: str) -> Iterator[Finding]:
-    """One finding an object, with all its fields whose two texts mean the same `noun`; `kind` is its name in knownTypeFields."""
+    """One finding for each object, with all its fields whose two texts mean the same `noun`; `kind` is its name in knownTypeFields."""
 
     def lasting(resource: Resource, change: Change) -> bool:
         return not change.masked and same(change) and not git_moved(app, resource, change)

@@ -1,4 +1,4 @@
-"""What stands behind a field manager: a person's tool, a webhook, an autoscaler (knowledge in writers.yaml)."""
+"""The program behind a field manager: a person's tool, a webhook, an autoscaler (data in writers.yaml)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argolint.values.knowledge import load
 
 @dataclass(frozen=True)
 class Known:
-    """sort: person, mutator, injector, autoscaler, crossplane or controller. tool: how people call it."""
+    """sort: person, mutator, injector, autoscaler, crossplane or controller. tool: its usual name."""
 
     sort: str
     tool: str
@@ -30,7 +30,7 @@ def _table() -> tuple[tuple[re.Pattern[str], str, str], ...]:
 
 
 def known(writer: Writer | None) -> Known | None:
-    """What writers.yaml says of the manager; None for no writer or an unknown one. Scaling by kubectl is a person's."""
+    """The entry of the manager in writers.yaml; None without a writer or an entry. Scaling with kubectl is a person's."""
     return _of_manager(writer.manager, scales=writer.subresource == "scale") if writer is not None else None
 
 
@@ -38,7 +38,7 @@ def known(writer: Writer | None) -> Known | None:
 def _of_manager(manager: str, *, scales: bool) -> Known | None:
     for pattern, sort, tool in _table():
         found = pattern.fullmatch(manager)
-        if found and not (scales and sort == "controller"):  # the one that scales is an autoscaler
+        if found and not (scales and sort == "controller"):  # a manager that scales is an autoscaler
             return Known(sort, tool.format(*found.groups()) or manager)
     return Known("autoscaler", manager) if scales else None
 
@@ -50,8 +50,8 @@ def is_sort(writer: Writer | None, sort: str) -> bool:
 
 
 def reconciles(resource: Resource, writer: Writer | None) -> bool:
-    """True for a controller of the cluster, which writes the field again whenever someone else has: by its name, by the group of
-    the kind that it bears, or since it keeps the object's status as well."""
+    """True for a controller of the cluster, which restores the field after each other write: by its name, by the kind's group in its name, or
+    because it also writes the object's status."""
     if writer is None or by_argocd(writer) or writer.subresource:
         return False
     found = known(writer)
@@ -62,7 +62,7 @@ def reconciles(resource: Resource, writer: Writer | None) -> bool:
 
 
 def filler(resource: Resource) -> str:
-    """The webhook that the object's own annotations ask to fill in its content; empty for none."""
+    """The webhook that the object's own annotations request for its content; empty if there is none."""
     fillers = load(__package__, "writers.yaml")["fillers"]
     names = annotations_of(resource.desired)
     return next((str(f["tool"]) for f in fillers if any(name.startswith(f["prefix"]) for name in names)), "")

@@ -1,12 +1,12 @@
 """An aggregated ClusterRole with rules of its own
 
-What it finds: a ClusterRole that has an `aggregationRule` and whose `rules` differ from Git. Kubernetes' controller manager
-collects them from the ClusterRoles that the selectors name and overwrites whatever Git says.
+What it finds: a ClusterRole that has an `aggregationRule` and whose `rules` differ from Git. Kubernetes' controller manager collects them from
+the ClusterRoles that the selectors match, and overwrites Git's rules.
 
-Why it hurts: the role is OutOfSync forever. Each sync takes the collected permissions away until the controller puts them
-back, and rules that only Git holds never come into force.
+Why it hurts: the role is OutOfSync forever. Each sync removes the collected permissions until the controller restores them, and rules that only
+Git has never take effect.
 
-How to fix: leave `rules` out and put the role's own rules into a ClusterRole with the label that the selector wants; or set
+How to fix: leave `rules` out, and put the role's own rules into a ClusterRole with the label that the selector matches. Or set
 `ignoreAggregatedRoles: true` in `resource.compareoptions`.
 
 Sources: docs/user-guide/diffing.md (ignoreAggregatedRoles); https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles.
@@ -22,7 +22,7 @@ from ._fields import finding, matching
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a ClusterRole."""
+    """One finding for each ClusterRole."""
     for resource, changes in matching(app, _collected):
         in_git = items(resource.desired, "rules")
         yield finding(

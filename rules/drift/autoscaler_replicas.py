@@ -1,10 +1,10 @@
 """An autoscaler owns a field that Git sets too
 
-What it finds: `spec.replicas` in the manifest of a workload that a HorizontalPodAutoscaler or a KEDA ScaledObject scales, or
-whose replicas something else wrote through the scale subresource; and other fields that an autoscaler wrote.
+What it finds: `spec.replicas` in the manifest of a workload that a HorizontalPodAutoscaler or a KEDA ScaledObject scales, or whose replicas
+another program wrote through the scale subresource. Also other fields that an autoscaler wrote.
 
-Why it hurts: every sync scales the workload back to Git's number, just when the autoscaler had a reason for another one.
-With self-heal the two write in turns without end, which makes it an error.
+Why it hurts: every sync scales the workload back to Git's number, although the autoscaler had a reason for another one. With self-heal the two
+write in turns forever, which makes it an error.
 
 How to fix: leave `replicas` out of Git. If a chart insists on it, ignore the field and set `RespectIgnoreDifferences=true`:
 without that option a sync overwrites it all the same.
@@ -34,7 +34,7 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.application.applied import by_argocd, git_moved
-from argolint.comparison import matches_object, writer
+from argolint.comparison import matches_object
 from argolint.edits import RESPECT
 from argolint.values import below, dig
 
@@ -47,11 +47,11 @@ from ._writers import is_sort
 
 _REPLICAS = "/spec/replicas"
 _HPA_CONTROLLER = "kube-controller-manager"
-"""The field manager of every HorizontalPodAutoscaler, those that KEDA makes among them."""
+"""The field manager of every HorizontalPodAutoscaler, including KEDA's."""
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Applications that hold an autoscaler next to a workload."""
+    """Whether the application has an autoscaler and a workload."""
     return any(any(app.of_kind(kind, group)) for group, kind in SCALERS) and any(
         any(app.of_kind(kind)) for kind in SCALED
     )
@@ -70,7 +70,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """Fields that differ now, then workloads whose number will be fought over as soon as the autoscaler moves."""
+    """Fields that differ now, then workloads whose number will differ as soon as the autoscaler changes it."""
     for resource, changes in matching(app, partial(_scaled, app)):
         scaler = scaler_of(app, resource)
         if scaler is not None or any(is_sort(change.writer, "autoscaler") for change in changes):
@@ -93,7 +93,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _ignored_by_application(app: App, resource: Resource) -> bool:
-    """True where ignore-not-respected has a remark on the Application's own entry."""
+    """True if ignore-not-respected has a remark on the Application's own entry."""
     return any(
         matches_object(entry, resource.any) and below(_REPLICAS, pointer)
         for entry in entries(app)
@@ -127,7 +127,7 @@ def _fought(
 
 
 def _bounds(scaler: Scaler | None, own: str = "") -> tuple[str, ...]:
-    """Between which numbers it is scaled."""
+    """The bounds of its scaling."""
     if scaler is not None:
         return (str(scaler),)
     return (f"its own controller scales it {own}",) if own else ()
@@ -145,30 +145,18 @@ def _latent(app: App, resource: Resource, scaler: Scaler, ignored: bool) -> Iter
         severity="error" if outside and app.self_heal else None,
         evidence=(*_bounds(scaler), f"live has {dig(resource.live, 'spec', 'replicas')} replicas now"),
         related=_related(scaler),
-        fixes=(_left_out(app, resource, [_REPLICAS]), respect(app)) if ignored else _fixes(app, resource, (_REPLICAS,)),
+        fixes=(remove(app, resource, [_REPLICAS], "Leave replicas out of the manifest"), respect(app))
+        if ignored
+        else _fixes(app, resource, (_REPLICAS,)),
     )
 
 
 def _fixes(app: App, resource: Resource, places: tuple[str, ...]) -> tuple[Fix, ...]:
     ours = [place for place in places if place == _REPLICAS and dig(resource.desired, "spec", "replicas") is not None]
     return (
-        *([_left_out(app, resource, ours)] if ours else ()),
+        *([remove(app, resource, ours, "Leave replicas out of the manifest")] if ours else ()),
         narrowest_ignore(app, resource, places),
     )
-
-
-def _left_out(app: App, resource: Resource, places: list[str]) -> Fix:
-    """An apply that no longer names a field of its own takes it away, so the API server writes the default; under server-side
-    apply a field that the autoscaler owns stays."""
-    live = resource.live or {}
-    theirs = writer(live, _REPLICAS)
-    stays = "ServerSideApply=true" in app.sync_options and theirs is not None and not by_argocd(theirs)
-    number = dig(live, "spec", "replicas")
-    resets = isinstance(number, int) and number > 1 and not stays
-    caveat = (
-        "the sync that drops it writes the default once (mostly 1), until the autoscaler acts again" if resets else ""
-    )
-    return remove(app, resource, places, "Leave replicas out of the manifest", caveat)
 
 
 def _related(scaler: Scaler | None) -> tuple[Related, ...]:
@@ -181,7 +169,7 @@ def _scaled(app: App, resource: Resource, change: Change) -> bool:
     if change.pointer == _REPLICAS and change.desired is not MISSING and not is_sort(change.writer, "person"):
         known = resource.kind in SCALED or is_sort(change.writer, "autoscaler")
         can = bool(own_bounds(resource, change)) or scaler_of(app, resource) is not None
-        return known or can  # whatever has a scale subresource can be scaled
+        return known or can  # any kind with a scale subresource can be scaled
     return is_sort(change.writer, "autoscaler") and not injected(resource, change)
 
 

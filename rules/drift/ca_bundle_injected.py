@@ -1,15 +1,15 @@
-"""A CA bundle is injected over what Git says
+"""A CA bundle is injected over Git's value
 
-What it finds: `caBundle` of a webhook configuration, an APIService or a CRD's conversion that holds a real certificate in the
-cluster and nothing, or a placeholder, in Git; or that an injector such as cert-manager's cainjector, or a webhook's own
-controller, wrote over Git's. Also a ConfigMap's key that such a controller filled with certificates, and other settings of a
-webhook (`failurePolicy`) that the same controller, or a chart's patch Job, sets together with the bundle.
+What it finds: `caBundle` of a webhook configuration, an APIService or a CRD's conversion with a real certificate in the cluster and nothing, or
+a placeholder, in Git. Or an injector such as cert-manager's cainjector, or a webhook's own controller, replaced Git's bundle. Also a ConfigMap's
+key that such a controller filled with certificates, and other settings of a webhook (`failurePolicy`) that the same controller, or a chart's
+patch Job, sets together with the bundle.
 
-Why it hurts: the object is OutOfSync forever, and each sync breaks the webhook until the injector has been there again.
+Why it hurts: the object is OutOfSync forever, and each sync breaks the webhook until the injector runs again.
 
-How to fix: leave `caBundle`, or the key, out of Git: a field that only the cluster has is no difference. If a chart insists
-on it, ignore the field. For `failurePolicy` say in Git what the patch Job sets, or let cert-manager give the certificate and switch
-the Job off (`admissionWebhooks.patch.enabled: false` and `admissionWebhooks.certManager.enabled: true` in many charts).
+How to fix: leave `caBundle`, or the key, out of Git: a field that only the cluster has is no difference. If a chart insists on it, ignore the
+field. For `failurePolicy` write the patch Job's value in Git. Or let cert-manager issue the certificate and switch the Job off
+(`admissionWebhooks.patch.enabled: false` and `admissionWebhooks.certManager.enabled: true` in many charts).
 
 Example: `caBundle: Cg==` in Git, a certificate live.
 
@@ -28,7 +28,7 @@ from ._writers import is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object, with all its bundles, and one for what was set together with them."""
+    """One finding for each object, with all its bundles, and one for the other settings of the same writer."""
     for resource, changes in matching(app, injected):
         in_git = all(change.desired is not MISSING for change in changes)
         what = "the key" if in_configmap(resource, changes[0]) else "caBundle"

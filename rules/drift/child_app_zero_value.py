@@ -1,12 +1,12 @@
-"""A child Application spells values that Argo CD drops
+"""A child Application has values that Argo CD drops
 
-What it finds: an Application, ApplicationSet or AppProject that is itself managed by an Application, and whose manifest holds
-zero values (`recurse: false`, `helm: {}`, `selfHeal: false`, `[]`). The controller stores its own objects through Go
-structures that leave such values out, so the live object lacks them.
+What it finds: an Application, ApplicationSet or AppProject that is itself managed by an Application, and whose manifest has zero values
+(`recurse: false`, `helm: {}`, `selfHeal: false`, `[]`). The controller stores its own objects through Go structures that omit such values, so
+the live object lacks them.
 
 Why it hurts: the parent stays OutOfSync forever, and every sync writes the child again.
 
-How to fix: leave the zero values out of the child's manifest; they mean what their absence means.
+How to fix: leave the zero values out of the child's manifest; their absence means the same.
 
 Example: `source.directory: {recurse: false}` in an app of apps.
 
@@ -25,7 +25,7 @@ _KINDS = ("Application", "ApplicationSet", "AppProject")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a child, with all its zero values."""
+    """One finding for each child, with all its zero values."""
     for resource, changes in matching(app, _dropped):
         yield finding(
             app,

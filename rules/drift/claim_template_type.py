@@ -1,10 +1,10 @@
 """Claim templates without apiVersion and kind
 
-What it finds: `volumeClaimTemplates` of a StatefulSet whose live items hold `apiVersion`, `kind` and other defaults that the
-manifest leaves out. The list is atomic: a server-side apply compares it as a whole.
+What it finds: `volumeClaimTemplates` of a StatefulSet whose live items have `apiVersion`, `kind` and other defaults that the manifest omits. The
+list is atomic: a server-side apply compares it as a whole.
 
-Why it hurts: the StatefulSet is OutOfSync forever. The list cannot be changed on a live StatefulSet, so no one notices that
-the difference is only one of spelling.
+Why it hurts: the StatefulSet is OutOfSync forever. The list cannot be changed on a live StatefulSet, so it is easy to miss that only the
+spelling differs.
 
 How to fix: write `apiVersion: v1` and `kind: PersistentVolumeClaim` in each template, or let the API server compare
 (`ServerSideDiff=true`).
@@ -27,7 +27,7 @@ _FILLED = (("apiVersion",), ("kind",), ("spec", "volumeMode"))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a StatefulSet, with all its claim templates."""
+    """One finding for each StatefulSet, with all its claim templates."""
     for resource, changes in matching(app, _untyped):
         written = tuple(change for change in changes if split_pointer(change.pointer)[3:] in _FILLED)
         yield finding(

@@ -3,9 +3,9 @@
 What it finds: requests, tolerations and security contexts that GKE Autopilot adjusted (its annotation says so), selectors
 that AKS adds to webhook configurations, status annotations that ingress and network controllers of a cloud write.
 
-Why it hurts: Git's values can never be live on this cluster; the object stays OutOfSync, and self-heal rolls pods for nothing.
+Why it hurts: Git's values can never be live on this cluster; the object stays OutOfSync, and self-heal restarts pods without need.
 
-How to fix: write the values that the provider insists on, for this cluster; else ignore the fields.
+How to fix: write the values that the provider requires, for this cluster; otherwise ignore the fields.
 
 Example: `autopilot.gke.io/resource-adjustment` on a Deployment with other requests than in Git.
 

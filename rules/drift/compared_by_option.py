@@ -1,15 +1,14 @@
-"""A difference that an option of the comparison makes
+"""A difference that an option of the comparison causes
 
-What it finds: a field that differs only because of how Argo CD compares. With the sync option `ServerSideApply=true` it works out what a
-server-side apply would leave; the comparison is played again without the option, and the two sides are equal then. With
-`ServerSideDiff=true` it may count a field as live that the live object does not have, since `managedFields` still name it, list a
-port a second time where Git leaves its protocol out, or take back what a commit says of a custom resource.
+What it finds: a field that differs only because of Argo CD's way to compare. With the sync option `ServerSideApply=true` Argo CD predicts the
+result of a server-side apply. A replay of the comparison without the option finds both sides equal. With `ServerSideDiff=true` it may count a
+field as live that the live object lacks, since `managedFields` still have it, list a port a second time if Git omits its protocol, or undo a
+commit's change of a custom resource.
 
-Why it hurts: the object is OutOfSync although nothing differs, and a sync changes nothing that anyone asked for. Or it is Synced, and a
-commit is not live.
+Why it hurts: the object is OutOfSync although nothing differs, and a sync changes nothing useful. Or it is Synced, and a commit is not live.
 
-How to fix: let the API server itself compare (`ServerSideDiff=true`), which knows defaults and types that Argo CD does not; or
-take the option away where it is what goes wrong.
+How to fix: let the API server itself compare (`ServerSideDiff=true`), which knows defaults and types that Argo CD does not. If that option is
+the cause, remove it.
 
 Sources: gitops-engine pkg/diff/diff.go (Diff, structuredMergeDiff, serverSideDiff, removeWebhookMutation); docs/user-guide/diff-strategies.md;
 argoproj/argo-cd#28861, #24786 and #28818.
@@ -28,11 +27,11 @@ from ._edits import place, server_side_diff, with_webhooks
 from ._fields import described, finding, listing, phantom
 
 _OPTION = "ServerSideApply=true"
-"""It means structured merge before Argo CD 3.6. A comparison that the API server makes has no better one to offer."""
+"""Before Argo CD 3.6 it selects the structured merge. For a comparison by the API server there is no better one."""
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Applications of a chart whose version has moved since the last sync, though they are shown as Synced."""
+    """Whether the application is shown as Synced although its chart's version has changed since the last sync."""
     return app.sync_status == "Synced" and any(source.get("chart") for source in app.sources) and not settled(app)
 
 
@@ -69,7 +68,7 @@ def _merged(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findin
 
 
 def _not_live(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
-    """The API server merges by managedFields, and those outlive a field that it strips itself."""
+    """The finding for a field that the API server itself removed: it merges by managedFields, and those still list the field."""
     patch = '[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]'
     reset = Fix(
         "Reset the managedFields of the object, then sync",
@@ -93,7 +92,7 @@ def _not_live(app: App, resource: Resource, changes: tuple[Change, ...]) -> Find
 
 
 def _without(app: App) -> Fix | None:
-    """The comparison that Argo CD makes itself."""
+    """The fix that lets Argo CD compare by itself."""
     operations = annotation_option(app.raw, COMPARE_OPTIONS, "ServerSideDiff=false")
     if not operations:
         return None
@@ -102,7 +101,7 @@ def _without(app: App) -> Fix | None:
 
 
 def _twice(resource: Resource, change: Change) -> bool:
-    """True for a port that would come in addition to the very same one, since only one of the two names its protocol."""
+    """True for a port that is added next to the same one, since only one of the two has its protocol."""
     parent, _, index = change.pointer.rpartition("/")
     if not (index.isdigit() and parent.endswith("/ports") and isinstance(change.desired, Mapping)):
         return False
@@ -131,9 +130,9 @@ def _listed_twice(app: App, resource: Resource, changes: tuple[Change, ...]) -> 
 
 
 def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
-    """A custom resource that Argo CD finds equal though a commit waits: every comparison that argolint can make finds the difference.
+    """The finding for a custom resource that Argo CD finds equal although a commit waits: argolint's own comparisons show the difference.
 
-    Before 3.4.6 the server-side diff takes what no manager owns for a webhook's work, and what stands below it goes with it.
+    Before 3.4.6 the server-side diff treats fields without a manager as a webhook's work, and removes them with all fields below.
     """
     live, desired = resource.live, resource.desired
     if live is None or desired is None or resource.hook or builtin(desired) or resource.changes:
@@ -169,7 +168,7 @@ def _taken_back(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
 
 
 _FIRST, _MENDED = (2, 10), (3, 4, 6)
-"""The releases whose server-side diff does so (removeWebhookMutation); 3.5.0 is mended too."""
+"""The releases with this server-side diff (removeWebhookMutation); 3.5.0 has the correction too."""
 
 
 RULE = Rule(

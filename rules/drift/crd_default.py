@@ -1,12 +1,12 @@
-"""The API server fills in a default that Git leaves out
+"""The API server fills in a default that Git omits
 
-What it finds: a field that only the live object has and that holds the default of its schema: the CRD's own, when an
-Application manages the CRD; else a well-known one; else, as the likely reason, a field that appeared when Argo CD itself
-wrote the object. Also a zero (`0`, `""`, `null`) in Git where the API server takes zero for nothing said and stores its
-default: a probe's `timeoutSeconds: 0` becomes 1. Argo CD forgives such fields in most places, but not inside lists that are compared as a whole, above all
-with `ServerSideApply=true`.
+What it finds: a field that only the live object has and whose value is the default of its schema. The default comes from the CRD itself, if an
+Application manages the CRD, else from a table of well-known ones. Otherwise a field that appeared when Argo CD itself wrote the object is a
+likely default. Also a zero (`0`, `""`, `null`) in Git that the API server treats as unset and replaces by its default: a probe's
+`timeoutSeconds: 0` becomes 1. Argo CD ignores such fields in most places, but not inside lists that are compared as a whole, above all with
+`ServerSideApply=true`.
 
-Why it hurts: the application is OutOfSync forever although no one changed anything, and a sync changes nothing.
+Why it hurts: the application is OutOfSync forever although it was not changed, and a sync changes nothing.
 
 How to fix: write the default in Git, or let the API server compare (`ServerSideDiff=true`).
 
@@ -20,10 +20,10 @@ from functools import partial
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
 from argolint.application.applied import rewritten_on_arrival
-from argolint.values import below
+from argolint.values import below, get
 
 from ._defaults import from_schema, is_custom, is_default, of_kubernetes, replaces_zero, schema_of, wanted_crds
-from ._edits import server_side_diff, write_live
+from ._edits import drop, server_side_diff, write_live
 from ._fields import finding, listing, matching, pointers, value
 
 
@@ -35,7 +35,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object and certainty, and one for the zeros of an object."""
+    """One finding for each object and certainty, and one for the zeros of an object."""
     for resource, zeros in matching(app, replaces_zero):
         yield _zeros(app, resource, zeros)
     for resource, changes in matching(app, partial(is_default, "assigned")):
@@ -59,13 +59,19 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _assigned(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
-    """A value of the API server's own choice, which no one should write into Git."""
+    """The finding for a value that the API server chooses itself, and that does not belong into Git."""
     return finding(
         app,
         resource,
         changes,
         f"{resource.id} stays OutOfSync over {listing(changes)}, which the API server assigns.",
-        fixes=(server_side_diff(app), narrowest_ignore(app, resource, pointers(changes))),
+        fixes=(
+            drop(app, resource, changes, "Leave the empty field out of the manifest")
+            if all(get(resource.desired, change.pointer) in ("", None) for change in changes)
+            else None,
+            server_side_diff(app),
+            narrowest_ignore(app, resource, pointers(changes)),
+        ),
         confidence="proven",
     )
 

@@ -1,9 +1,9 @@
 """CRD fields that the API server drops or sets
 
-What it finds: differences of a CustomResourceDefinition that say nothing about it: `preserveUnknownFields: false` (which the
-v1 API drops), `status`, the default `conversion`, names that the server derives.
+What it finds: differences of a CustomResourceDefinition without any effect: `preserveUnknownFields: false` (which the v1 API drops), `status`,
+the default `conversion`, names that the server derives.
 
-Why it hurts: the CRD is OutOfSync forever, and hides when its schema really changes.
+Why it hurts: the CRD is OutOfSync forever, so a real change of its schema stays unnoticed.
 
 How to fix: leave these fields out of the manifest.
 
@@ -46,7 +46,7 @@ def _noise(resource: Resource, change: Change) -> bool:
     if resource.kind != "CustomResourceDefinition":
         return False
     if below(change.pointer, "/status") and "status" in (resource.desired or {}):
-        return False  # server-field-in-git takes the whole of it out
+        return False  # server-field-in-git removes it as a whole
     dropped = change.live is MISSING or only_hollow(change.desired, change.live)
     return is_default("crd-noise", resource, change) or (
         dropped and any(below(change.pointer, place) for place in _DROPPED)

@@ -1,13 +1,13 @@
 """A provider fills in fields of a managed resource
 
-What it finds: `spec.forProvider` fields of a Crossplane managed resource that the provider took over from the cloud (late
-initialisation), or other fields of its spec that Crossplane wrote, and that Git does not have.
+What it finds: `spec.forProvider` fields of a Crossplane managed resource that the provider copied from the cloud (late initialisation), or other
+fields of its spec that Crossplane wrote, and that Git lacks.
 
-Why it hurts: the resource stays OutOfSync, and a sync that takes the fields away makes the provider set them again.
+Why it hurts: the resource stays OutOfSync, and after a sync that removes the fields the provider sets them again.
 
-How to fix: switch late initialisation off with `managementPolicies` (all but `LateInitialize`), or write the values.
+How to fix: switch late initialisation off with `managementPolicies` (all except `LateInitialize`), or write the values.
 
-Example: `spec.forProvider.storageType` appears after the database was made.
+Example: `spec.forProvider.storageType` appears after the database was created.
 
 Sources: crossplane/crossplane#2773; https://docs.crossplane.io/latest/managed-resources/ (management policies).
 """
@@ -26,7 +26,7 @@ _ALL_BUT_LATE = ("Create", "Delete", "Observe", "Update")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a managed resource."""
+    """One finding for each managed resource."""
     for resource, changes in matching(app, _initialised):
         yield finding(
             app,

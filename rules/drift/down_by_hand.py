@@ -1,16 +1,16 @@
-"""A workload is scaled to nothing
+"""A workload is scaled to 0
 
-What it finds: a workload whose live object has 0 replicas while Git asks for more, or leaves the number open and nothing scales it.
+What it finds: a workload whose live object has 0 replicas while Git has more, or has no number and nothing scales it.
 
-Why it hurts: nothing of it runs. Argo CD calls such a workload Healthy, and shows one number that differs, or none.
+Why it hurts: none of its pods run. Argo CD calls such a workload Healthy, and shows only one different number, or none.
 
-How to fix: sync it, or scale it up where Git leaves the number open. If it is to rest, say so in Git: `replicas: 0`.
+How to fix: sync it, or scale it up if Git has no number. If the zero is intended, write it in Git: `replicas: 0`.
 
 Example: a Deployment that someone scaled to 0 for a migration, and forgot.
 
-Sources: gitops-engine/pkg/health/health_deployment.go (0 of 0 replicas are Healthy); kubernetes.io, Horizontal Pod Autoscaling (0 replicas switch it
-off). Nothing is said where KEDA or another scaler to zero may be at work: a ScaledObject in the namespace, or an annotation or field manager of a
-down-scaler; nor of Rollouts that scale a Deployment of their own down.
+Sources: gitops-engine/pkg/health/health_deployment.go (0 of 0 replicas are Healthy); kubernetes.io, Horizontal Pod Autoscaling (0 replicas
+switch it off). Not reported: workloads that KEDA or another program may scale to zero (a ScaledObject in the namespace, or an annotation or
+field manager of a down-scaler), and Rollouts that scale down their own Deployment.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _RESTS = (
     "keda",
     "kube-green",
 )
-"""What down-scalers call their annotations and themselves (kube-downscaler, kube-green, Sablier, KEDA)."""
+"""The words in annotations and field managers of down-scalers (kube-downscaler, kube-green, Sablier, KEDA)."""
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Where Git leaves the number open, Argo CD calls it Synced and Healthy."""
+    """Whether the application has workloads: without a number in Git, Argo CD calls one with 0 replicas Synced and Healthy."""
     return any(row.kind in ("Deployment", "StatefulSet", "Rollout") for row in app.rows) and worth_reading(app, fleet)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a workload."""
+    """One finding for each workload."""
     if app.deleting or not app.desired_known:
         return
     for kind, group in _WORKLOADS:
@@ -66,7 +66,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _explained(app: App, fleet: Fleet, resource: Resource) -> bool:
-    """Whether something may have put it to rest that will wake it up."""
+    """Whether a program may have scaled it to 0 that will scale it up again."""
     scaler = scaler_of(app, resource)
     if scaler is not None and scaler.low == 0:
         return True
@@ -81,7 +81,7 @@ def _explained(app: App, fleet: Fleet, resource: Resource) -> bool:
 
 
 def _sleepers(fleet: Fleet, cluster: str) -> frozenset[str]:
-    """Namespaces in which an application has what scales to nothing."""
+    """Namespaces in which an application has a scaler to zero."""
     return frozenset(key.namespace for group, kind in _TO_ZERO for key in fleet.of_kind(cluster, group, kind))
 
 
@@ -101,7 +101,7 @@ def _finding(app: App, resource: Resource, asked: int | None, change: Change | N
 
 
 def _fix(app: App, resource: Resource, asked: int | None) -> Fix:
-    failed = app.operation is not None and app.operation.failed  # a sync may do nothing then
+    failed = app.operation is not None and app.operation.failed  # a sync may have no effect then
     if asked is None:
         command = f"kubectl scale {kubectl_name(resource.id)} --replicas=1"
         return Fix(

@@ -1,15 +1,15 @@
 """One name twice in a list that Kubernetes merges by name
 
-What it finds: an environment variable, port, mount path, volume or container that stands twice in one list; and syncs or
-comparisons that failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list", "Duplicate value").
+What it finds: an environment variable, port, mount path, volume or container that occurs twice in one list. Also syncs or comparisons that
+failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list", "Duplicate value").
 
-Why it hurts: the last entry wins today. At the next change the merge patch by name may drop or keep the wrong one, and a
-server-side apply refuses the object.
+Why it hurts: the last entry counts today. At the next change the merge patch by name may drop or keep the wrong one, and a server-side apply
+refuses the object.
 
 How to fix: keep one entry.
 
-Argo CD shows nothing of this fault. Up to 200 applications are all read for it; in a larger fleet one that is shown as fine is looked
-at only when another rule reads it, or with `--deep`.
+Argo CD shows no sign of this fault. In a fleet of up to 200 applications, all are read for it. In a larger fleet, an application without
+symptoms is only checked if another rule reads it, or with `--deep`.
 
 Example: `env: [{name: LIMIT, value: "5"}, ..., {name: LIMIT, value: "20"}]`.
 
@@ -43,12 +43,12 @@ _MESSAGE = re.compile(
 _OF_ANOTHER_KIND = re.compile(
     rf'(?<![\w.])(?!(?:{"|".join(_WORKLOADS)})\b)[A-Z]\w{{1,60}}(?:\.[\w.]{{1,100}})? "[^"]{{1,253}}" is invalid'
 )
-"""A list of an object that is no workload, such as the ports of a Service: sync-failed speaks of its field."""
+"""A list of an object that is no workload, such as the ports of a Service: sync-failed reports its field."""
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """One name that stands twice in the list `field`; `earlier` and `later` are pointers of its entries."""
+    """One name that occurs twice in the list `field`; `earlier` and `later` are pointers of its entries."""
 
     field: str
     name: str
@@ -63,7 +63,7 @@ class Repeat:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object whose manifest has such entries; else one for what a message says."""
+    """One finding for each object whose manifest has such entries; otherwise one for a message on them."""
     refused = tuple(refusal for refusal in refusals(app, _MESSAGE) if not _OF_ANOTHER_KIND.search(refusal.message))
     seen = False
     for resource in app.resources:
@@ -104,7 +104,7 @@ def _repeated(listed: str, field: str, entries: Iterable[Json], keys: Sequence[s
 
 
 def _all_differ(entries: Sequence[Json], key: str) -> bool:
-    """A cheap look that settles nearly every list: no two entries share even their first key."""
+    """A cheap test that excludes nearly every list: no two entries share even their first key."""
     try:
         return len({entry[key] for entry in entries}) == len(entries)
     except (TypeError, KeyError):
@@ -148,7 +148,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
 
 
 def _first_is_used(resource: Resource, repeats: Sequence[Repeat]) -> bool:
-    """An update that dropped the later entry left the earlier one alone in the live list."""
+    """True if an update dropped the later entry and left only the earlier one in the live list."""
     if len(repeats) != 1 or repeats[0].same_value:
         return False
     listed, earlier = repeats[0].listed, get(resource.desired, repeats[0].earlier)

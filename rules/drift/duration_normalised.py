@@ -1,12 +1,12 @@
 """The same duration in two spellings
 
-What it finds: a field whose desired and live values are one Go duration written in two ways (`90m` and `1h30m0s`). The
-operator that owns the kind reads a duration and writes it back as Go prints it. For operators that are known to do so, also
-a new value in Git that they will respell once it is synced.
+What it finds: a field whose desired and live values are one Go duration in two spellings (`90m` and `1h30m0s`). The operator that owns the kind
+reads a duration and writes it back as Go prints it. For operators that are known to do so, also a new value in Git that they will respell after
+the sync.
 
 Why it hurts: Argo CD compares text, so the object is OutOfSync forever, and with self-heal the two write in turns.
 
-How to fix: write the duration as Go prints it: hours, minutes and seconds, zeros included.
+How to fix: write the duration as Go prints it: hours, minutes and seconds, with zeros.
 
 Example: `duration: 8760h` in a Certificate, `8760h0m0s` live.
 
@@ -26,7 +26,7 @@ from ._spelling import respelled
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object, with all its durations; and those that a change is about to bring."""
+    """One finding for each object, with all its durations; and those that a change will bring."""
     yield from respelled(app, _same, "duration", "Write the duration as Go prints it", "meta/v1/Duration")
     for resource in app.resources:
         for pointer in _to_be_respelled(resource):
@@ -38,7 +38,7 @@ def _same(change: Change) -> bool:
 
 
 def _to_be_respelled(resource: Resource) -> Iterator[str]:
-    """Known fields whose new value in Git is not yet live and not as Go prints it."""
+    """Known fields with a new value in Git that is not live yet and differs from Go's own spelling."""
     for entry in load(__package__, "respelled.yaml")["durations"]:
         if resource.group in entry["groups"] and resource.kind in entry["kinds"] and resource.desired is not None:
             for pointer in entry["fields"]:

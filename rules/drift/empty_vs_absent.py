@@ -1,19 +1,18 @@
 """An empty value on one side, nothing on the other
 
-What it finds: `{}`, `[]`, `""`, `null`, `0` or `false` in Git where the live object has no such field, or the other way
-round. A controller that reads the object into a typed structure and writes it back leaves such values out (Go's
-`omitempty`), and API servers drop some of them too. Or an ignore rule takes the last key out of a live map that Git does not have, and
-leaves `{}` behind.
+What it finds: `{}`, `[]`, `""`, `null`, `0` or `false` in Git while the live object lacks the field, or the reverse. A controller that reads the
+object into a typed structure and writes it back omits such values (Go's `omitempty`), and API servers drop some of them too. Or an ignore rule
+removes the last key of a live map that Git does not have, and leaves `{}`.
 
 Why it hurts: both sides mean the same, yet Argo CD shows a difference that no sync can end.
 
-How to fix: leave the empty field out of Git; where live has the empty value, write it. Where an ignore rule empties the map, give the
-map a key of its own in Git, or ignore the whole map as long as nothing else is in it.
+How to fix: leave the empty field out of Git; if live has the empty value, write it. If an ignore rule empties the map, add a key of its own in
+Git, or ignore the whole map while it has no other key.
 
 Example: `ipAddresses: []` in a Certificate that the operator stores without the field.
 
-Sources: argoproj/argo-cd#18213, #16355, #18142; util/argo/normalizers/diff_normalizer.go (both sides lose what is ignored, and keep
-what held it).
+Sources: argoproj/argo-cd#18213, #16355, #18142; util/argo/normalizers/diff_normalizer.go (both sides lose the ignored fields, and keep their
+parents).
 """
 
 import json
@@ -34,7 +33,7 @@ from ._writers import is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object, with all its empty fields, and one for each map that an ignore rule has emptied."""
+    """One finding for each object, with all its empty fields, and one for each map that an ignore rule has emptied."""
     emptied: dict[tuple[str, str], tuple[str, ...]] = {}
     for resource, changes in matching(app, _left_empty):
         for change in changes:
@@ -60,13 +59,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _left_empty(resource: Resource, change: Change) -> bool:
-    """True for a map that is empty only in what Argo CD compares: the live object holds something in it."""
+    """True for a map that is empty only in the comparison: it has content in the live object."""
     held = get(resource.live, change.pointer)
     return change.desired is MISSING and change.live == {} and isinstance(held, dict) and bool(held)
 
 
 def _ignored_keys(app: App, fleet: Fleet, resource: Resource, change: Change) -> tuple[str, ...]:
-    """The keys of that live map, when ignore rules take out all of them."""
+    """The keys of that live map, if ignore rules remove all of them."""
     places = {
         pointer
         for entry in rules_of(app.raw, fleet.settings).ignore
@@ -97,7 +96,7 @@ def _key_of_its_own(app: App, resource: Resource, change: Change) -> Fix:
 
 
 def _while_alone(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Fix | None:
-    """A jq path that ignores the map itself as long as nothing but these keys is in it; inside of lists the plain pointer."""
+    """A jq path that ignores the map itself while it has no other keys than these; inside lists the plain pointer."""
     if any(index_of(token) is not None for token in split_pointer(change.pointer)):
         return narrowest_ignore(app, resource, (change.pointer,))
     *parents, last = (f"[{json.dumps(token)}]" for token in split_pointer(change.pointer))
@@ -116,13 +115,13 @@ def _fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | Non
 
 
 def _says_nothing(resource: Resource, change: Change) -> bool:
-    """True for fields, not for entries of a user's own map, where an empty text is a value."""
+    """True for fields; not for entries of a user's own map, where an empty text is a value."""
     entry = change.pointer.startswith(("/metadata/labels/", "/metadata/annotations/", "/data/", "/stringData/"))
     return not entry and only_hollow(change.desired, change.live) and not is_sort(change.writer, "person")
 
 
 def _default(app: App, resource: Resource, change: Change) -> bool:
-    """True for an empty value that the API server filled in: a default like any other, which `crd-default` tells."""
+    """True for an empty value that the API server filled in: `crd-default` reports it, like any other default."""
     return change.desired is MISSING and is_custom(resource.group) and rewritten_on_arrival(app, resource, change)
 
 

@@ -1,9 +1,8 @@
 """The same metrics in another order
 
-What it finds: a HorizontalPodAutoscaler whose live metrics are those of Git in another order; the API server or the
-controller sorted them.
+What it finds: a HorizontalPodAutoscaler with Git's metrics in another order, because the API server or the controller sorted them.
 
-Why it hurts: Argo CD compares the list by position and stays OutOfSync, though nothing is different.
+Why it hurts: Argo CD compares the list by position and stays OutOfSync although the metrics are the same.
 
 How to fix: write the metrics in the live order (for `autoscaling/v1` and `v2beta`: cpu last, as the conversion leaves them).
 
@@ -20,7 +19,7 @@ from ._grammar import in_another_order
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an autoscaler."""
+    """One finding for each autoscaler."""
     for resource in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
         changes = tuple(c for c in resource.changes if c.pointer == "/spec/metrics" and in_another_order(c))
         if changes:

@@ -1,12 +1,12 @@
 """An ignored field that every sync still overwrites
 
-What it finds: a field that `ignoreDifferences`, of the Application or of the server, hides, that another writer has set to another value than Git's, and that a
-sync overwrites all the same, because the Application lacks the sync option `RespectIgnoreDifferences=true`. Also an entry of the
-Application for a field that Git states and that no one has changed yet: a warning where an autoscaler, an injector or a controller is known
-to write it, else a remark (info), since the first change will be overwritten.
+What it finds: a field hidden by `ignoreDifferences`, of the Application or of the server, with a value of another writer. A sync overwrites it
+with Git's value, since the Application lacks the sync option `RespectIgnoreDifferences=true`. Also an entry of the Application for a field in
+Git that has not changed yet. That is a warning if an autoscaler, an injector or a controller is known to write the field. Otherwise it is a
+remark (info), since the first change will be overwritten.
 
-Why it hurts: the application looks Synced, so no one expects that the next sync, for whatever reason, writes Git's value:
-replicas fall back under load, an injected certificate disappears.
+Why it hurts: the application looks Synced, so it is a surprise that the next sync, for any reason, writes Git's value: replicas fall back under
+load, an injected certificate disappears.
 
 How to fix: add `RespectIgnoreDifferences=true` to the sync options, or leave the field out of Git.
 
@@ -32,12 +32,12 @@ from ._writers import is_sort
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Applications whose objects have ignored fields, by their own entries or the server's."""
+    """Whether the application's objects have ignored fields, by its own entries or the server's."""
     return has_entries(app, fleet) or bool(server_entries(app, fleet))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object whose value is about to be lost; a remark for each entry that keeps nothing from being lost."""
+    """One finding for each object with a value that a sync will overwrite; a remark for each entry without any effect on syncs."""
     ignored = (*entries(app), *server_entries(app, fleet))
     reported: set[ResourceKey] = set()
     for resource in app.resources if ignored else ():
@@ -56,7 +56,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _in_vain(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding | None:
-    """The remark for an entry whose field Git states too, where no object shows the loss yet; None when one does, or none is stated."""
+    """The remark for an entry whose field is also in Git, if no object shows the loss yet; None if one does, or if Git lacks the field."""
     objects = selected(app, entry)
     if any(resource.key in reported for resource in objects):
         return None
@@ -96,12 +96,12 @@ def _in_vain(app: App, fleet: Fleet, entry: IgnoreRule, reported: set[ResourceKe
 
 
 def _commits(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> Iterator[str]:
-    """Where the entry hides what Git says since the last sync: to keep the live value there would keep the commit out for good."""
+    """The places at which the entry hides a commit since the last sync: a fix that keeps the live value would block that commit forever."""
     return (c.pointer for c in hidden_changes(app, fleet, resource, entry) if git_moved(app, resource, c))
 
 
 def _writes_there(app: App, resource: Resource, pointer: str) -> str:
-    """Who is known to write the field, though nothing shows it now: a scaler, an injector, or a controller that wrote it before."""
+    """The known writer of the field, even without a write now: a scaler, an injector, or a controller that wrote it before."""
     if below(_REPLICAS, pointer):
         scaler = scaler_of(app, resource)
         if scaler is not None and scaler.low < scaler.high and not rests(resource, scaler):
@@ -119,7 +119,7 @@ _INJECTED = frozenset({
     "service.beta.openshift.io/inject-cabundle", "service.alpha.openshift.io/inject-cabundle",
 })  # fmt: skip
 _FIRST = ("before-first-apply",)
-"""Managers that tell no writer: what stood there before anyone was noted."""
+"""Managers that show no writer: values from before the tracking of managers."""
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
@@ -139,14 +139,14 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
 
 
 def _shown(resource: Resource, change: Change) -> bool:
-    """True where Argo CD shows the difference all the same: then nothing ignores it."""
+    """True if Argo CD shows the difference: then no entry ignores it."""
     return any(
         below(shown.pointer, change.pointer) or below(change.pointer, shown.pointer) for shown in resource.changes
     )
 
 
 def _lost(app: App, resource: Resource, change: Change) -> bool:
-    """True when a sync puts something else where another writer's value stands."""
+    """True if a sync replaces another writer's value."""
     if change.writer is None or by_argocd(change.writer) or has_sync_option(app.raw, resource.desired, RESPECT):
         return False
     synced = apply(resource.live, resource.desired, server_side=syncs_server_side(app.raw, resource.desired))

@@ -1,12 +1,12 @@
 """An ignore rule that matches nothing
 
-What it finds: an `ignoreDifferences` entry of an Application that selects none of its objects (no group means the core group
-only; a group is written without version; kinds are spelt exactly), or a pointer or jq path of it that names nothing in the
-objects it selects: an annotation's slash not escaped, an index beyond the list, a wildcard in a pointer, a misspelt field. Of
-the rules in argocd-cm it finds those whose key names the wrong group for a kind that differs.
+What it finds: an `ignoreDifferences` entry of an Application that selects none of its objects (no group means only the core group; a group is
+written without version; kinds are spelt exactly). Or a pointer or jq path of it that matches nothing in the selected objects: an unescaped slash
+of an annotation, an index beyond the list, a wildcard in a pointer, a misspelt field. Also rules in argocd-cm whose key has the wrong group for
+a kind that differs.
 
-Why it hurts: the difference it was written for is still there, or comes back the day it matters; and a reader of the
-Application believes that it is taken care of.
+Why it hurts: the difference that it should hide is still there, or will return at a bad time; and readers of the Application believe that it is
+hidden.
 
 How to fix: repair the entry, or delete it.
 
@@ -44,8 +44,8 @@ Cause = Literal["group", "kind", "name", "pointer", "index", "jq", "manager", "r
 
 @dataclass(frozen=True)
 class Fault:
-    """Why an entry or a path of it is dead; `value` repairs `field` of the entry, `also` what else of it is wrong; `sure` when
-    it can never match; not `judged` when argolint cannot tell; `detail` is evidence."""
+    """The reason why an entry or a path of it is dead. `value` repairs `field` of the entry; `also`: its other faults; `sure`: it can never
+    match; `judged`: False if argolint cannot decide; `detail`: evidence."""
 
     cause: Cause
     why: str
@@ -58,7 +58,7 @@ class Fault:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an entry that selects nothing, else one a path of it that names nothing."""
+    """One finding for each entry that selects nothing, else one for each path of it that matches nothing."""
     if not app.desired_known or not any(not r.hook for r in app.resources):
         return
     yield from misnamed(app, fleet)
@@ -76,7 +76,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _hides_nothing(app: App, entry: IgnoreRule, objects: Sequence[Resource]) -> Finding:
-    """An entry is a selection and a list of fields; Argo CD takes one without fields, which then ignores none."""
+    """The finding for an entry without fields: Argo CD accepts it, and it ignores nothing."""
     differs = tuple(dict.fromkeys(change.pointer for r in objects for change in r.changes))[:10]
     operations = set_field(app.raw, f"{entry.origin}/jsonPointers", list(differs))
     named = replace(entry, json_pointers=differs)
@@ -97,8 +97,8 @@ def _sets(app: App) -> frozenset[tuple[str, str]]:
 
 
 def _useful_elsewhere(app: App, fleet: Fleet, entry: IgnoreRule) -> tuple[bool, bool]:
-    """Whether the entry selects something in another application of the same ApplicationSet, whose template brings it; and
-    whether any other application has it too and needs it there."""
+    """Whether the entry selects something in another application of the same ApplicationSet, whose template contains it; and whether any other
+    application has the same entry and needs it."""
     needing = fleet.derive(_needing, replace(entry, origin=""))
     mine = _sets(app)
     sibling = any(sets & mine and ref != app.ref for ref, sets in needing.items()) if mine else False
@@ -106,7 +106,7 @@ def _useful_elsewhere(app: App, fleet: Fleet, entry: IgnoreRule) -> tuple[bool, 
 
 
 def _needing(fleet: Fleet, entry: IgnoreRule) -> Mapping[AppRef, frozenset[tuple[str, str]]]:
-    """The applications that have this entry, wherever in their list, and an object that it selects; and the ApplicationSets that made them."""
+    """The applications with this entry, at any position, and an object that it selects; and the ApplicationSets that made them."""
     having = (app for app in fleet.apps if any(replace(other, origin="") == entry for other in entries(app)))
     return {app.ref: _sets(app) for app in having if selected(app, entry)}
 
@@ -132,14 +132,14 @@ def _selects_nothing(app: App, entry: IgnoreRule, version: str, *, copied: bool)
 
 
 def _names_nothing_there(alone: IgnoreRule, target: Resource) -> Iterator[str]:
-    """What else is wrong with an entry that selects nothing: its paths, once it selects the object."""
+    """The further faults of an entry that selects nothing: those of its paths, once it selects the object."""
     for path in (*alone.json_pointers, *alone.jq_paths):
         fault = _path_fault(path, (target,), in_jq=path in alone.jq_paths)
         yield f"{_called(path)} names nothing there either: {fault.why}"
 
 
 def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
-    """The objects that the entry would select but for one fault, and the fault."""
+    """The objects that the entry would select without one fault, and the fault."""
     objects = tuple(r for r in app.resources if not (r.hook or r.requires_pruning))
     group, _, version = entry.group.partition("/")
 
@@ -201,11 +201,11 @@ def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resourc
 
 
 _MERGES_LISTS = (2, 11)
-"""The first release in which a sync that keeps ignored fields keeps single ones of a list; before, it keeps the whole live list."""
+"""The first release in which syncs keep single ignored fields of a list; older ones keep the whole live list."""
 
 
 def _repair(app: App, title: str, operations: list[Json], entry: IgnoreRule, objects: Sequence[Resource]) -> Fix:
-    """What differs where the repaired entry looks is hidden then, and a sync would overwrite it unseen."""
+    """The fix of an entry, with the option to respect it if it will hide a difference that a sync would silently overwrite."""
     alone = replace(entry, group="*", kind="*", name="", namespace="")
     places = [(r, frozenset(taken_out(alone, r))) for r in objects]
     differs = any(not found.isdisjoint(at_and_above(change.pointer)) for r, found in places for change in r.changes)
@@ -241,7 +241,7 @@ def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Res
 
 
 def _stored(entry: IgnoreRule, resource: Resource) -> IgnoreRule:
-    """A Secret's `stringData` is shown as `data`, and a sync that keeps live values must ignore it where a chart writes it."""
+    """The entry for the stored object: a Secret's `stringData` is shown as `data`, and must be ignored for a sync that keeps live values."""
     if not is_secret(resource):
         return entry
     pointers = tuple(re.sub(r"^/stringData(?=/|$)", "/data", pointer) for pointer in entry.json_pointers)
@@ -288,7 +288,7 @@ def _names_nothing(app: App, entry: IgnoreRule, path: str, objects: Sequence[Res
 
 
 def _called(path: str) -> str:
-    """A path for a sentence: a program of several words is evidence."""
+    """A path for a sentence: a program of several words belongs in the evidence."""
     return repr(path) if len(path.split()) == 1 and len(path) <= _LONG else "A jq expression"
 
 
@@ -296,7 +296,7 @@ _LONG = 80
 
 
 def _place(entry: IgnoreRule, path: str) -> str:
-    """Where the path means to point; for what is no path, where it stands in the Application."""
+    """The place that the path should point to; for an invalid path, its place in the Application."""
     if path in entry.managers:
         return f"{entry.origin}/managedFieldsManagers/{entry.managers.index(path)}"
     if path in entry.json_pointers:
@@ -321,7 +321,7 @@ def _taken_out(app: App, entry: IgnoreRule, path: str) -> Fix:
 
 
 def _path_fault(path: str, objects: Sequence[Resource], *, in_jq: bool) -> Fault:
-    """Why the path names nothing, by the object in which it gets furthest; unsure when it may name something one day."""
+    """The reason why the path matches nothing, by the object in which it matches most; unsure if it may match later."""
     if in_jq:
         return _jq_fault(path, objects)
     if not path:
@@ -334,7 +334,7 @@ def _path_fault(path: str, objects: Sequence[Resource], *, in_jq: bool) -> Fault
 
 
 def _jq_fault(path: str, objects: Sequence[Resource]) -> Fault:
-    """Why the jq path names nothing. What a program says when it fails is not asked: it may say any value of the object."""
+    """The reason why the jq path matches nothing. A failing program's error message is not used: it may contain any value of the object."""
     if refusal := jq.refusal(path):
         return Fault("jq", "Argo CD cannot parse it and compares nothing", detail=refusal)
     steps = _jq_steps(path)
@@ -352,7 +352,7 @@ _JQ_STEP = re.compile(r'\.([A-Za-z_]\w*)|\.?\["([^"]+)"\]|\."([^"]+)"|\[(\d*)\]'
 
 
 def _jq_steps(path: str) -> tuple[str, ...]:
-    """The plain steps with which a jq path begins; an iteration looks at the first item."""
+    """The plain steps at the beginning of a jq path; an iteration uses the first item."""
     steps: list[str] = []
     at = 0
     while match := _JQ_STEP.match(path, at):
@@ -384,8 +384,7 @@ def _walk(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
 
 
 _FREE = frozenset({"annotations", "labels", "matchLabels", "nodeSelector", "data", "stringData", "binaryData"})
-"""Maps with keys of anyone's choice: a key that is not there now is not another one misspelt (`inject-ca-from` next to
-`inject-ca-from-secret`)."""
+"""Maps with free keys: a missing key is not a misspelt other one (`inject-ca-from` next to `inject-ca-from-secret`)."""
 
 
 def _absent_key(node: Mapping[str, Json], tokens: Sequence[str], position: int, cause: Cause) -> Fault:

@@ -1,17 +1,16 @@
-"""An ignore rule that makes the difference it should hide
+"""An ignore rule that causes the difference it should hide
 
-What it finds: an entry of `ignoreDifferences`, of the Application or of the server, that takes a field out of one side alone, so that
-Argo CD compares something with nothing. The comparison is played again without the entry: the two sides are equal then.
+What it finds: an entry of `ignoreDifferences`, of the Application or of the server, that removes a field from only one side, so that Argo CD
+compares a value with nothing. A replay of the comparison without the entry finds both sides equal.
 
-Why it hurts: the object is OutOfSync without end though live holds what Git says, a sync changes nothing, and the one who reads the
-difference is said that a field is missing which is there.
+Why it hurts: the object is OutOfSync forever although live equals Git. A sync changes nothing, and Argo CD shows a field as missing that exists.
 
-How to fix: delete the path from the entry, since without it nothing differs; where it hides something elsewhere, name the field
-without a condition.
+How to fix: delete the path from the entry, since without it nothing differs. If it hides something elsewhere, name the field without a
+condition.
 
-Example: `select(.metadata.annotations["live"] == "yes") | .data`, where a controller writes that annotation into the live object.
+Example: `select(.metadata.annotations["live"] == "yes") | .data`, while a controller writes that annotation into the live object.
 
-Sources: util/argo/normalizers/diff_normalizer.go (live and desired lose their fields each for itself).
+Sources: util/argo/normalizers/diff_normalizer.go (each of live and desired loses its fields on its own).
 """
 
 from collections.abc import Iterator
@@ -78,7 +77,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, chan
 
 
 def _without(app: App, fleet: Fleet, entry: IgnoreRule, guilty: tuple[str, ...], *, of_server: bool) -> Fix | None:
-    """The edit that takes these paths out of the entry; None where they hide something of another object."""
+    """The edit that removes these paths from the entry; None if they hide something of another object."""
     alone = (one for path, one in paths(app, entry) if path in guilty)
     if any(hidden_changes(app, fleet, other, one) for one in alone for other in selected(app, entry)):
         return None

@@ -1,15 +1,15 @@
 """An ignore rule hides more than one drift
 
-What it finds: one pointer or jq path of `ignoreDifferences` that at present hides differences of several origins: an
-autoscaler's and a person's, a webhook's and a commit that never reached the cluster. Only one of them can be what it was
-meant for. Also one that leaves out a whole `spec`, pod template or container, or trusts Argo CD's own field manager, whatever
-differs today; and one behind which a commit waits: the application is Synced, so no automated sync brings it.
+What it finds: one pointer or jq path of `ignoreDifferences` that now hides differences of several origins: an autoscaler's and a person's, a
+webhook's and a commit that never reached the cluster. Its purpose can only be one of them. Also one that ignores a whole `spec`, pod template or
+container, or trusts Argo CD's own field manager, with any differences. Also one that hides a waiting commit: the application is Synced, so no
+automated sync applies it.
 
 Why it hurts: the application is shown as Synced while someone's edit, or a change in Git, is not live.
 
-How to fix: name the object and the very field, or trust the one manager (`managedFieldsManagers`).
+How to fix: name the object and the exact field, or trust the one manager (`managedFieldsManagers`).
 
-Example: `/spec` ignored for the replicas' sake, which hides an image edited by hand.
+Example: `/spec` ignored because of the replicas, which hides an image edited by hand.
 
 Sources: docs/user-guide/diffing.md; argoproj/argo-cd#4326.
 """
@@ -30,11 +30,11 @@ from ._writers import is_sort
 Hidden = tuple[Resource, Change]
 
 _WHOLE = re.compile(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
-"""What makes an object what it is: left out as a whole, a commit to it is no difference either."""
+"""The essential parts of an object: if one is ignored as a whole, a commit to it is no difference either."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a pointer or jq path that is too wide."""
+    """One finding for each pointer or jq path that is too wide."""
     for entry in entries(app):
         yield from _trusts_itself(app, entry)
         hidden = {r.key: hidden_changes(app, fleet, r, entry) for r in selected(app, entry)}
@@ -54,14 +54,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _commit(app: App, resource: Resource, change: Change) -> bool:
-    """True for what Git says since the last apply. A sync that keeps ignored fields applies live values: what it said is not Git's."""
+    """True for a change in Git since the last apply. With RespectIgnoreDifferences False, since a sync then applies live values."""
     noticed = app.automated and app.changed
     known = RESPECT not in app.sync_options and last_applied(resource) is not None
     return known and not noticed and git_moved(app, resource, change)
 
 
 def _waits(app: App, entry: IgnoreRule, path: str, waiting: Sequence[Hidden]) -> Finding:
-    """A commit that the entry hides from automated syncs."""
+    """The finding for a commit that the entry hides from automated syncs."""
     resource, first = waiting[0]
     more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
     consequence = "no automated sync starts for it" if app.automated else "nothing shows it"
@@ -88,13 +88,13 @@ def _waits(app: App, entry: IgnoreRule, path: str, waiting: Sequence[Hidden]) ->
 
 
 def _changed_on_arrival(waiting: Iterable[Hidden]) -> bool:
-    """What the last apply said is not what is stored: the entry hides that as well, and is needed for it."""
+    """True if the stored value differs from the last applied one: the entry hides that too, and is needed for it."""
     applied = ((last_applied(r), c) for r, c in waiting)
     return any(a is not None and get(a, c.pointer) != c.live for a, c in applied)
 
 
 def _trusts_itself(app: App, entry: IgnoreRule) -> Iterator[Finding]:
-    """Argo CD's manager owns every field that it applied: a value that a commit changes is left out as a trusted writer's."""
+    """Findings for entries with Argo CD's own manager: it owns every field that it applied, so a commit's change counts as a trusted writer's."""
     for position, manager in enumerate(entry.managers):
         ours = next((r for r in selected(app, entry) if r.live and _writes(manager, r.live)), None)
         if by_argocd(Writer(manager)) and ours is not None:
@@ -127,7 +127,7 @@ def _writes(manager: str, live: Object) -> bool:
 
 
 def _hidden(resource: Resource, alone: IgnoreRule, hidden: Iterable[Change]) -> Iterator[Change]:
-    """The entry's hidden differences that stand where this path alone takes something out."""
+    """The entry's hidden differences at places that this path alone removes."""
     places = frozenset(taken_out(alone, resource))
     return (change for change in hidden if not places.isdisjoint(at_and_above(change.pointer)))
 
@@ -158,7 +158,7 @@ def _finding(
 
 
 def _narrower(found: Sequence[Hidden]) -> str:
-    """The fields that autoscalers, webhooks and other controllers write, in place of the wide path."""
+    """The fields that autoscalers, webhooks and other controllers write, to replace the wide path."""
     meant = [(r, c) for r, c in found if c.writer and not by_argocd(c.writer) and not is_sort(c.writer, "person")]
     lines = [f"{r.group}/{r.kind} {r.name}: {c.pointer} (written by {c.writer.manager})" for r, c in meant if c.writer]
     return (

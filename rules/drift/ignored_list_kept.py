@@ -1,14 +1,14 @@
-"""A list that no sync changes, since one of its fields is ignored
+"""A list that no sync changes because one of its fields is ignored
 
-What it finds: a difference inside a list that stays after each sync: the Application has `RespectIgnoreDifferences=true`, and an
-`ignoreDifferences` entry ignores another field of the same list. Each sync is replayed with the option and without it: with it the
-difference stays, without it it goes.
+What it finds: a difference inside a list that stays after each sync. The Application has `RespectIgnoreDifferences=true`, and an
+`ignoreDifferences` entry ignores another field of the same list. argolint replays each sync with the option and without it: the difference stays
+only with it.
 
-Why it hurts: Argo CD keeps ignored values by a merge patch, and a merge patch takes a list whole. So live's list travels with every
-sync, syncs succeed, and no commit to that list ever arrives. Lists of built-in kinds are merged by their keys since Argo CD 2.11;
-those of custom resources, a Rollout's containers among them, are not; since 3.6 they are where the published schema names the keys.
+Why it hurts: Argo CD keeps ignored values by a merge patch, and a merge patch replaces a list as a whole. So every sync sends live's list, syncs
+succeed, and no commit to that list ever arrives. Since Argo CD 2.11, lists of built-in kinds are merged by their keys. Those of custom
+resources, such as a Rollout's containers, are not; since 3.6 they are if the published schema names the keys.
 
-How to fix: write the missing change to the live object once, or take the path out of the ignore entry and let Git hold the value.
+How to fix: write the missing change to the live object once, or remove the path from the ignore entry and let Git own the value.
 
 Example: `.spec.template.spec.containers[].image` of a Rollout is ignored and respected, and a new environment variable never arrives.
 
@@ -48,13 +48,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _ignored(rules: Rules, resource: Resource) -> tuple[str, ...]:
-    """What ignore entries take out of the live object."""
+    """The pointers that ignore entries remove from the live object."""
     live = resource.live or {}
     return tuple(p for entry in rules.ignore if matches_object(entry, live) for p in removed(live, entry))
 
 
 def _lists_above(resource: Resource, pointer: str) -> Iterator[str]:
-    """The lists of the live object that the pointer goes into."""
+    """The lists of the live object on the way to the pointer."""
     tokens = split_pointer(pointer)
     for depth, token in enumerate(tokens):
         place = join_pointer(*tokens[:depth])
@@ -63,7 +63,7 @@ def _lists_above(resource: Resource, pointer: str) -> Iterator[str]:
 
 
 def _kept(app: App, rules: Rules, resource: Resource, change: Change) -> bool:
-    """True when a sync leaves the difference with RespectIgnoreDifferences and ends it without."""
+    """True if a sync leaves the difference with RespectIgnoreDifferences and ends it without."""
     server_side = syncs_server_side(app.raw, resource.desired)
     kept = apply(resource.live, resource.desired, rules, server_side=server_side, respect_ignored=True)
     free = apply(resource.live, resource.desired, server_side=server_side)
@@ -103,18 +103,18 @@ def _guilty(app: App, resource: Resource, place: str) -> Iterator[tuple[str, Ign
 
 
 _MOST = 20
-"""Differences that one command writes."""
+"""Most differences in one command."""
 
 
 def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
-    """The change itself, written to the live object: Argo CD then finds both sides equal."""
+    """A command that writes the change to the live object: Argo CD then finds both sides equal."""
     if len(changes) > _MOST or any(is_hidden(c.desired, resource.desired, c.pointer) for c in changes):
         return None
     operations = []
     for change in sorted(changes, key=lambda c: split_pointer(c.pointer), reverse=True):
         if shifted := shifted_list(resource, change.pointer):
             if change.live is not MISSING or change.pointer.rpartition("/")[0] != shifted:
-                return None  # the item that it means has another index in the live list
+                return None  # the item has another index in the live list
             operations.append({"op": "add", "path": f"{shifted}/-", "value": change.desired})
         elif change.desired is MISSING:
             operations.append({"op": "remove", "path": change.pointer})
@@ -133,7 +133,7 @@ def _by_hand(resource: Resource, changes: Sequence[Change]) -> Fix | None:
 
 
 def _without(app: App, fleet: Fleet, resource: Resource, guilty: Sequence[tuple[str, IgnoreRule]]) -> Fix | None:
-    """The paths out of their entries, so that syncs send Git's list."""
+    """The fix that removes the paths from their entries, so that syncs send Git's list."""
     pointers = []
     for path, entry in guilty:
         field = "jsonPointers" if path in entry.json_pointers else "jqPathExpressions"

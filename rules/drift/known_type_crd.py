@@ -1,13 +1,12 @@
 """A custom resource embeds a Kubernetes type that Argo CD does not know
 
-What it finds: a custom resource that holds a pod template or pod spec, and whose live fields in there mean the same as Git's
-in another spelling (quantities, numbers as text, empty values): the operator read them as the Kubernetes type and wrote them
-back. For Deployments Argo CD knows how; for a custom kind it compares text.
+What it finds: a custom resource with a pod template or pod spec whose live fields mean the same as Git's in another spelling (quantities,
+numbers as text, empty values): the operator read them as the Kubernetes type and wrote them back. For Deployments Argo CD normalizes them; for a
+custom kind it compares text.
 
 Why it hurts: the object is OutOfSync forever, field by field.
 
-How to fix: tell Argo CD the type with `resource.customizations.knownTypeFields`, once for the kind; or write the canonical
-forms.
+How to fix: declare the type to Argo CD with `resource.customizations.knownTypeFields`, once for the kind; or write the canonical forms.
 
 Example: `spec.template.spec.containers[].resources.limits.cpu: 1000m` in a workload kind of an operator.
 
@@ -66,7 +65,7 @@ def _respelled(resource: Resource, change: Change) -> bool:
 
 
 def _pod_spec(resource: Resource, pointer: str) -> str:
-    """The pointer of the pod spec above this place: the nearest map with `containers`; empty when there is none."""
+    """The pointer of the pod spec above this place: the nearest map with `containers`; empty if there is none."""
     tokens = split_pointer(pointer)
     for length in range(len(tokens) - 1, 0, -1):
         above = join_pointer(*tokens[:length])

@@ -1,13 +1,13 @@
 """The same items in another order
 
-What it finds: a list whose live items are those of Git, each of them and no other, in another order. The API server, a
-conversion or a webhook sorted them, or someone whose field manager names no controller.
+What it finds: a list with exactly Git's items in another order. The API server, a conversion or a webhook sorted them, or a writer whose field
+manager names no controller.
 
-Why it hurts: Argo CD compares a list by position where its type names no key for the items, so the object is OutOfSync
-though it holds what Git says; where each write is sorted again, no sync ends that.
+Why it hurts: Argo CD compares a list by position if its type names no key for the items. So the object is OutOfSync although its content equals
+Git's; if each write is sorted again, no sync ends that.
 
-How to fix: write the list in Git in the live order; or ignore the list, where the one who sorts it does not keep one order. Where
-the order has a meaning (arguments, rules of which the first that fits wins), Git's may be the right one: then sync.
+How to fix: write the list in Git in the live order. If the live order varies, ignore the list. If the order has a meaning (arguments, rules of
+which the first match applies), Git's may be the right one: then sync.
 
 Example: `values: [spot, on-demand]` in Git, `[on-demand, spot]` live.
 

@@ -1,10 +1,10 @@
 """Someone edited the live object
 
-What it finds: a difference whose last writer, by `metadata.managedFields`, is a tool that acts at a person's hand: kubectl,
-k9s, Lens, a dashboard, Argo CD's own UI, helm, an infrastructure-as-code run, a script. The tool, the time and both values
-are reported. Fields written by operators and other controllers are not meant.
+What it finds: a difference whose last writer, by `metadata.managedFields`, is a tool that a person uses: kubectl, k9s, Lens, a dashboard, Argo
+CD's own UI, helm, an infrastructure-as-code run, a script. The finding has the tool, the time and both values. Fields from operators and other
+controllers are not reported.
 
-Why it hurts: a hotfix that lives in the cluster only is lost at the next sync, and no one can tell from Git what runs.
+Why it hurts: a hotfix that exists only in the cluster is lost at the next sync, and Git does not show the running state.
 
 How to fix: commit the live value if it is right; sync if it is not. Self-heal undoes such edits by itself.
 
@@ -63,7 +63,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
 
 
 def _failed(app: App, resource: Resource) -> bool:
-    """True when the last sync could not write the object."""
+    """True if the last sync could not write the object."""
     rows = app.operation.results_of(resource.id) if app.operation is not None else ()
     return any(row.get("status") == "SyncFailed" for row in rows)
 
@@ -79,7 +79,7 @@ def _synced(app: App, resource: Resource) -> Fix:
 
 
 def _masked(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
-    """What Argo CD masks no patch can say."""
+    """The fix in words for values that Argo CD masks: no patch can contain them."""
     if not any(change.masked for change in changes):
         return None
     keys = f"What the server masks: {listing(changes)}; `kubectl get` shows the live value."
@@ -87,7 +87,7 @@ def _masked(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | 
 
 
 def _without_hollow(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:
-    """Where Git holds an empty map in the place of what someone put there, it has nothing to say: it goes."""
+    """The fix that removes Git's empty map, which conflicts with the content that a person added."""
     there = [change.pointer for change in changes if _hollow_in_git(resource, change)]
     if not there or len(there) < len(changes):
         return None
@@ -100,8 +100,8 @@ def _hollow_in_git(resource: Resource, change: Change) -> bool:
 
 
 def _edit(resource: Resource, change: Change) -> Change | None:
-    """The change when a person made it. A removed field has no writer of its own: then the person who wrote to the object last,
-    whatever controllers have noted in its status or scale since."""
+    """The change if a person made it; else None. A removed field has no writer: then the last person who wrote to the object counts, even if
+    controllers have since written its status or scale."""
     if is_sort(change.writer, "person"):
         return None if confirmed(resource, change) else change
     if resource.live is None or not not_stored(resource, change) or hollow(change.desired):

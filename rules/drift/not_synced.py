@@ -1,12 +1,11 @@
 """Git is ahead of the cluster
 
-What it finds: differences that are nothing but a sync which has not happened: live still holds what was applied last, or
-the object was never applied, or it left Git and waits to be pruned. Why the sync did not happen is reported: no one started it,
-the last one failed, one is running.
+What it finds: differences that only show a sync which has not happened: the live object still equals the last apply, or the object was never
+applied, or it left Git and waits to be pruned. The finding has the reason: no sync was started, the last one failed, one is running.
 
-Why it hurts: it does not, as long as someone syncs. It is reported so that every difference has its reason.
+Why it hurts: it does not, if a sync follows. It is reported so that every difference has its reason.
 
-How to fix: sync the application, or repair what made the last sync fail (its own finding says what).
+How to fix: sync the application, or repair the cause of the last sync's failure (its own finding has it).
 
 Example: a new image tag in Git of an application without automated sync.
 
@@ -24,13 +23,13 @@ from argolint.values.kubernetes import reads
 from ._fields import described
 
 Wait = tuple[Resource, tuple[Symptom, ...], tuple[str, ...]]
-"""An object, what it waits with, and the evidence."""
+"""An object, the waiting change, and the evidence."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for what would change, one for what would be made, one for what would be deleted."""
+    """One finding for objects to change, one for objects to create, one for objects to delete."""
     if app.deleting:
-        return  # what is gone already was deleted, and nothing will be synced
+        return  # its objects are being deleted, and there will be no sync
     changed = [_changed(app, resource) for resource in app.changed if not resource.hook]
     yield from _finding(app, [wait for wait in changed if wait[1]], "is not applied yet")
     unfinished = app.operation is not None and app.operation.phase != "Succeeded"
@@ -69,7 +68,7 @@ def _finding(app: App, waits: Sequence[Wait], fact: str) -> Iterator[Finding]:
 
 
 def _sync(app: App, resources: Sequence[Resource], prune: str) -> Fix:
-    """Never with prune where what would go is read by a workload that stays."""
+    """Never with prune if a remaining workload reads an object that it would delete."""
     names = {(r.kind, r.namespace, r.name) for r in resources} if prune else ()
     stay = (r for r in app.resources if r.desired) if names else ()
     user = next((r for r in stay if any((u.kind, r.namespace, u.name) in names for u in reads(r.desired))), None)

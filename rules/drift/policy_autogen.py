@@ -5,8 +5,8 @@ that its webhook writes into each rule (`skipBackgroundRequests`, empty `mutate`
 
 Why it hurts: the policy is OutOfSync forever, and with self-heal Argo CD and Kyverno write in turns.
 
-How to fix: switch the derivation off with the annotation `pod-policies.kyverno.io/autogen-controllers: none` and write the
-rules that are wanted; or ignore the derived rules and defaults.
+How to fix: switch the derivation off with the annotation `pod-policies.kyverno.io/autogen-controllers: none` and write the wanted rules; or
+ignore the derived rules and defaults.
 
 Example: `spec.rules[1].name: autogen-check-requests` in the cluster only.
 
@@ -26,7 +26,7 @@ from ._writers import known
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a policy, with all that Kyverno added."""
+    """One finding for each policy, with all additions of Kyverno."""
     for resource, changes in matching(app, _by_kyverno):
         derived = [
             name for c in changes if (name := dig(_rule_at(resource, c), "name")) and name.startswith("autogen-")
@@ -65,7 +65,7 @@ def _by_kyverno(resource: Resource, change: Change) -> bool:
 
 
 def _rule_at(resource: Resource, change: Change) -> object:
-    """The rule of the policy that the change stands in."""
+    """The rule of the policy that contains the change."""
     steps = change.pointer.split("/")
     return get(resource.normalized, "/".join(steps[:4]), None) if steps[1:3] == ["spec", "rules"] else None
 

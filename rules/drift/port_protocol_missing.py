@@ -1,9 +1,9 @@
 """A port without protocol breaks the merge
 
-What it finds: a comparison or sync that failed because an entry of a list omits a key that the list is merged by, as a rule
-`protocol` of a port ("associative list with keys has an element that omits key field \"protocol\"").
+What it finds: a comparison or sync that failed because an entry of a list omits a merge key of that list, usually `protocol` of a port
+("associative list with keys has an element that omits key field \"protocol\"").
 
-Why it hurts: Argo CD cannot compare the whole application, so nothing of it is synced or shown.
+Why it hurts: Argo CD cannot compare the whole application, so no object of it is synced or shown.
 
 How to fix: write the key in every entry of the list, `protocol: TCP` for ports.
 

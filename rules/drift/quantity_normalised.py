@@ -1,12 +1,12 @@
 """The same quantity in two spellings
 
-What it finds: a field whose desired and live values are one Kubernetes quantity written in two ways (`1000m` and `1`,
-`1024Mi` and `1Gi`). It happens in custom resources: Argo CD compares their fields as text, while the operator that owns the
-kind reads a quantity and writes it back in its canonical form.
+What it finds: a field whose desired and live values are one Kubernetes quantity in two spellings (`1000m` and `1`, `1024Mi` and `1Gi`). It
+happens in custom resources: Argo CD compares their fields as text, while the operator that owns the kind reads a quantity and writes it back in
+its canonical form.
 
 Why it hurts: the object is OutOfSync forever, each sync restarts the exchange, and with self-heal it never ends.
 
-How to fix: write the canonical form in Git. For a kind with many such fields, tell Argo CD their types with
+How to fix: write the canonical form in Git. For a kind with many such fields, declare their types to Argo CD with
 `resource.customizations.knownTypeFields`.
 
 Example: `memory: 3072Mi` in Git, `memory: 3Gi` live.

@@ -1,7 +1,7 @@
 """An RBAC subject or roleRef without its apiGroup
 
-What it finds: a RoleBinding or ClusterRoleBinding whose `subjects[].apiGroup` or `roleRef.apiGroup` is empty or missing in
-Git and filled in by the API server, where Argo CD shows that as a difference.
+What it finds: a RoleBinding or ClusterRoleBinding whose `subjects[].apiGroup` or `roleRef.apiGroup` is empty or missing in Git and filled in by
+the API server, if Argo CD shows that as a difference.
 
 Why it hurts: the binding is OutOfSync forever, and a sync changes nothing.
 
@@ -22,7 +22,7 @@ _PLACE = re.compile(r"/subjects/\d+/apiGroup|/roleRef/apiGroup")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a binding."""
+    """One finding for each binding."""
     for resource, changes in matching(app, _unnamed):
         yield finding(
             app,

@@ -1,8 +1,7 @@
-"""Gateway API defaults that Git leaves out
+"""Gateway API defaults that Git omits
 
-What it finds: fields of routes and gateways that the Gateway API's CRDs fill in (`group`, `kind` and `weight` of references,
-`type` of matches) and that only the live object has. They stand inside atomic lists, which a server-side apply compares as
-a whole.
+What it finds: fields of routes and gateways that the Gateway API's CRDs fill in (`group`, `kind` and `weight` of references, `type` of matches)
+and that only the live object has. They are inside atomic lists, which a server-side apply compares as a whole.
 
 Why it hurts: the route is OutOfSync forever, and a sync changes nothing.
 

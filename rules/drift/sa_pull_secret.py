@@ -3,7 +3,7 @@
 What it finds: `imagePullSecrets` or `secrets` of a ServiceAccount that differ from Git because something in the cluster adds
 entries: OpenShift's `*-dockercfg-*`, the token controller of older clusters, a registry credential controller.
 
-Why it hurts: each sync takes the entries away, pods started meanwhile cannot pull, and the controller makes new Secrets.
+Why it hurts: each sync removes the entries, new pods cannot pull in the meantime, and the controller creates new Secrets.
 
 How to fix: leave the lists out of the manifest, or ignore them on ServiceAccounts.
 
@@ -27,7 +27,7 @@ _LISTS = ("/imagePullSecrets", "/secrets")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a ServiceAccount."""
+    """One finding for each ServiceAccount."""
     for resource, changes in matching(app, _listed):
         if not any(_added(change) for change in changes):
             continue
@@ -53,7 +53,7 @@ def _listed(resource: Resource, change: Change) -> bool:
 
 
 def _added(change: Change) -> bool:
-    """True for what only live has, and for what a controller put in the place of Git's entry."""
+    """True for entries that only live has, and for a controller's replacement of Git's entry."""
     if is_sort(change.writer, "person") or change.live is MISSING:
         return False
     return change.desired is MISSING or hollow(change.desired) or not by_argocd(change.writer)

@@ -1,10 +1,10 @@
 """A Secret key that left Git stays live
 
-What it finds: a key of a live Secret that the manifest no longer has, that Argo CD itself wrote, and that the last applied
-configuration does not name. That is what `stringData` leaves behind: the API server moves its entries into `data`, so a
-later apply does not know that the key was its own and never deletes it. Argo CD shows the Secret as Synced.
+What it finds: a key of a live Secret that the manifest no longer has, that Argo CD itself wrote, and that the last applied configuration does
+not contain. `stringData` leaves such keys: the API server moves its entries into `data`, so a later apply does not recognize the key as its own
+and never deletes it. Argo CD shows the Secret as Synced.
 
-Why it hurts: a credential that was taken out of Git on purpose is still mounted, and nothing shows it.
+Why it hurts: a credential that was removed from Git on purpose is still mounted, and nothing shows it.
 
 How to fix: delete the key once by hand, and write `data` instead of `stringData`.
 
@@ -23,12 +23,12 @@ from argolint.values import dig, join_pointer, sh
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Applications that manage a Secret themselves."""
+    """Whether the application manages a Secret itself."""
     return any(not r.hook for r in app.of_kind("Secret", ""))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a key."""
+    """One finding for each key."""
     for resource in app.of_kind("Secret", ""):
         for key in _leftovers(resource):
             pointer = join_pointer("data", key)

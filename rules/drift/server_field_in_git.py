@@ -1,13 +1,12 @@
-"""The manifest holds fields that only the API server may write
+"""The manifest has fields that only the API server may write
 
-What it finds: `metadata.resourceVersion`, `uid`, `generation`, `managedFields`, `selfLink` or `status` in a manifest, as an
-export from a cluster leaves them; and annotations that controllers write again, such as `deployment.kubernetes.io/revision`,
-where their live value is another one.
+What it finds: `metadata.resourceVersion`, `uid`, `generation`, `managedFields`, `selfLink` or `status` in a manifest, usually from an export of
+a cluster. Also annotations that controllers write again, such as `deployment.kubernetes.io/revision`, if their live value differs.
 
-Why it hurts: creating the object fails ("resourceVersion should not be set on objects to be created"), updating it conflicts
-with every other writer, and the application never becomes Synced.
+Why it hurts: creation of the object fails ("resourceVersion should not be set on objects to be created"), an update conflicts with every other
+writer, and the application never becomes Synced.
 
-How to fix: strip those fields from the manifest.
+How to fix: remove those fields from the manifest.
 
 Example: a ConfigMap saved with `kubectl get -o yaml`.
 
@@ -30,7 +29,7 @@ _REFUSED = ("resourceversion", "metadata.uid", "precondition failed", "the objec
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object, with all such fields."""
+    """One finding for each object, with all such fields."""
     for resource in app.resources:
         if not (resource.modified or resource.missing):
             continue
@@ -48,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 _MADE = "/metadata/creationTimestamp"
-"""Argo CD takes it out of both sides where it knows how; generators write it as null."""
+"""A field that Argo CD removes from both sides if it can; generators write it as null."""
 _WRITERS = "controllers and tools write"
 
 
@@ -59,7 +58,7 @@ def _written() -> frozenset[str]:
 
 
 _ANY = re.compile(rf'"(?:{"|".join(SERVER_SET)})"\s*:\s*[^\s{{]')
-"""A field of such a name, wherever it stands; in the schema of a CRD it is a map."""
+"""A field with such a name, at any place; in the schema of a CRD it is a map."""
 _OWN = frozenset(join_pointer("metadata", name) for name in SERVER_SET)
 
 
@@ -89,7 +88,7 @@ def _finding(app: App, resource: Resource, places: tuple[str, ...], who: str) ->
 
 
 def _refusal(app: App, resource: Resource) -> str:
-    """What the API server answered to this object at the last sync, if it was about such a field."""
+    """The API server's answer to this object at the last sync, if it was about such a field."""
     operation = app.operation
     if operation is None or operation.phase in ("Succeeded", ""):
         return ""
@@ -98,7 +97,7 @@ def _refusal(app: App, resource: Resource) -> str:
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
-    """The API server, when the manifest holds none of its fields: what is left is an update like any other."""
+    """The API server's answer, if the manifest has none of its fields: the rest is a normal update."""
     id_ = finding.at.resource
     resource = after.resource(id_.key) if id_ else None
     if resource is None or not resource.desired:

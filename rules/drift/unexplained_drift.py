@@ -1,15 +1,14 @@
 """A difference that no other rule explains
 
-What it finds: a field that Argo CD shows as different between the desired and the live state, or an object that is missing
-or extra, or an application that is OutOfSync without any object that is, and for which no other rule knows the reason. The
-last writer of a field, its time and both values are reported.
+What it finds: a symptom without another rule's explanation: a field that Argo CD shows as different, an object that is missing or extra, or an
+application that is OutOfSync without any such object. The finding has the last writer of a field, its time and both values.
 
 Why it hurts: an application that is never in sync hides the next real difference.
 
-How to fix: decide who owns the field. Write the live value to Git, or sync to restore Git's; if another controller must own
-the field, leave it out of Git or ignore it with the narrowest rule.
+How to fix: decide which side owns the field. Write the live value to Git, or sync to restore Git's. If another controller must own the field,
+leave it out of Git or ignore it with the narrowest rule.
 
-Example: a ConfigMap key that an operator no one has documented sets to another value.
+Example: a ConfigMap key that an undocumented operator sets to another value.
 
 Sources: controller/state.go (CompareAppState), pkg/apis/application/v1alpha1/types.go (HasChangedManagedNamespaceMetadata).
 """
@@ -31,12 +30,13 @@ from argolint import (
     Symptom,
     narrowest_ignore,
 )
-from argolint.application.applied import by_argocd, not_stored
+from argolint.application.applied import by_argocd, lacks, not_stored, settled
+from argolint.comparison import managers, writers
 from argolint.edits import application_place
 from argolint.edits.pruning import ignored_extraneous
 from argolint.messages import quoted
 from argolint.redaction import show
-from argolint.values import dig, join_pointer, mapping, sh, text_at
+from argolint.values import dig, index_of, join_pointer, mapping, sh, split_pointer, text_at
 from argolint.values.kubernetes import argocd_name
 
 from ._edits import drop, write_live
@@ -50,7 +50,7 @@ _NOTES = ("/metadata/annotations/", "/metadata/labels/")
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each writer of an object's fields, for each missing or extra object, for the application."""
     if app.deleting:
-        return  # its objects go one after the other, and what a sync would change no longer matters
+        return  # its objects are being deleted one by one, and the changes of a sync no longer matter
     for resource in app.changed:
         for manager in dict.fromkeys(_manager(change) for change in resource.changes):
             changes = tuple(change for change in resource.changes if _manager(change) == manager)
@@ -61,9 +61,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
     for resource in app.extra:
         if ignored_extraneous(app, resource):
-            continue  # someone decided that it may be there
+            continue  # someone permitted it on purpose
         yield _object(app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired")
-    running = app.operation is not None and app.operation.phase == "Running"  # puts right what the list still says
+    running = (
+        app.operation is not None and app.operation.phase == "Running"
+    )  # it changes objects that the list still shows as they were
     unclear = app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app)
     if unclear and not running and not _shown(app):
         yield _unshown(app)
@@ -77,9 +79,13 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
     first = changes[0]
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
-    taken_off = dropped and all(change.pointer.startswith(_NOTES) for change in changes)
+    dropped = dropped or (not foreign and settled(app, resource) and all(lacks(resource, change) for change in changes))
+    taken_off = dropped and all(f"{change.pointer}/".startswith(_NOTES) for change in changes)
+    since = _wrote_since(resource) if dropped and not taken_off else ""
     if taken_off:
         fact = f"lacks {listing(changes)} though it was applied: a controller, a webhook or someone takes it off again"
+    elif since:
+        fact = f"lacks {listing(changes)} of Git: its schema drops it, or {since}, which wrote the object after Argo CD did"
     elif dropped:
         fact = f"lacks {listing(changes)} though it was applied: its schema dropped it, or someone took it out"
     elif left_out(resource, first):
@@ -96,26 +102,57 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
         confidence="likely" if foreign else "possible",
         fixes=_of_reader(app, resource, changes)
         if taken_off
+        else _of_reader(app, resource, changes)
+        if since and any(w.manager == since for w in writers(resource.live or {}, "/status"))
+        else (_asked_schema(resource, since, first), narrowest_ignore(app, resource, pointers(changes)))
+        if since
         else _of_writer(app, resource, changes)
         if foreign and not any(tracks(change, label_key) for change in changes)
         else (),
     )
 
 
+def _wrote_since(resource: Resource) -> str:
+    """The one program that wrote the object after Argo CD's last apply; empty where none or several did.
+
+    Who leaves a field out owns nothing of it, so managedFields cannot tell more.
+    """
+    written = [w for w in managers(resource.live or {}) if not w.subresource and w.time]
+    applied = max((w.time for w in written if by_argocd(w) and w.time), default=None)
+    later = {w.manager for w in written if applied and w.time and w.time > applied and not by_argocd(w)}
+    return later.pop() if len(later) == 1 else ""
+
+
+def _asked_schema(resource: Resource, manager: str, change: Change) -> Fix:
+    """The step that tells the two apart; nothing that Argo CD answers does."""
+    path = ".".join(token for token in split_pointer(change.pointer) if index_of(token) is None)
+    version = "/".join(filter(None, (resource.group, resource.id.version)))
+    return Fix(
+        f"Ask the schema for the field; if it is there, {manager} drops it",
+        "live",
+        str(resource.id),
+        Edit(
+            "command",
+            f"kubectl explain {sh(f'{resource.kind.lower()}.{path}')} --api-version={sh(version)}   # no such field: correct it in Git, or bring the CRD up to date\n"
+            f"# else upgrade {manager}, if it is older than the field, or let it leave the object alone\n",
+        ),
+    )
+
+
 def _of_writer(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix | None, ...]:
-    """What ends a contest with another writer; a number that a controller moves is left to it first."""
+    """Fixes for a conflict with another writer; for a controller's moving number, first leave it to the controller."""
     ignore = narrowest_ignore(app, resource, pointers(changes))
     write = write_live(app, resource, changes, "Write the live value, if it is right")
     if all(
         c.live is MISSING for c in changes
-    ):  # a mark that its reader takes off when it is done; Git goes on to ask for it
+    ):  # a mark that its reader removes when it is done, while Git still has it
         return (ignore, drop(app, resource, changes, "Leave it out of Git"))
     moved = all(c.pointer.endswith("/replicas") for c in changes) and not is_sort(changes[0].writer, "person")
     return (ignore, write) if moved else (write, ignore)
 
 
 def _of_reader(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix | None, ...]:
-    """What ends it where a mark is taken off by who read it, when it is done, and Git goes on to ask for it."""
+    """Fixes for a mark or a field that its reader removes when it is done, such as the operator, while Git still has it."""
     return (
         narrowest_ignore(app, resource, pointers(changes)),
         drop(app, resource, changes, "Leave it out of Git"),
@@ -123,7 +160,7 @@ def _of_reader(app: App, resource: Resource, changes: tuple[Change, ...]) -> tup
 
 
 def _gone(app: App, resource: Resource) -> Finding | None:
-    """The finding for an object that the last sync applied, so that someone deleted it since; None where it did not."""
+    """The finding for an object that the last sync applied, so that someone deleted it since; None if the sync did not."""
     operation = app.operation
     rows = operation.results_of(resource.id) if operation is not None else ()
     row = next((row for row in rows if row.get("status") == "Synced"), None)
@@ -168,7 +205,7 @@ def _all_known(app: App) -> bool:
 
 
 def _shown(app: App) -> bool:
-    """True when an object or a condition tells why the application is not in sync."""
+    """True if an object or a condition shows why the application is not in sync."""
     return bool(
         any(condition.is_error for condition in app.conditions)
         or app.missing
@@ -198,7 +235,7 @@ def _unshown(app: App) -> Finding:
 
 
 def _wanted_of_namespace(app: App) -> Iterator[str]:
-    """The labels and annotations that the Application wants on its namespace."""
+    """The labels and annotations that the Application sets on its namespace."""
     for field in ("labels", "annotations"):
         for key, wanted in mapping(app.spec, "syncPolicy", "managedNamespaceMetadata", field).items():
             yield f"managedNamespaceMetadata {field} {key}: {show(wanted, join_pointer('metadata', field, key))}"

@@ -1,7 +1,7 @@
-"""Defaults of webhook configurations that Git leaves out
+"""Defaults of webhook configurations that Git omits
 
-What it finds: fields of webhook configurations and admission policies that the API server fills in (`matchPolicy`,
-`timeoutSeconds`, `scope`, empty selectors) and that only the live object has, where Argo CD does not forgive it.
+What it finds: fields of webhook configurations and admission policies that the API server fills in (`matchPolicy`, `timeoutSeconds`, `scope`,
+empty selectors) and that only the live object has, if Argo CD shows the difference.
 
 Why it hurts: the object is OutOfSync forever, and a sync changes nothing.
 

@@ -1,14 +1,14 @@
 """An admission webhook or a controller adds or rewrites fields
 
-What it finds: a field that a mutating webhook or policy engine wrote (by its field manager), or that came out of the API
-server different from what Argo CD sent in the very same request: the last applied configuration holds Git's value and the
-field still belongs to Argo CD, so something on the way in changed it. And, as a warning, a field that a controller of the
-cluster has written since, by its field manager: an operator that fills in or corrects its own objects, or marks those of others.
+What it finds: a field that a mutating webhook or policy engine wrote (by its field manager), or that the API server stored differently from Argo
+CD's own request. In that case the last applied configuration has Git's value and the field still belongs to Argo CD, so something changed it on
+admission. As a warning, also a field that a controller of the cluster has written since, by its field manager: an operator that fills in or
+corrects its own objects, or marks those of others.
 
 Why it hurts: every sync sends Git's value, the webhook or the controller changes it again, and the object never becomes Synced.
 
-How to fix: let a server-side diff count webhooks (`IncludeMutationWebhook=true`); or write in Git what the webhook makes of it; or exclude the object from the webhook; or ignore the field, best by
-its manager (`managedFieldsManagers`). What a controller writes is ignored, or left out of Git.
+How to fix: let a server-side diff count webhooks (`IncludeMutationWebhook=true`); or write the webhook's result in Git; or exclude the object from the
+webhook; or ignore the field, best by its manager (`managedFieldsManagers`). Ignore a controller's fields, or leave them out of Git.
 
 Example: a policy that rewrites `docker.io/...` images to a mirror.
 
@@ -31,7 +31,7 @@ from ._writers import filler, is_sort, known, reconciles
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for what a known mutator wrote to an object, one for what changed on the way in."""
+    """One finding for the fields of a known mutator in an object, one for fields that changed on admission."""
 
     def on_arrival(resource: Resource, change: Change) -> bool:
         return not of_server(change) and rewritten_on_arrival(app, resource, change)
@@ -56,7 +56,7 @@ def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) ->
     first = changes[0]
     end = "self-heal and it undo each other without end" if app.self_heal else "does so after each sync"
     unnamed = all(c.desired is not MISSING and get(resource.desired, c.pointer) is MISSING for c in changes)
-    if unnamed:  # only a dry run holds what the manifest does not
+    if unnamed:  # only a dry run has fields that the manifest lacks
         end = "Argo CD's dry run holds another value that Git does not set"
     if in_another_order(first):
         return finding(
@@ -86,7 +86,7 @@ def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) ->
 
 
 def _moves(change: Change) -> bool:
-    """A number that a controller moves will be another one tomorrow."""
+    """True for a number that a controller moves: it will soon be another one."""
     return all(isinstance(side, int | float) and not isinstance(side, bool) for side in (change.desired, change.live))
 
 
@@ -120,7 +120,7 @@ def _stored(resource: Resource, changes: tuple[Change, ...]) -> bool:
 
 
 def _filled_in(app: App, resource: Resource, change: Change) -> bool:
-    """True for masked content of an object that asks a webhook for it: no one else wrote it since the last sync."""
+    """True for masked content of an object that requests it from a webhook: there was no other writer since the last sync."""
     asked = change.masked and below(change.pointer, "/data") and bool(filler(resource))
     return asked and (change.writer is None or by_argocd(change.writer)) and settled(app)
 

@@ -13,7 +13,7 @@ from argolint.values.memo import by_identity
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A host in the cluster: the Service and namespace that it names, and the port if it has one."""
+    """A host in the cluster: its Service and namespace, and the port if it has one."""
 
     host: str
     service: str
@@ -29,25 +29,25 @@ _NAMES_A_HOST = re.compile(
     r"(ADDR|ADDRESS|HOST|HOSTNAME|URL|URI|ENDPOINT|SERVER|SERVERS|BROKERS|HOSTS|ADDRS|UPSTREAM|TARGET|SERVICE|DSN)$"
 )
 _MANY = 2_000
-"""Characters of a value that are looked at."""
+"""Most characters of a value that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """An environment variable whose value reads like the address of a Service, and where the value stands."""
+    """An environment variable whose value looks like the address of a Service, and the place of that value."""
 
     pointer: str
     name: str
     value: str
     address: Address
-    """Its namespace is empty where it is that of the pods."""
+    """Its namespace is empty for that of the pods."""
     guessed: bool
-    """An address only where the namespace has Services."""
+    """True if it is an address only in a namespace with Services."""
 
 
 @by_identity(64)
 def variables(obj: Object) -> tuple[Variable, ...]:
-    """Those of all containers of a manifest."""
+    """The variables of all containers of a manifest."""
     return tuple(
         Variable(f"{place}/env/{index}/value", name, value, *found)
         for place, container in containers(obj)
@@ -58,7 +58,7 @@ def variables(obj: Object) -> tuple[Variable, ...]:
 
 
 def _read(name: str, value: str) -> tuple[Address, bool] | None:
-    """The first address of the value, and whether it is a guess; None for anything else."""
+    """The first address in the value, and whether it is a guess; None if there is none."""
     found = _HOST.match(value[:_MANY])
     if found is None:
         return None
@@ -78,7 +78,7 @@ def _read(name: str, value: str) -> tuple[Address, bool] | None:
 
 
 def address_of(variable: Variable, namespace: str, fleet: Fleet, cluster: str) -> Address | None:
-    """The address, for pods of this namespace; None where it is none of a Service."""
+    """The address, for pods of this namespace; None if it is not that of a Service."""
     address = variable.address
     if variable.guessed and not fleet.derive(serves, cluster, address.namespace):
         return None

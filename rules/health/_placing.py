@@ -1,8 +1,8 @@
-"""Edits that let pods be made and placed, where the words of quota or scheduler say all that counts, and what follows from them.
+"""Edits that let pods be created and placed, if the message of quota or scheduler contains all that matters; and their consequences.
 
-A quota is arithmetic: what it holds, what is used, and what the pods that lack ask for. The scheduler names every resource that a node
-has too little of, and only nodes that passed all filters before; so an edit of one resource is judged where no later filter
-looks at the pods. One pod a node always fits then.
+A quota is arithmetic: its limit, its usage, and the requests of the missing pods. The scheduler names every resource that a node has too little
+of, and only for nodes that passed all filters before. So the proof of an edit of one resource needs pods that no later filter checks. One pod
+for each node always fits then.
 
 Sources: k8s.io/kubernetes pkg/quota/v1/evaluator/core/pods.go; pkg/scheduler/apis/config/v1/default_plugins.go (the order of filters),
 framework/plugins/noderesources/fit.go (insufficient resources, all of them); pkg/controller/statefulset/stateful_set_control.go (a pod
@@ -29,13 +29,13 @@ _NONE_IS_ASKED = re.compile(
 )
 _DISK = "ephemeral-storage"
 _LITTLE = Decimal(2**30)
-"""Nodes that have less than this for a pod offer none of it: who asks for more means it."""
+"""Nodes with less than this for a pod have none of it in effect: a larger request is intended."""
 _MI = 2**20
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def fixes(app: App, resource: Resource, trouble: Trouble) -> Iterator[Fix]:
-    """Exact edits that end the trouble, the root first."""
+    """Exact edits that end the trouble, root cause first."""
     if trouble.cause == "quota" and (refused := _QUOTA.search(trouble.text)):
         yield from _of_quota(
             app, resource, refused[1], dict(part.split("=", 1) for part in refused[2].split(",") if "=" in part)
@@ -45,12 +45,12 @@ def fixes(app: App, resource: Resource, trouble: Trouble) -> Iterator[Fix]:
 
 
 def _newer(resource: Resource) -> bool:
-    """Whether Git has pods that the scheduler has not seen."""
+    """Whether Git has pods that the scheduler has not seen yet."""
     return any(below(change.pointer, pod_spec(resource.desired)[0]) for change in resource.changes)
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
-    """What quota and scheduler make of the workload's pods on the application after the edit."""
+    """The effects of the edit on the workload's pods, by the rules of quota and scheduler."""
     resource = after.resource(finding.at.resource.key) if finding.at.resource else None
     if resource is None or resource.live is None or fix.target != "manifest":
         return None
@@ -96,7 +96,7 @@ def _of_quota(app: App, resource: Resource, name: str, requested: dict[str, str]
 
 
 def _raised(desired: Object, live: Object, workload: Object | None, lacking: int) -> Iterator[dict[str, Json]]:
-    """What the quota has to hold, of each resource that it has too little of."""
+    """The new limit of the quota, for each resource that it has too little of."""
     for name, held in mapping(desired, "spec", "hard").items():
         most, used, each = amount(held), amount(dig(live, "status", "used", name)), _counts(name, workload)
         if most is not None and used is not None and each is not None and used + lacking * each > most:
@@ -111,7 +111,7 @@ def _printed(number: Decimal, *, binary: bool) -> str:
 
 
 def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, str]]:
-    """Why a quota of the namespace refuses pods all the same, or what is not known."""
+    """The reasons why a quota of the namespace still refuses pods, and the unknown facts."""
     lacking = _lacking(app, resource)
     if lacking is None:
         yield "", "how many pods the quota has to admit is not known here"
@@ -139,7 +139,7 @@ def _counted(app: App, fleet: Fleet, resource: Resource) -> Iterator[tuple[str, 
 
 
 def _lacking(app: App, resource: Resource) -> int | None:
-    """How many pods its controller still has to make; None where two versions of them are there, one has ended, or no number is asked for."""
+    """The number of pods that the controller still has to create; None if there are two versions of them, one has ended, or no number is set."""
     wanted, there = dig(resource.live, "spec", "replicas"), _pods(app, resource)
     return max(0, wanted - there) if isinstance(wanted, int) and there is not None else None
 
@@ -151,13 +151,13 @@ def _pods(app: App, resource: Resource) -> int | None:
 
 
 def _counts(name: str, workload: Object | None) -> Decimal | None:
-    """What a quota counts for a pod; None for one that asks for nothing: a LimitRange has asked for it, or the quota admits none."""
+    """A pod's usage in a quota; None without a request: then a LimitRange has set it, or the quota admits no pod."""
     each = _usage(name, workload)
     return None if each == 0 and name.rpartition(".")[2] in _PLAIN else each
 
 
 def _usage(name: str, workload: Object | None) -> Decimal | None:
-    """What one pod of the workload counts for in a quota."""
+    """The usage of one pod of the workload in a quota."""
     if name in ("pods", "count/pods"):
         return Decimal(1)
     kind, _, what = name.rpartition(".") if name.startswith(("requests.", "limits.")) else ("requests", "", name)
@@ -183,7 +183,7 @@ def _asked(container: Object, kind: str, what: str) -> Decimal:
 
 
 def _without_disk(app: App, resource: Resource) -> Iterator[Fix]:
-    """The requests and limits of local disk left out: a limit without a request is one."""
+    """Fixes that remove the requests and limits of local disk: a limit without a request counts as one."""
     own = resource.desired or {}
     asked = _usage(_DISK, own)
     if asked is None or not 0 < asked < _LITTLE:
@@ -212,7 +212,7 @@ def _without_disk(app: App, resource: Resource) -> Iterator[Fix]:
 
 
 def _to_nothing(app: App, resource: Resource) -> Iterator[str]:
-    """Commands that take the pods away which have never run; the sync of the edit makes them again, of the new template."""
+    """Commands that delete the pods that never ran; the sync of the edit creates them again from the new template."""
     pods = [node for node in app.descendants(resource.uid) if node.id.kind == "Pod"]
     idle = all(status_reason(pod) in ("Pending", "") and pod.health.status == "Progressing" for pod in pods)
     ready = dig(resource.live, "status", "readyReplicas") or dig(resource.live, "status", "availableReplicas")
@@ -223,7 +223,7 @@ def _to_nothing(app: App, resource: Resource) -> Iterator[str]:
 
 
 def _disk(place: str, container: Object) -> Iterator[str]:
-    """Where the container asks for local disk; the whole map where it holds nothing else, since an empty one says nothing."""
+    """The pointers of the container's requests and limits of local disk; of the whole map if it has nothing else, since an empty map is valid."""
     held = mapping(container, "resources")
     asking = [field for field, values in held.items() if isinstance(values, dict) and _DISK in values]
     alone = [field for field in asking if len(held[field]) == 1]
@@ -242,7 +242,7 @@ _PLAIN_VOLUMES = ("configMap", "secret", "emptyDir", "projected", "downwardAPI",
 
 
 def _placed(resource: Resource, cause: str, nodes: int, *, emptied: bool) -> Iterator[tuple[str, str]]:
-    """What keeps the pods from nodes all the same, or may do so. `nodes` have refused them for that cause alone, which is all of them."""
+    """The reasons that still keep the pods from nodes, or may do so. `nodes`: the number that refused them for this cause alone, which is all of them."""
     _, spec = pod_spec(resource.live)
     if not nodes or not spec:
         yield "", "whether a node takes the pods shows only on the cluster"
@@ -275,7 +275,7 @@ def _placed(resource: Resource, cause: str, nodes: int, *, emptied: bool) -> Ite
 
 
 def _with_surge(resource: Resource, wanted: int) -> int:
-    """The most pods that are there at once."""
+    """The most pods that exist at once during the update."""
     strategy = mapping(resource.live, "spec", "strategy")
     if resource.kind != "Deployment" or strategy.get("type") == "Recreate":
         return wanted

@@ -1,4 +1,4 @@
-"""The ports that pods and Services offer, and those that others ask of them."""
+"""The ports that pods and Services offer, and those that other objects use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._surroundings import Member
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One port: its number (0 where it is none), name and protocol."""
+    """One port: its number (0 if it has none), name and protocol."""
 
     number: int
     name: str
@@ -27,7 +27,7 @@ class Port:
 
 
 def number_or_name(found: Json) -> tuple[int, str]:
-    """(number, "") or (0, name) of an IntOrString; (0, "") for what no API server takes. Digits in quotes count as a number."""
+    """(number, "") or (0, name) of an IntOrString; (0, "") for an invalid value. Digits in quotes count as a number."""
     number = found if isinstance(found, int) and not isinstance(found, bool) else integer(found)
     if number is not None:
         return (number, "") if 0 < number < 65536 else (0, "")
@@ -59,13 +59,13 @@ def _injected() -> tuple[frozenset[str | int], tuple[str, ...]]:
 
 
 def may_be_injected(member: Member, port: str | int) -> bool:
-    """Whether another container than those of the template may have the port: an injector adds it to the live pods alone."""
+    """Whether a container outside the template may have the port: an injector adds it only to the live pods."""
     ports, marks = _injected()
     return port in ports or any(mark in key for key in (*member.annotations, *member.labels) for mark in marks)
 
 
 def taken(annotations: Mapping[str, str]) -> Mapping[str, Mapping[int, str]]:
-    """By the name of an injected container: the ports that it listens on, each with the annotation of the template that gives it, if one does."""
+    """By name of an injected container: its ports, each with the annotation of the template that sets it, if there is one."""
     known = load(__package__, "traffic.yaml")["injected"]
     found = {name: dict.fromkeys(ports, "") for name, ports in known["takes"].items()}
     for entry in known["gives"]:
@@ -79,7 +79,7 @@ def taken(annotations: Mapping[str, str]) -> Mapping[str, Mapping[int, str]]:
 
 
 _MANY = 4_000
-"""Characters of an annotation that are looked at."""
+"""Most characters of an annotation that are read."""
 
 
 def declared(ports: Sequence[Port]) -> str:
@@ -89,7 +89,7 @@ def declared(ports: Sequence[Port]) -> str:
 
 
 def words(spec: Object) -> Iterator[str]:
-    """What the containers are said: commands, arguments, environment, and the ports of their probes."""
+    """The words in the containers' commands, arguments, environment, and the ports of their probes."""
     for field in ("initContainers", "containers"):
         for container in maps(spec, field):
             yield from (w for part in ("command", "args") for w in items(container, part) if isinstance(w, str))

@@ -1,4 +1,4 @@
-"""Pods that start and then fail: which of a workload's pods to look at, what their Events say of probes, and how their containers ended."""
+"""Pods that start and then fail: the pods to check of each workload, their Events on probes, and how their containers ended."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from argolint.values.kubernetes import pod_spec
 from ..shared.pods import status_reason
 
 _LOOKED_AT = 2
-"""Pods of one workload: they fail alike."""
+"""Most pods of one workload to check: they fail alike."""
 
 
 def workloads(app: App) -> Iterator[tuple[Resource, Sequence[Node]]]:
-    """Workloads with a template, and the pods under them that restart or are not well, the worst first; hooks are hook-stuck's."""
+    """Workloads with a template, and their pods that restart or are not well, the worst first; hook-stuck checks hooks."""
     yield from app.derive(_workloads)
 
 
@@ -48,17 +48,17 @@ def _down(resource: Resource) -> bool:
 
 
 def restarts(node: Node) -> int:
-    """How often containers of the pod were restarted, as Argo CD shows it (controller/cache/info.go)."""
+    """The number of restarts of the pod's containers, as Argo CD shows it (controller/cache/info.go)."""
     return integer(node.info.get("Restart Count")) or 0
 
 
 def unwell(resource: Resource, nodes: Sequence[Node]) -> bool:
-    """Whether Argo CD shows it, rather than that pods restarted some time."""
+    """Whether Argo CD shows a fault now; restarts in the past do not count."""
     return _down(resource) or any(n.health.status not in ("", "Healthy") for n in nodes)
 
 
 def events(app: App, nodes: Sequence[Node]) -> Iterator[tuple[Node, Event]]:
-    """The Warnings about the pods, the newest of each first."""
+    """The Warnings about the pods, those of each pod from the newest on."""
     for node in nodes:
         for event in app.events(node.id, node.uid) or ():
             if event.type != "Normal":
@@ -66,13 +66,13 @@ def events(app: App, nodes: Sequence[Node]) -> Iterator[tuple[Node, Event]]:
 
 
 def live_wants(nodes: Sequence[Node]) -> Iterator[Want]:
-    """The first pod itself: only its status tells how its containers ended."""
+    """The first pod itself: only its status shows how its containers ended."""
     for node in nodes[:1]:
         yield Want("live", node.id)
 
 
 def live(app: App, nodes: Sequence[Node]) -> tuple[Node, Object] | None:
-    """The first pod with its live state, where that was had."""
+    """The first pod with its live state, if that was read."""
     for node in nodes[:1]:
         found = app.evidence.get(Want("live", node.id))
         if isinstance(found, Mapping):
@@ -92,7 +92,7 @@ def ends(pod: Object) -> Iterator[tuple[str, Object]]:
 
 
 def names_in_pod(pod: Object) -> frozenset[str]:
-    """The containers of a live pod, those that were injected included."""
+    """The containers of a live pod, with the injected ones."""
     spec, status = pod.get("spec"), pod.get("status")
     found = (*maps(spec, "containers"), *maps(spec, "initContainers"))
     statuses = (*maps(status, "containerStatuses"), *maps(status, "initContainerStatuses"))
@@ -100,5 +100,5 @@ def names_in_pod(pod: Object) -> frozenset[str]:
 
 
 def crash_loops(node: Node) -> bool:
-    """Whether a container of the pod is restarted again and again, or was a few times."""
+    """Whether a container of the pod restarts repeatedly, or has restarted a few times."""
     return status_reason(node).removeprefix("Init:") in ("CrashLoopBackOff", "OOMKilled", "Error") or restarts(node) > 2

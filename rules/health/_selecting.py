@@ -1,4 +1,4 @@
-"""Which objects select others by labels, what they select, and what comes nearest where that is nothing."""
+"""The objects that select others by labels, the selected objects, and the nearest object for a selector without a match."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Kind:
 
 @cache
 def kinds() -> dict[tuple[str, str], Kind]:
-    """What selects, by group and kind."""
+    """The kinds that select, by group and kind."""
     found = {}
     for entry in load(__package__, "traffic.yaml")["selectors"]:
         group, _, kind = entry["by"].partition("/")
@@ -41,7 +41,7 @@ def kinds() -> dict[tuple[str, str], Kind]:
 
 @dataclass(frozen=True, slots=True)
 class Selecting:
-    """An object that selects, and in which namespaces."""
+    """An object that selects, with the namespaces of its selector."""
 
     resource: Resource
     kind: Kind
@@ -50,7 +50,7 @@ class Selecting:
 
 
 def selecting(app: App) -> Sequence[Selecting]:
-    """The application's objects that select something; Services without a cluster address (headless, ExternalName) left out."""
+    """The application's objects with a selector, without Services that have no cluster address (headless, ExternalName)."""
     return app.derive(_selecting)
 
 
@@ -73,13 +73,13 @@ def _all(app: App) -> Iterator[Selecting]:
 
 
 def _aside(obj: Object, kind: Kind) -> bool:
-    """Whether it is a Service whose clients do not come by its address."""
+    """Whether it is a Service whose clients do not use its address."""
     spec = obj.get("spec")
     return kind.form == "labels" and (dig(spec, "clusterIP") == "None" or text_at(spec, "type") == "ExternalName")
 
 
 def _namespaces(obj: Object, resource: Resource, kind: Kind) -> tuple[str, ...]:
-    """None where it selects in all namespaces of the cluster."""
+    """The namespaces of the selector; empty for all namespaces of the cluster."""
     chosen = get(obj, kind.namespaces, None) if kind.namespaces else None
     if dig(chosen, "any"):
         return ()
@@ -88,12 +88,12 @@ def _namespaces(obj: Object, resource: Resource, kind: Kind) -> tuple[str, ...]:
 
 
 def members(app: App, namespace: str, to: str) -> Sequence[Member]:
-    """What there is to select."""
+    """The objects that can be selected."""
     return pods(app, namespace) if to == "pods" else services(app, namespace)
 
 
 def selected(app: App, one: Selecting) -> Sequence[Member]:
-    """What it selects of the objects at hand."""
+    """The objects that it selects among the known ones."""
     return app.derive(_selected, one.resource.key)
 
 
@@ -114,7 +114,7 @@ def _by_key(app: App) -> Mapping[object, Selecting]:
 
 
 def by_label(app: App, namespace: str, to: str) -> Mapping[tuple[str, str], Sequence[Member]]:
-    """A thousand Services next to a thousand workloads are not compared each with each."""
+    """By label: the objects with it, so that a thousand Services and a thousand workloads are not compared pair by pair."""
     found: dict[tuple[str, str], list[Member]] = defaultdict(list)
     for member in members(app, namespace, to):
         for pair in member.labels.items():
@@ -123,12 +123,12 @@ def by_label(app: App, namespace: str, to: str) -> Mapping[tuple[str, str], Sequ
 
 
 def _taken(app: App) -> frozenset[tuple[ResourceKey, Kind]]:
-    """What some object of a kind selects."""
+    """The objects that are selected, each with the selecting kind."""
     return frozenset((m.id.key, one.kind) for one in selecting(app) for m in selected(app, one))
 
 
 def alone(app: App) -> Sequence[Selecting]:
-    """Those that select nothing of what is at hand, neither by templates nor among the live pods."""
+    """The objects that select none of the known templates and live pods."""
     return app.derive(_alone)
 
 
@@ -143,7 +143,7 @@ def _selects_live(app: App, one: Selecting) -> bool:
 
 
 def wanted(app: App, fleet: Fleet) -> Iterator[Want]:
-    """What other applications have in the namespaces of those that select nothing of their own application's."""
+    """The objects of other applications in the namespaces of selectors without a match in their own application."""
     for one in selecting(app):
         if not selected(app, one) and not _selects_live(app, one):
             for namespace in one.namespaces:
@@ -151,13 +151,13 @@ def wanted(app: App, fleet: Fleet) -> Iterator[Want]:
 
 
 def sure(app: App, fleet: Fleet, one: Selecting) -> bool:
-    """Whether all that it could select is at hand."""
+    """Whether all objects that it could select are known."""
     return all(known(app, fleet, namespace, one.kind.to) for namespace in one.namespaces)
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """What comes nearest: the labels in which it differs, each (key, asked for, there); there is empty where it has no such label."""
+    """The nearest object, and the labels that differ: each (key, wanted, present); `present` is empty if the label is missing."""
 
     member: Member
     differs: tuple[tuple[str, str, str], ...]
@@ -165,11 +165,11 @@ class Near:
 
 
 _TRIED = 300
-"""Objects of one namespace that are compared with a selector that selects none of them."""
+"""Most objects of one namespace that are compared with a selector without a match."""
 
 
 def nearest(app: App, one: Selecting) -> Near | None:
-    """What the selector must mean: of the same name, or with labels that differ by what looks like a slip. None when nothing does."""
+    """The object that the selector probably means: with the same name, or with labels that differ by a probable typing error; None if there is none."""
     found = []
     for namespace in one.namespaces:
         for member in members(app, namespace, one.kind.to)[:_TRIED]:

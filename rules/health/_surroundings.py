@@ -1,6 +1,6 @@
-"""What an application's objects meet in their namespace: templates of pods, Services and live pods; and whether that is all there is.
+"""The neighbours of an application's objects in their namespace: pod templates, Services and live pods; and whether all of them are known.
 
-Nothing is asked of the server unless something of an application finds no partner in it while other applications have objects there.
+The server gets a request only if an object has no partner in its application while other applications have objects there.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from argolint.values.kubernetes import pod_spec
 from ..shared.labels import labels_at
 
 _PEERS = 30
-"""Objects of other applications that one namespace may cost. Where there are more, nothing is said."""
+"""Most objects of other applications that are read for one namespace. With more of them, there is no finding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What a selector may select: a template of pods or a Service. `at` is the pointer of its labels, `spec` that of the pods or the Service."""
+    """A candidate for a selector: a pod template or a Service. `at`: the pointer of its labels; `spec`: that of the pods or the Service."""
 
     app: AppRef
     id: ResourceId
@@ -34,17 +34,17 @@ class Member:
 
 
 def shown(resource: Resource) -> Object:
-    """The object as Git has it, the live one where Git does not tell; nothing for a hook."""
+    """The object from Git, or the live one if Git's is unknown; empty for a hook."""
     return {} if resource.hook else resource.any
 
 
 def pods(app: App, namespace: str) -> Sequence[Member]:
-    """The templates of pods in the namespace that are at hand."""
+    """The known pod templates in the namespace."""
     return app.derive(_pods).get(namespace, ())
 
 
 def services(app: App, namespace: str) -> Sequence[Member]:
-    """The Services in the namespace that are at hand."""
+    """The known Services in the namespace."""
     return app.derive(_services).get(namespace, ())
 
 
@@ -88,7 +88,7 @@ def _services(app: App) -> Mapping[str, Sequence[Member]]:
 
 
 def live_pods(app: App, namespace: str) -> Sequence[Node]:
-    """The pods of the resource tree whose labels are known, those of no application included where Argo CD shows them."""
+    """The pods of the resource tree with known labels, with those of no application if Argo CD shows them."""
     return app.derive(_live_pods).get(namespace, ())
 
 
@@ -102,15 +102,15 @@ def _live_pods(app: App) -> Mapping[str, Sequence[Node]]:
 
 
 def in_tree(app: App, kind: str, namespace: str, name: str) -> bool:
-    """Whether the tree holds such an object: made by an operator, or of no one."""
+    """Whether the tree has such an object: made by an operator, or without an owner."""
     nodes = (*(app.tree.nodes or ()), *(app.tree.orphaned_nodes or ()))
     return any(n.kind == kind and n.name == name and n.namespace == namespace for n in nodes)
 
 
 def sees_all(app: App, fleet: Fleet, namespace: str) -> bool:
-    """Whether the tree tells of everything in the namespace, also of what no application owns (spec.orphanedResources of the project).
+    """Whether the tree shows everything in the namespace, also objects of no application (spec.orphanedResources of the project).
 
-    What the project ignores of that, or does not permit, the tree leaves out (controller/appcontroller.go, getResourceTree).
+    The tree omits objects that the project ignores or does not permit (controller/appcontroller.go, getResourceTree).
     """
     spec = mapping(fleet.projects.get(app.ref.project), "spec")
     watched = spec.get("orphanedResources") is not None and not mapping(spec, "orphanedResources").get("ignore")
@@ -119,7 +119,7 @@ def sees_all(app: App, fleet: Fleet, namespace: str) -> bool:
 
 
 def all_known(app: App, fleet: Fleet, namespace: str) -> bool:
-    """Whether the application shows all that the namespace holds, and nothing in it may make pods with labels that the tree does not show."""
+    """Whether the application shows everything in the namespace, and nothing in it may make pods whose labels the tree does not show."""
     orphans = (n for n in app.tree.orphaned_nodes or () if n.namespace == namespace)
     return sees_all(app, fleet, namespace) and not any((n.group, n.kind) not in _INERT_ORPHANS for n in orphans)
 
@@ -140,7 +140,7 @@ _INERT_ORPHANS = frozenset(
     }
     | {("rbac.authorization.k8s.io", kind) for kind in ("Role", "RoleBinding")}
 )
-"""Kinds that no one owns and that make no pods and no Services."""
+"""Kinds without an owner that make no pods and no Services."""
 
 
 @cache
@@ -153,7 +153,7 @@ def _keys(fleet: Fleet, cluster: str, namespace: str) -> Sequence[ResourceKey]:
 
 
 def peers(app: App, fleet: Fleet, namespace: str, to: str) -> tuple[Want, ...]:
-    """The objects of other applications in the namespace that a selector to `pods` or `services` may mean."""
+    """The objects of other applications in the namespace that a selector of `pods` or `services` may match."""
     kinds = _kinds("workloads") if to == "pods" else frozenset((("", "Service"),))
     found = []
     for key in fleet.derive(_keys, app.cluster, namespace):
@@ -165,12 +165,12 @@ def peers(app: App, fleet: Fleet, namespace: str, to: str) -> tuple[Want, ...]:
 
 
 def affordable(wants: Sequence[Want]) -> Sequence[Want]:
-    """The same, or nothing where they are too many."""
+    """The same requests; none if there are too many."""
     return wants if len(wants) <= _PEERS else ()
 
 
 def known(app: App, fleet: Fleet, namespace: str, to: str) -> bool:
-    """Whether all that a selector could select there is at hand: no object of others unread, and no operator that makes what no one lists."""
+    """Whether all candidates for a selector are known: no unread object of another application, and no operator that makes unlisted ones."""
     if any(app.evidence.get(want) is None for want in peers(app, fleet, namespace, to)):
         return False
     return not app.derive(_made_unseen, fleet, namespace)
@@ -197,7 +197,7 @@ def _shows_its_pods(app: App, key: ResourceKey) -> bool:
 
 
 def namesakes(app: App, fleet: Fleet, key: ResourceKey) -> bool:
-    """Whether a custom resource or a workload of that namespace has the beginning of the name: operators name what they make after what asks for it."""
+    """Whether the name begins with that of a custom resource or workload in the namespace: operators name their objects after it."""
     inert = _kinds("inert")
     return any(
         "." in other.group

@@ -1,4 +1,4 @@
-"""What the controller of a custom resource calls failed, where Argo CD has no check of the kind's health and shows nothing.
+"""Failures that the controller of a custom resource reports, although Argo CD has no health check of the kind and shows nothing.
 
 Sources: kubernetes/community api-conventions (conditions, polarity, reasons); knative.dev/pkg and Cluster API (a condition's
 `severity`); crossplane-runtime, fluxcd and Strimzi (pauses).
@@ -14,28 +14,28 @@ from argolint.values import annotations_of, dig, maps, parse_time, text_at
 from ..shared.age import Patience, judged, overdue
 
 _VERDICTS = frozenset({"Ready", "Synced", "Reconciled", "ReconcileSuccess", "Available", "Accepted", "Valid"})
-"""Types by which a controller says whether it did what it was asked."""
+"""Condition types by which a controller reports success or failure."""
 _FAILS = re.compile(
     r"Fail(?!(?:ing|ed)?[Oo]ver|ureDomain)|Error(?!Budget)|Invalid(?!at)|Denied|Refused|Rejected|Forbidden|Unauthorized|NotFound|Conflict"
 )
-"""Reasons that mean more than that it has not got there yet."""
+"""Reasons that mean a failure, not only work in progress."""
 _WAITS = re.compile(
     r"(?:No(?:Fail|Error|Conflict|Invalid)|A?[Ww]aiting|Pending|Creating|Deleting|Progressing|Initiali[sz]ing)"
 )
-"""How the reasons begin by which it has not, whatever comes then."""
+"""Beginnings of reasons that mean work in progress, with any ending."""
 _PASSES = "the object has been modified; please apply your changes to the latest version"
-"""What the API server answers to one of two writers at once (apimachinery, OptimisticLockErrorMsg): the controller tries again."""
+"""The API server's answer to one of two concurrent writers (apimachinery, OptimisticLockErrorMsg): the controller tries again."""
 _HALTS = frozenset({"suspend", "suspended", "pause", "paused", "hibernate", "hibernated"})
 
 
 def refused(app: App, resource: Resource, options: Patience) -> Object | None:
-    """The condition by which a controller says, for longer than it may, that it failed at the spec of now; None when none does."""
+    """The condition in which a controller reports, for longer than allowed, that it failed with the present spec; None if there is none."""
     if "." not in resource.group or resource.hook or not resource.mentions('"False"', "live") or not judged(resource):
         return None
     if not resource.uid and not any(r.health.status for r in app.resources):
-        return None  # neither the tree nor the list tells any health, which newer versions keep in the tree alone
+        return None  # neither tree nor list has any health; newer versions keep it in the tree alone
     if dig(resource.live, "metadata", "deletionTimestamp") or _halted(resource):
-        return None  # it goes, or its controller does not look at it: what stands in its status is old
+        return None  # it is being deleted, or its controller skips it: its status is old
     for condition in maps(resource.live, "status", "conditions"):
         if _is_failure(condition) and is_of_now(resource, condition):
             since = parse_time(condition.get("lastTransitionTime"))
@@ -62,7 +62,7 @@ def is_of_now(resource: Resource, condition: Object) -> bool:
 
 
 def _halted(resource: Resource) -> bool:
-    """Whether someone has paused it, by its spec or by an annotation such as `strimzi.io/pause-reconciliation`."""
+    """Whether someone has paused it, by its spec or an annotation such as `strimzi.io/pause-reconciliation`."""
     spec = dig(resource.live, "spec")
     if isinstance(spec, dict) and any(spec.get(field) is True for field in _HALTS):
         return True

@@ -1,4 +1,4 @@
-"""What the rules on addresses and claims share: an object that has been Progressing for too long, and what its Events say."""
+"""Shared by the rules on addresses and claims: objects that have been Progressing for too long, and their Events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..shared.age import Patience, judged, overdue, waited, waiting_since
 
 
 def late(app: App, options: Patience, kind: str, *groups: str) -> Iterator[Resource]:
-    """Managed objects of the kind that are Progressing for longer than the option allows."""
+    """Managed objects of the kind that have been Progressing for longer than the option allows."""
     for resource in app.of_kind(kind):
         waits = resource.group in groups and resource.health.status == "Progressing" and resource.live is not None
         if (
@@ -29,19 +29,19 @@ def wanted(resources: Iterator[Resource]) -> Iterator[Want]:
 
 
 def age(app: App, resource: Resource) -> str:
-    """How long it has waited, for people."""
+    """How long it has waited, as a text."""
     span = waited(app, waiting_since(resource))
     return age_text(span) if span else "an unknown time"
 
 
 def warning(app: App, resource: Resource) -> str:
-    """The newest Warning Event; empty when there is none or Events could not be had."""
+    """The newest Warning Event; empty if there is none or Events could not be read."""
     found = next((e for e in app.events(resource.id, resource.uid) or () if e.type == "Warning"), None)
     return excerpt(f"{found.reason}: {found.message}") if found else ""
 
 
 def events_of(app: App, resource: Resource) -> tuple[str, ...]:
-    """Evidence lines: health, Event, what could not be had, what waits for it."""
+    """Evidence lines: health, Event, missing answers, and the objects that wait for it."""
     lines = [f"health {resource.health.status} {resource.health.message}".rstrip()]
     event = warning(app, resource)
     if event:

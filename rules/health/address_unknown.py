@@ -1,18 +1,18 @@
-"""An environment variable names a Service that is not there
+"""An environment variable names a Service that does not exist
 
-What it finds: a container's environment with the address of a Service in the cluster (`cache:6379`, `http://api.shop.svc`) that no
-application of the cluster has, nor the resource tree, while a Service of nearly that name is there (`missing`); or the Service is there
-without that `port`; or it is there, and the pods resolve no names of the cluster, by their dnsPolicy or since they use the node's network (`dns`).
-Pods that fail under a dnsPolicy that asks no DNS of the cluster are reported too, whatever their environment names.
+What it finds: a container's environment with the address of a Service in the cluster (`cache:6379`, `http://api.shop.svc`). `missing`: neither
+an application of the cluster nor the resource tree has it, while a Service of nearly that name exists. `port`: the Service exists without that
+port. `dns`: it exists, but the pods cannot resolve names of the cluster, because of their dnsPolicy or because they use the node's network.
+Failing pods with a dnsPolicy that does not use the cluster's DNS are reported too, with any environment.
 
 Why it hurts: Argo CD shows everything Synced and Healthy, and each call of that container fails.
 
-How to fix: name the Service that is there. For `dns`: dnsPolicy ClusterFirst, or ClusterFirstWithHostNet next to hostNetwork.
+How to fix: name the existing Service. For `dns`: dnsPolicy ClusterFirst, or ClusterFirstWithHostNet next to hostNetwork.
 
 Example: `CACHE_ADDR=redis-cache:6379` next to Service `rediscache` with port 6379.
 
-Sources: kubernetes.io, DNS for Services and Pods. Nothing is said where nothing comes near, where the variable does not look like an address, where
-the pods have names of their own (hostAliases, dnsConfig), and where an operator may make the Service from a custom resource of that name.
+Sources: kubernetes.io, DNS for Services and Pods. Not reported: a name without a similar Service, a variable that does not look like an address,
+pods with names of their own (hostAliases, dnsConfig), and a name that an operator may serve from a custom resource with that name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ._surroundings import in_tree, namesakes, services, shown
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Argo CD does not look into environments, and the list does not tell of them."""
+    """Whether the application has workloads: Argo CD does not check environments, and the list does not show them."""
     return any(
         row.group in ("apps", "batch", "argoproj.io", "") and row.kind in _KINDS for row in app.rows
     ) and worth_reading(app, fleet)
@@ -43,7 +43,7 @@ _KINDS = frozenset(("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", 
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a variable; of `dns` one a workload."""
+    """One finding for each variable; for `dns`, one for each workload."""
     if app.deleting or not app.desired_known:
         return
     reported = set()
@@ -58,7 +58,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _deaf(app: App, fleet: Fleet, resource: Resource, nodes: Sequence[Node]) -> Iterator[Finding]:
-    """A failing workload that asks no DNS of the cluster: what it calls may stand in a file or in its program."""
+    """Findings for a failing workload that does not use the cluster's DNS: it may read an address from a file or have it in its program."""
     at, spec = pod_spec(shown(resource))
     policy = text_at(spec, "dnsPolicy")
     if policy not in ("Default", "None") or spec.get("hostNetwork") or spec.get("hostAliases"):
@@ -116,7 +116,7 @@ def _of_workload(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding
 
 
 def _blind(spec: Object) -> str:
-    """Why the pods do not ask the cluster's DNS; empty where they do."""
+    """The reason why the pods do not use the cluster's DNS; empty if they do."""
     policy = text_at(spec, "dnsPolicy") or "ClusterFirst"
     if policy == "Default":
         return "dnsPolicy Default"
@@ -124,7 +124,7 @@ def _blind(spec: Object) -> str:
 
 
 def _near(app: App, fleet: Fleet, key: ResourceKey, address: Address) -> ResourceKey | None:
-    """The Service that is meant: of almost that name, with the port, or of the very name in another namespace."""
+    """The Service that is probably meant: with nearly this name and the port, or with exactly this name in another namespace."""
     if not fleet.derive(serves, key.cluster, key.namespace):
         return None
     elsewhere = []
@@ -145,7 +145,7 @@ def _ports(app: App, service: ResourceKey) -> frozenset[int]:
 
 
 def _lacking(app: App, address: Address) -> Sequence[Port]:
-    """The ports of the Service where the one that is asked for is not among them; none for headless and ExternalName ones."""
+    """The ports of the Service if the wanted one is missing; none for headless and ExternalName ones."""
     found = next((m for m in services(app, address.namespace) if m.id.name == address.service), None)
     if found is None or not address.port or dig(found.spec, "clusterIP") == "None" or not dig(found.spec, "selector"):
         return ()

@@ -1,17 +1,18 @@
 """A claim that no volume or class fits
 
-What it finds: a PersistentVolumeClaim that stays unbound, compared with the PersistentVolumes and StorageClasses that applications of the
-cluster manage. The cause is the one thing in which the nearest volume does not fit: `access-mode`, `capacity`, `selector`, `class`, or that it is
-`occupied` by another claim; `no-class`: the claim names a StorageClass that is not there while one of almost that name is.
+What it finds: a PersistentVolumeClaim that stays unbound. It is compared with the PersistentVolumes and StorageClasses that applications of the
+cluster manage. The cause is the only mismatch of the nearest volume: `access-mode`, `capacity`, `selector`, `class`, or `occupied` by another
+claim. `no-class`: the claim's StorageClass does not exist while one of almost that name does.
 
 Why it hurts: the pods that mount the claim are never scheduled.
 
-How to fix: let claim and volume agree. A claim's spec cannot be changed once it is there: delete it, then sync.
+How to fix: make claim and volume agree. The spec of an existing claim cannot be changed: delete it, then sync.
 
-Example: a claim that asks ReadWriteMany next to a volume that allows ReadWriteOnce.
+Example: a claim with ReadWriteMany next to a volume that allows ReadWriteOnce.
 
-Sources: k8s.io/kubernetes pkg/controller/volume/persistentvolume/index.go (findMatchingVolume). A claim of a class with a provisioner gets a volume of
-its own, so volumes are compared only where the controller says that nothing makes one. What only waits is said after five minutes (option `minutes`).
+Sources: k8s.io/kubernetes pkg/controller/volume/persistentvolume/index.go (findMatchingVolume). A claim of a class with a provisioner gets its
+own volume, so volumes are compared only if the controller says that nothing creates one. A claim that only waits is reported after five minutes
+(option `minutes`).
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _waiting(app: App, options: Patience) -> Iterator[Resource]:
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
-    """Events of claims that wait, and the volumes that other applications manage."""
+    """Events of waiting claims, and the volumes that other applications manage."""
     waiting = [claim for claim in _waiting(app, options) if claim.uid]
     yield from (Want("events", claim.id, claim.uid) for claim in waiting)
     if not any(_static(app, claim) for claim in waiting):
@@ -70,7 +71,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
-    """One finding a claim."""
+    """One finding for each claim."""
     for claim in _waiting(app, options):
         found = _class_missing(app, fleet, claim) or (_nearest(app, claim) if _static(app, claim) else None)
         if found is not None:
@@ -81,13 +82,13 @@ _NO_MAKER = re.compile(r"no storage class is set|storageclass\S{0,60} \"[^\"]{1,
 
 
 def _static(app: App, claim: Resource) -> bool:
-    """Whether nothing makes a volume for it, as the controller says: then those that are there count."""
+    """Whether nothing creates a volume for it, by its controller's message: then only existing volumes count."""
     return any(_NO_MAKER.search(event.message) for event in app.events(claim.id, claim.uid) or ())
 
 
 @dataclass(frozen=True, slots=True)
 class _Misfit:
-    """In what claim and object do not agree: the field of the claim, what it asks and what is there."""
+    """The mismatch between claim and object: the field of the claim, its value, and the object's value."""
 
     cause: str
     pointer: str
@@ -97,7 +98,7 @@ class _Misfit:
 
 
 def _class_of(obj: Object) -> str | None:
-    """The class that a claim or volume names; None where it names none, so that the default counts."""
+    """The class of a claim or volume; None if it has none, so that the default applies."""
     named = annotations_of(obj).get(_LEGACY, dig(obj, "spec", "storageClassName"))
     return named if isinstance(named, str) else None
 
@@ -124,7 +125,7 @@ def _volumes(app: App) -> Iterator[Resource]:
 
 
 def _nearest(app: App, claim: Resource) -> _Misfit | None:
-    """The volume that lacks one thing alone; None where none does, or one fits (then the controller has not been there yet)."""
+    """The volume with only one mismatch; None if there is none, or if one fits (then the controller has not bound it yet)."""
     found = []
     for volume in list(_volumes(app))[:_VOLUMES]:
         misfits = list(_misfits(claim, volume))

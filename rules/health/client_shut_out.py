@@ -1,18 +1,18 @@
-"""A NetworkPolicy shuts out a client that calls the Service
+"""A NetworkPolicy blocks a client that calls the Service
 
-What it finds: a workload whose environment names a Service of the application, while NetworkPolicies let its packets through nowhere: those of
-the called pods admit neither its labels and namespace nor the port (`ingress`), its own admit no way to these pods (`egress`), or none to port
-53, so that it resolves no name (`dns`).
+What it finds: a workload whose environment names a Service of the application, while NetworkPolicies block its packets. `ingress`: the policies
+of the called pods admit neither its labels and namespace nor the port. `egress`: its own policies do not permit packets to these pods. `dns`:
+its own policies do not permit port 53, so it resolves no name.
 
 Why it hurts: Argo CD shows everything Synced and Healthy, and each call of that client ends in a timeout.
 
-How to fix: admit the client by its labels, and the port of the pods, which need not be that of the Service.
+How to fix: admit the client by its labels, and use the port of the pods, which may differ from that of the Service.
 
-Example: `API_URL=http://ledger:80` next to a policy of ledger's pods that admits `app: web` on port 80, while the pods listen on 8080.
+Example: `API_URL=http://ledger:80` next to a policy for ledger's pods that admits `app: web` on port 80, while the pods listen on 8080.
 
-Sources: kubernetes.io, Network Policies; networking.k8s.io/v1. Policies add up, so nothing is said where another application or another product
-(Cilium, Calico, AdminNetworkPolicy) has policies in the namespace, of peers by address, of labels of namespaces that no one shows, and of pods on the
-node's network. A network plugin that knows no policies lets all through: a client that runs well is a warning.
+Sources: kubernetes.io, Network Policies; networking.k8s.io/v1. Policies add up. So there is no finding if another application or another product
+(Cilium, Calico, AdminNetworkPolicy) has policies in the namespace. The same holds for peers by address, for unknown labels of namespaces, and
+for pods on the node's network. A network plugin without support for policies admits everything: a client that runs well is a warning.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DNS = 53
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """The list tells which applications have policies."""
+    """Whether an application has policies, which the list shows."""
     return any(row.group == _GROUP and row.kind == "NetworkPolicy" for row in app.rows) and worth_reading(app, fleet)
 
 
@@ -52,7 +52,7 @@ class _End:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Who calls whom on which port of the pods; the port is 0 where it is not known."""
+    """The caller, the called pods and their port; the port is 0 if it is unknown."""
 
     client: Resource
     pointer: str
@@ -65,7 +65,7 @@ class _Call:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a client and reason."""
+    """One finding for each client and cause."""
     if app.deleting or not app.desired_known or not any(_policies(app)):
         return
     reported: set[tuple[object, str]] = set()
@@ -99,7 +99,7 @@ def _calls(app: App, fleet: Fleet) -> Iterator[_Call]:
 
 
 def _to(app: App, client: Resource, pointer: str, name: str, address: Address, source: _End) -> Iterator[_Call]:
-    """The pods behind the Service, each with the port that they are called on."""
+    """The calls to the pods behind the Service, each with the pods' port."""
     service, targets = app.derive(_behind, address.namespace).get(address.service, (None, ()))
     if service is None:
         return
@@ -145,7 +145,7 @@ def _closed(app: App, fleet: Fleet, call: _Call) -> Iterator[tuple[str, Resource
 
 
 def _alone(app: App, fleet: Fleet, namespace: str) -> bool:
-    """Whether no policy in the namespace is of another application or of another product."""
+    """Whether all policies in the namespace are this application's NetworkPolicies, with none of another application or product."""
     return not any(
         key.kind.endswith("NetworkPolicy") and (key.group != _GROUP or app.resource(key) is None)
         for key in fleet.in_namespace(app.cluster, namespace)
@@ -155,7 +155,7 @@ def _alone(app: App, fleet: Fleet, namespace: str) -> bool:
 
 
 def _of_clusters(fleet: Fleet, cluster: str) -> tuple[ResourceKey, ...]:
-    """The policies of a cluster without a namespace."""
+    """The cluster-scoped policies of a cluster."""
     kinds = (
         ("policy.networking.k8s.io", "AdminNetworkPolicy"),
         ("policy.networking.k8s.io", "BaselineAdminNetworkPolicy"),
@@ -167,7 +167,7 @@ def _of_clusters(fleet: Fleet, cluster: str) -> tuple[ResourceKey, ...]:
 
 
 def _guarding(app: App, end: _End, direction: str) -> Sequence[Resource]:
-    """The policies that shut these pods in this direction."""
+    """The policies that restrict these pods in this direction."""
     index = app.derive(_by_pair, end.namespace, direction)
     near = (each for pair in (None, *end.labels.items()) for each in index.get(pair, ()))
     return [policy for policy, selector in near if selector.matches(end.labels)]
@@ -176,7 +176,7 @@ def _guarding(app: App, end: _End, direction: str) -> Sequence[Resource]:
 def _by_pair(
     app: App, namespace: str, direction: str
 ) -> Mapping[tuple[str, str] | None, Sequence[tuple[Resource, Selector]]]:
-    """The policies of a namespace by a label that they ask for; None for those that ask for none, as an empty podSelector."""
+    """The policies of a namespace by a label of their selector; None for those without one, such as an empty podSelector."""
     found: dict[tuple[str, str] | None, list[tuple[Resource, Selector]]] = defaultdict(list)
     for policy in _policies(app):
         spec = mapping(shown(policy), "spec")
@@ -193,7 +193,7 @@ def _rules(policy: Resource, direction: str) -> Sequence[Object]:
 
 
 def _admits(app: App, policy: Resource, rule: Object, field: str, end: _End, call: _Call) -> bool:
-    """Whether the rule lets the call through, or may do so; no peers are all peers, and no ports all ports."""
+    """Whether the rule admits the call, or may do so; no peers means all peers, and no ports all ports."""
     peers = maps(rule, field)
     return (not peers or any(_is_peer(app, policy, peer, end) for peer in peers)) and _on_port(rule, call)
 
@@ -212,7 +212,7 @@ def _is_peer(app: App, policy: Resource, peer: Object, end: _End) -> bool:
 
 
 def _is_space(app: App, chosen: Json, namespace: str) -> bool:
-    """Whether a namespaceSelector may mean the namespace; labels that nothing shows may be there."""
+    """Whether a namespaceSelector may match the namespace; unknown labels may be there."""
     selector = label_selector(chosen)
     if selector is None:
         return True
@@ -240,7 +240,7 @@ def _is_port(entry: Object, port: int, protocol: str, spec: Object) -> bool:
 
 
 def _resolves(rule: Object) -> bool:
-    """Whether the rule lets packets to a DNS of the cluster through, which is in another namespace or has an address of its own."""
+    """Whether the rule admits packets to a DNS of the cluster, in another namespace or at an address of its own."""
     ports, peers = maps(rule, "ports"), maps(rule, "to")
     asked = not ports or any(
         _is_port(p, _DNS, protocol, {}) or number_or_name(p.get("port"))[1]

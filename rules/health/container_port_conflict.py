@@ -1,18 +1,18 @@
-"""Two containers of a pod claim one port
+"""Two containers of a pod use one port
 
-What it finds: a pod template in which two containers declare the same port and protocol, while its pods fail; or in which, of a container that
-ends with an error and one that is ready, one declares a port and the other is to listen on it by a command, an argument or its environment;
-or in which a container, or a Service of the pods, uses a port that belongs to the proxy which a mesh injects into them.
+What it finds: a pod template with failing pods in which two containers declare the same port and protocol. Also two containers, of which one
+ends with an error and the other is ready: one declares a port, and the other is to listen on it by a command, an argument or its environment.
+Also a container, or a Service of the pods, with a port that belongs to the proxy which a mesh injects into them.
 
 Why it hurts: containers of a pod share one network. The second one that binds the port ends with "address already in use", and the pod
 is restarted again and again.
 
-How to fix: let one of them listen elsewhere, and lead the Service and the probes there. The ports of an injected proxy cannot be had.
+How to fix: let one of them listen on another port, and adapt the Service and the probes. The ports of an injected proxy are not available.
 
 Example: a proxy with `containerPort: 8080` next to the program that listens on 8080 itself.
 
-Sources: kubernetes.io, Pods (resource sharing); istio.io, linkerd.io and dapr.io (ports used by their proxies; traffic.yaml). Declared ports are only words: pods that run well are left alone, and so are init
-containers that end before the others start.
+Sources: kubernetes.io, Pods (resource sharing); istio.io, linkerd.io and dapr.io (ports used by their proxies; traffic.yaml). Declared ports are
+only information: pods that run well are not reported, and neither are init containers that end before the others start.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from ._surroundings import shown
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a workload."""
+    """One finding for each workload."""
     for resource, nodes in workloads(app):
         if unwell(resource, nodes):
             obj = resource.live or resource.any
@@ -61,7 +61,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The state of a pod that restarts, where several containers run in it: which of them ends."""
+    """The state of a restarting pod with several containers: it shows which of them ends."""
     for resource, nodes in workloads(app):
         several = any(map(crash_loops, nodes[:1])) and len(list(_side_by_side(resource.live or resource.any))) > 1
         if unwell(resource, nodes) and (several or any(_claims(app, resource))):
@@ -76,7 +76,7 @@ def _side_by_side(obj: Object) -> Iterator[tuple[str, Object]]:
 
 
 def _failing(app: App, nodes: Sequence[Node]) -> frozenset[str]:
-    """The containers that end by themselves with an error, while another one of the pod runs and is ready."""
+    """The containers that end with an error, while another one of the pod runs and is ready."""
     found = live(app, nodes)
     statuses = maps(dig(found[1], "status"), "containerStatuses") if found else ()
     if not any(s.get("ready") is True for s in statuses):
@@ -90,11 +90,11 @@ def _failing(app: App, nodes: Sequence[Node]) -> frozenset[str]:
 _PORT = r"(?<![\d.]){port}(?![\d.])"
 _HOST = re.compile(r"(?P<host>[\w.-]{1,253}):$")
 _OWN = re.compile(r"0\.0\.0\.0|[\w.-]{0,30}listen|tcp4?|udp4?", re.IGNORECASE)
-"""What stands before the colon of an address to listen on: all addresses, or a word such as TCP-LISTEN."""
+"""Prefixes of an address to listen on: all addresses, or a word such as TCP-LISTEN."""
 
 
 def _refused(obj: Object, failing: frozenset[str]) -> Iterator[tuple[str, str, str, int]]:
-    """The same for two containers of which one fails and one runs, where one is to listen on a port that the other one declares."""
+    """The same for a failing and a running container, if one is to listen on a port that the other declares."""
     together = list(_side_by_side(obj))
     if not failing:
         return
@@ -113,7 +113,7 @@ def _refused(obj: Object, failing: frozenset[str]) -> Iterator[tuple[str, str, s
 
 
 def _listens_there(text: str, port: re.Pattern[str]) -> bool:
-    """Whether a text names the port for the program's own use, rather than as that of another one."""
+    """Whether a text names the port for the program's own use, not for another one's."""
     return any(_is_own(text[max(0, found.start() - 300) : found.start()]) for found in port.finditer(text))
 
 
@@ -126,7 +126,7 @@ _WHOM = re.compile(r"(?:upstream|target|backend|app|remote|peer|dest|forward)\S{
 
 
 def _words(at: str, container: Object) -> Iterator[tuple[str, str]]:
-    """What a container is started with, by place; a variable that names whom to call tells nothing of its own port."""
+    """The texts with which a container starts, by place; without variables that name a server to call."""
     for part in ("command", "args"):
         yield f"{at}/{part}", " ".join(w for w in items(container, part) if isinstance(w, str))
     for index, variable in enumerate(maps(container, "env")):
@@ -140,7 +140,7 @@ _CLIENT = re.compile(r"UPSTREAM|TARGET|BACKEND|APP_|REMOTE|PEER|DEST|SERVICE_|UR
 
 
 def _twice(obj: Object) -> Iterator[tuple[str, str, str, int]]:
-    """(pointer of the second, its container, the first container, port) of each port that two containers declare."""
+    """(pointer of the second, its container, the first container, port) for each port that two containers declare."""
     seen: dict[tuple[int, str], str] = {}
     for at, container in _side_by_side(obj):
         name = text_at(container, "name")
@@ -152,18 +152,18 @@ def _twice(obj: Object) -> Iterator[tuple[str, str, str, int]]:
 
 
 def _named(obj: Object, at: str) -> str:
-    """The name of the variable whose value lies there; empty for other places."""
+    """The name of the variable with its value at this place; empty for other places."""
     return text_at(get(obj, at.removesuffix("/value"), None), "name") if at.endswith("/value") else ""
 
 
 _MEANS_A_PROXY = re.compile(r"dapr|envoy|istio|linkerd|sidecar|mesh|proxy", re.IGNORECASE)
-"""How a program is led to the proxy's own port, rather than to one of its own."""
+"""Words by which a program is configured to use the proxy's own port."""
 _NUMBER = re.compile(r"(?<!\d)\d{4,5}(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A port of an injected proxy that something else uses. `given` is the annotation of the template that gives it to the proxy, if one does."""
+    """A port of an injected proxy that something else uses. `given`: the annotation of the template that gives it to the proxy, if any."""
 
     proxy: str
     given: str
@@ -174,7 +174,7 @@ class _Claim:
 
 
 def _of_a_proxy(app: App, resource: Resource, nodes: Sequence[Node]) -> Iterator[_Claim]:
-    """Claims on a port of a container that the pod has and its template has not, what is declared first."""
+    """Claims on a port of a container that the pod has and its template lacks; declared ports first."""
     found = live(app, nodes)
     if found is not None:
         own = {text_at(container, "name") for _, container in containers(resource.any)}
@@ -186,7 +186,7 @@ def _of_a_proxy(app: App, resource: Resource, nodes: Sequence[Node]) -> Iterator
 
 
 def _claims(app: App, resource: Resource) -> Iterator[_Claim]:
-    """Each use of a port that a proxy has, if one is injected: by a container that declares it or is to listen on it, or by a Service."""
+    """Each use of a port of an injected proxy: by a container that declares it or is to listen on it, or by a Service."""
     at, _ = pod_spec(resource.any)
     annotations = annotations_of(get(resource.any, at.removesuffix("/spec"), {}))
     ports = {port: (proxy, given) for proxy, all_ in taken(annotations).items() for port, given in all_.items()}
@@ -227,7 +227,7 @@ def _claims(app: App, resource: Resource) -> Iterator[_Claim]:
 _OF_THE_PROXY = re.compile(
     r"metric|prom|monitor|stat|health|ready|admin|envoy|mesh|istio|linkerd|dapr|proxy", re.IGNORECASE
 )
-"""How a Service and its port are called that mean the proxy itself."""
+"""Names of Services and ports that mean the proxy itself."""
 
 
 def _with_proxy(app: App, resource: Resource, nodes: Sequence[Node], claim: _Claim) -> Finding:

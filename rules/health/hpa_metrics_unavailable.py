@@ -1,18 +1,18 @@
 """An autoscaler cannot read its metrics
 
-What it finds: a HorizontalPodAutoscaler whose condition ScalingActive is False since a metric cannot be had: no metrics API in
-the cluster, no such metric, or containers without a request to take a percentage of.
+What it finds: a HorizontalPodAutoscaler whose condition ScalingActive is False because a metric is unavailable: the cluster has no metrics API,
+there is no such metric, or a percentage needs a request that the containers do not have.
 
 Why it hurts: the autoscaler does nothing; under load the workload stays as it is.
 
-How to fix: install what serves the metrics API (metrics-server; an adapter for custom and external metrics), set requests, or
-correct the metric's name.
+How to fix: install a server for the metrics API (metrics-server; an adapter for custom and external metrics), set requests, or correct the
+metric's name.
 
 Example: `failed to get cpu utilization: missing request for cpu in container app`.
 
-Sources: k8s.io/kubernetes pkg/controller/podautoscaler (conditions); gitops-engine/pkg/health/health_hpa.go, which before 3.0
-stops at AbleToScale and calls such an autoscaler Healthy, and which never heard of FailedGetContainerResourceMetric. Metrics
-that are merely late are reported after five minutes (option `minutes`).
+Sources: k8s.io/kubernetes pkg/controller/podautoscaler (conditions); gitops-engine/pkg/health/health_hpa.go, which before 3.0 stops at
+AbleToScale and calls such an autoscaler Healthy, and which does not check for FailedGetContainerResourceMetric. Late metrics are reported after
+five minutes (option `minutes`).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _V1_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"  # where autoscali
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Argo CD may call such an autoscaler Healthy: before 3.0 all of them, later those that read one container's metric."""
+    """True for applications with autoscalers: Argo CD may call a failing one Healthy (before 3.0 all, later those that read one container's metric)."""
     return any(app.of_kind("HorizontalPodAutoscaler", "autoscaling"))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
-    """One finding an autoscaler; of metrics that are merely late a remark, where Argo CD calls the autoscaler Degraded."""
+    """One finding for each autoscaler; for late metrics a remark, if Argo CD calls the autoscaler Degraded."""
     for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
         condition = next((c for c in _conditions(hpa) if c.get("type") == "ScalingActive"), None)
         if condition is None or condition.get("status") != "False" or "Metric" not in str(condition.get("reason")):
@@ -59,7 +59,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 
 
 def _failed_the_sync(app: App, hpa: Resource) -> bool:
-    """True when the last operation ended since the autoscaler turned Degraded; no metric that comes late undoes that."""
+    """True if the last operation ended after the autoscaler turned Degraded; late metrics cannot undo that."""
     operation = app.operation
     return operation is not None and operation.failed and operation.degraded(hpa.id)
 
@@ -99,7 +99,7 @@ def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Findin
 
 
 def _follows(app: App, message: str) -> tuple[Follows, ...]:
-    """A metrics API that the cluster does not serve, for all its autoscalers."""
+    """The shared cause for all autoscalers of a cluster: it does not serve the metrics API."""
     if _NO_REQUEST.search(message) or not _NO_API.search(message):
         return ()
     api = next(

@@ -1,12 +1,12 @@
 """An Ingress gets no address
 
-What it finds: an Ingress that has been Progressing for minutes since no one writes an address into its status.
+What it finds: an Ingress that has been Progressing for minutes because its status gets no address.
 
-Why it hurts: either no controller serves its class and the hosts are dead, or one does and does not publish its address, so
-that Argo CD shows a working Ingress as Progressing and syncs that wait for it do not end.
+Why it hurts: either no controller serves its class and the hosts do not work, or a controller serves it without publishing its address. Then
+Argo CD shows a working Ingress as Progressing, and syncs that wait for it do not end.
 
-How to fix: name a class that a controller serves. Where traffic flows, let the controller publish (`publishService` of
-ingress-nginx, `publishedService` of Traefik), or teach Argo CD another health check.
+How to fix: name a class that a controller serves. If traffic flows, let the controller publish (`publishService` of ingress-nginx,
+`publishedService` of Traefik), or give Argo CD another health check.
 
 Example: `ingressClassName: nginx` on a cluster without ingress-nginx.
 
@@ -32,12 +32,12 @@ _GROUPS = ("networking.k8s.io", "extensions")
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
-    """Events of the Ingresses that wait."""
+    """Events of the waiting Ingresses."""
     return wanted(_waiting(app, options))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
-    """One finding an Ingress."""
+    """One finding for each Ingress."""
     for ingress in _waiting(app, options):
         named = _class(ingress)
         classes = fleet.of_kind(app.cluster, "networking.k8s.io", "IngressClass")
@@ -82,7 +82,7 @@ def _waiting(app: App, options: Patience) -> Iterator[Resource]:
 
 
 def _from_status(ingress: Resource) -> Fix:
-    """A controller that writes Events serves the Ingress: another one, or another health check, would cure nothing."""
+    """The fix for an Ingress whose controller writes Events and so serves it: another class or health check would not help."""
     return Fix(
         "Repair what the controller's Event names",
         "live",
@@ -92,7 +92,7 @@ def _from_status(ingress: Resource) -> Fix:
 
 
 def _name_class(ingress: Resource, known: list[str], served: list[str]) -> Iterator[Fix]:
-    """Without a class only a controller that takes such Ingresses, or a default class, serves it."""
+    """Fixes that name a class: without one, only a default class, or a controller for such Ingresses, serves it."""
     if len(served) == 1:
         yield Fix(
             f"Set ingressClassName: {served[0]}",
@@ -114,9 +114,9 @@ def _name_class(ingress: Resource, known: list[str], served: list[str]) -> Itera
 
 
 def _served(app: App, fleet: Fleet, classes: Iterable[ResourceKey]) -> list[str]:
-    """The classes that a controller serves: it gave another Ingress of the application an address, or it comes with the class.
+    """The classes with a controller: it gave another Ingress of the application an address, or the class comes with it.
 
-    A class alone is an object that anyone may leave behind. It counts where its application brings a workload too.
+    A class alone may be a leftover. It counts only if its application also has a workload.
     """
     seen = {c for other in app.of_kind("Ingress") if (c := _class(other)) and _addressed(other)}
     return sorted(seen or {key.name for key in classes if any(map(_runs, _bringing(fleet, key)))})

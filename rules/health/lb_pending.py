@@ -1,11 +1,11 @@
-"""A load balancer never comes
+"""A load balancer does not come
 
 What it finds: a Service of type LoadBalancer that has had no address for minutes, with the cloud controller's Event if there
 is one.
 
-Why it hurts: the Service is Progressing forever, a sync that waits for it does not end, and no one can reach it.
+Why it hurts: the Service is Progressing forever, a sync that waits for it does not end, and clients cannot reach it.
 
-How to fix: repair what gives addresses (cloud controller, MetalLB, quota), or do without: ClusterIP behind an ingress.
+How to fix: repair the provider of addresses (cloud controller, MetalLB, quota), or do without: ClusterIP behind an ingress.
 
 Example: a Service of type LoadBalancer on a cluster without a load balancer controller.
 
@@ -25,12 +25,12 @@ from ._waiting import age, events_of, late, wanted, warning
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
-    """Events of the Services that wait."""
+    """Events of the waiting Services."""
     return wanted(_waiting(app, options))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
-    """One finding a Service."""
+    """One finding for each Service."""
     for service in _waiting(app, options):
         event = warning(app, service)
         load_class = dig(service.live, "spec", "loadBalancerClass")

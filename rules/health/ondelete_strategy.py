@@ -1,6 +1,6 @@
 """A new revision never rolls out by itself
 
-What it finds: a StatefulSet or DaemonSet with the update strategy OnDelete, some of whose pods still run an older revision.
+What it finds: a StatefulSet or DaemonSet with the update strategy OnDelete and pods of an older revision.
 
 Why it hurts: Argo CD shows Synced and Healthy, but the change in Git reaches no pod before someone deletes it.
 
@@ -22,12 +22,12 @@ _KINDS = ("StatefulSet", "DaemonSet")
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """The list tells neither the strategy nor how many pods are old."""
+    """Whether the application has such kinds: the list has neither the strategy nor the number of old pods."""
     return any(any(app.of_kind(kind, "apps")) for kind in _KINDS)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a workload with old pods."""
+    """One finding for each workload with old pods."""
     for kind in _KINDS:
         for resource in app.of_kind(kind, "apps"):
             if dig(resource.live, "spec", "updateStrategy", "type") == "OnDelete":
@@ -37,7 +37,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _old(resource: Resource) -> tuple[int, int]:
-    """(pods of an older revision, pods wanted), by the object's own status."""
+    """(pods of an older revision, wanted pods), from the object's own status."""
     status = mapping(resource.live, "status")
     if resource.kind == "DaemonSet":
         total = number_at(status, "desiredNumberScheduled")

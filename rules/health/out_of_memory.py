@@ -1,15 +1,15 @@
-"""Containers are killed for want of memory
+"""Containers are killed because they need more memory
 
-What it finds: a workload whose containers end with OOMKilled, as the last state of a container or an Event tells, with the limit next to it.
+What it finds: a workload whose containers end with OOMKilled, by a container's last state or an Event; the limit is in the finding.
 
-Why it hurts: each kill cuts off what the container was doing; between two of them the workload may look Healthy.
+Why it hurts: each kill interrupts the container's work; between two of them the workload may look Healthy.
 
-How to fix: raise `resources.limits.memory`, or let the program use less: a runtime with a heap of its own needs a heap limit well below it.
+How to fix: raise `resources.limits.memory`, or let the program use less: a runtime with its own heap needs a heap limit well below it.
 
-Example: a container with `limits: {memory: 5Mi}`, of which the runtime alone needs more.
+Example: a container with `limits: {memory: 5Mi}` whose runtime alone needs more.
 
-Sources: kubelet (OOMKilled, exit code 137), containerd ("container init was OOM-killed"). A pod that restarted less than three times and is well is left
-alone.
+Sources: kubelet (OOMKilled, exit code 137), containerd ("container init was OOM-killed"). A pod that restarted less than three times and is well
+is not reported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KILLED = re.compile(r"OOM-?killed", re.IGNORECASE)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The state of a pod that restarts, and Events of pods that do not start."""
+    """The state of a restarting pod, and Events of pods that do not start."""
     for resource, nodes in workloads(app):
         if any(crash_loops(n) for n in nodes[:1]):
             yield from live_wants(nodes)
@@ -52,14 +52,14 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a workload."""
+    """One finding for each workload."""
     for resource, nodes in workloads(app):
         if (killed := _killed(app, nodes)) is not None:
             yield _finding(app, resource, nodes, *killed)
 
 
 def _killed(app: App, nodes: Sequence[Node]) -> tuple[str, str] | None:
-    """(container, evidence) of one that was killed; the container is empty where the text does not name it."""
+    """(container, evidence) of a killed one; the container is empty if the text does not name it."""
     if (found := live(app, nodes)) is not None:
         node, pod = found
         for name, end in ends(pod):
@@ -107,7 +107,7 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], name: str, evi
 
 
 def _limit(obj: Object, name: str) -> tuple[str, str, str]:
-    """(pointer, memory limit, name) of the container, or of the one with the smallest say where none is named: the only one."""
+    """(pointer, memory limit, name) of the container with this name, or of the only one; an empty pointer if there is neither."""
     all_ = list(containers(obj))
     chosen = [(at, c) for at, c in all_ if c.get("name") == name] or (all_ if len(all_) == 1 else [])
     if not chosen:

@@ -1,17 +1,16 @@
 """A PodDisruptionBudget that allows no disruption
 
-What it finds: a budget that can never let a pod go, even when all of them are ready: as many pods are demanded as there are,
-or `maxUnavailable` is 0.
+What it finds: a budget that never permits an eviction, even if all pods are ready: it demands as many pods as there are, or `maxUnavailable` is
+0.
 
-Why it hurts: nodes cannot be drained. Cluster upgrades, node rotation and autoscalers hang at that pod, or go over it by
-force.
+Why it hurts: nodes cannot be drained. Cluster upgrades, node rotation and autoscalers hang at that pod, or remove it by force.
 
-How to fix: allow one pod to be away, or run one more replica.
+How to fix: allow one unavailable pod, or run one more replica.
 
 Example: `minAvailable: 2` next to a Deployment of 2 replicas.
 
-Sources: policy/v1 (status.desiredHealthy, expectedPods, disruptionsAllowed); Kubernetes' documentation of disruptions. A budget
-that is only blocked while pods start is not reported.
+Sources: policy/v1 (status.desiredHealthy, expectedPods, disruptionsAllowed); Kubernetes' documentation of disruptions. A budget that only blocks
+while pods start is not reported.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from argolint.values import dig, integer, mapping, number_at
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Argo CD calls such a budget Healthy."""
+    """Whether there is a budget: Argo CD calls a blocking one Healthy."""
     return any(app.of_kind("PodDisruptionBudget", "policy"))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a budget."""
+    """One finding for each budget."""
     for budget in app.of_kind("PodDisruptionBudget", "policy"):
         status = mapping(budget.live, "status")
         expected, demanded = number_at(status, "expectedPods"), number_at(status, "desiredHealthy")
@@ -79,9 +78,9 @@ def _fixes(budget: Resource, field: str, expected: int) -> Iterator[Fix]:
 
 
 def _enough(demanded: Json, expected: int) -> int:
-    """The fewest pods, more than there are, of which `minAvailable` lets one go; 0 when no number of them helps.
+    """The least number of pods, above the present one, with which `minAvailable` permits one disruption; 0 if no number helps.
 
-    A percentage is rounded up (policy/v1). With maxUnavailable it is the zero that blocks, whatever the number.
+    A percentage is rounded up (policy/v1). With maxUnavailable the zero itself blocks, for any number of pods.
     """
     if isinstance(demanded, int):
         return max(demanded, expected) + 1

@@ -1,17 +1,17 @@
 """Pods cannot be scheduled, created, pulled or started
 
-What it finds: a workload whose pods never run, and why, from the Events of the pods and their controllers: too few
-`resources` on the nodes, a `selector` or affinity that no node meets, a `taint` that is not tolerated, a `volume` that is not
-there or cannot be mounted, a `quota` that is used up, an `image` that cannot be pulled, or `unknown`. One finding a workload.
+What it finds: a workload whose pods never run, with the cause from the Events of the pods and their controllers. Too few `resources` on the
+nodes, a `selector` or affinity that no node meets, a `taint` that is not tolerated, a `volume` that does not exist or cannot be mounted, a
+`quota` that is used up, an `image` that cannot be pulled, or `unknown`. One finding for each workload.
 
 Why it hurts: the rollout never ends, later sync waves wait for it, and the old version (or nothing) keeps running.
 
-How to fix: by cause; the scheduler's or kubelet's own words stand in the message.
+How to fix: by cause; the message quotes the scheduler or kubelet.
 
 Example: a Deployment with `nodeSelector: {accelerator: tpu}` on a cluster where no node has that label.
 
 Sources: kube-scheduler (FailedScheduling), k8s.io/apiserver pkg/admission (resourcequota), kubelet events;
-gitops-engine/pkg/health/health_pod.go. A pod that merely waits is reported after five minutes (option `minutes`).
+gitops-engine/pkg/health/health_pod.go. A pod that only waits is reported after five minutes (option `minutes`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from ..shared.age import Patience, overdue
 from ..shared.pods import Trouble, below, fixes, pointer_of, scheduling, troubles, wanted_events
 from . import _placing
 
-_NO_CHECK = ""  # an operator's own object, which Argo CD has no health check for
+_NO_CHECK = ""  # an operator's own object, of a kind without a health check in Argo CD
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
-    """Events of workloads that are not well and of what is unhealthy under them; hooks that come only after the health that is awaited."""
+    """Events of workloads that are not well and of unhealthy objects below them; the hooks after the awaited health."""
     awaited = app.operation.awaited if app.operation else None
     if awaited is not None and awaited.reason == "healthy state of":
         yield Want("manifests")
@@ -46,7 +46,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
-    """One finding a workload whose pods do not come to run."""
+    """One finding for each workload whose pods do not run."""
     for resource, nodes in _workloads(app):
         claims = (node for claim in _unbound(app, resource) if (node := app.node(claim.id)) is not None)
         trouble = next((t for t in troubles(app, resource, (*nodes, *claims)) if t.cause), None)
@@ -57,9 +57,9 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 
 
 def _workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]]:
-    """Managed objects that are not Healthy and have something unhealthy under them; hooks are hook-stuck's.
+    """Managed objects that are not Healthy and have an unhealthy child; hook-stuck checks hooks.
 
-    The health of a CronJob says nothing of the job that runs (resource_customizations/batch/CronJob).
+    The health of a CronJob does not cover its running job (resource_customizations/batch/CronJob).
     """
     ailing = below(app)
     for resource in app.resources:
@@ -77,7 +77,7 @@ _NEVER_PLACED = ("cannot be scheduled", "cannot be created")
 
 
 def _unbound(app: App, resource: Resource) -> Iterator[Resource]:
-    """Claims of the application that the workload's pods mount and that are not bound."""
+    """Unbound claims of the application that the workload's pods mount."""
     obj = resource.live or resource.desired
     mounted = {read.name for read in reads(obj) if read.kind == "PersistentVolumeClaim"}
     for claim in app.of_kind("PersistentVolumeClaim", ""):
@@ -88,7 +88,7 @@ def _unbound(app: App, resource: Resource) -> Iterator[Resource]:
 def _waiting_claims(app: App, resource: Resource, trouble: Trouble) -> Iterator[Resource]:
     """Claims that wait for these pods, as those of a WaitForFirstConsumer class do until a pod is placed.
 
-    A claim that waits for anything else stops the scheduler before any other filter (volumebinding, PreFilter).
+    A claim that waits for something else stops the scheduler before any other filter (volumebinding, PreFilter).
     """
     if trouble.verb in _NEVER_PLACED and trouble.cause != "volume":
         for claim in _unbound(app, resource):
@@ -122,7 +122,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...]
 
 
 def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> tuple[Fix, ...]:
-    """Exact edits where there are any, and what else there is to try."""
+    """Exact edits if there are any, and then the other options."""
     exact = tuple(_placing.fixes(app, resource, trouble))
     return (
         exact
@@ -132,7 +132,7 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> tupl
 
 
 def _in_words(trouble: Trouble, fit: str) -> str:
-    """What keeps them from running: of the nodes, what the decisive filter says; of all else, the innermost words."""
+    """The reason why the pods do not run: for nodes, the decisive filter's message; otherwise the innermost sentence."""
     nodes = _NODES.match(trouble.text)
     if nodes is None:
         verb = _OF_ONE.get(trouble.verb, trouble.verb.replace("their", "its")) if fit == "fits" else trouble.verb
@@ -175,7 +175,7 @@ _QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253})")
 
 
 def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> Iterator[Follows]:
-    """What makes the Secret that the pods wait for, or what many workloads may wait for: more of a resource on the nodes of the cluster, or a quota of the namespace."""
+    """The shared cause: the maker of the missing Secret, or a lack that affects many workloads: resources of the cluster's nodes, or the namespace's quota."""
     for name in _NO_SECRET.findall(trouble.text):
         maker = maker_of(app, fleet, resource.namespace, name)
         if maker is not None:
@@ -203,7 +203,7 @@ def _evidence(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:
 
 
 def _elsewhere(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:
-    """Namespaces in which the application shows a Secret of the missing name, such as what an ExternalSecret of it makes there."""
+    """Namespaces in which the application shows a Secret of the missing name, such as one that an ExternalSecret makes there."""
     for name in dict.fromkeys(_NO_SECRET.findall(trouble.text)):
         spaces = sorted({node.id.namespace for node in app.nodes_of("Secret", "") if node.id.name == name})
         if spaces and resource.namespace not in spaces:

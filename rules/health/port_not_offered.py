@@ -1,18 +1,18 @@
 """A port that nothing offers
 
-What it finds: a port that another object asks for and that what it leads to does not have. A Service's `targetPort` that none of
-its pods' containers declares, by name, number or protocol; the port of an Ingress, route, webhook, API service or
-ServiceMonitor that its Service does not have; a port name of a PodMonitor that no container has.
+What it finds: a port of a reference that the target does not have. A Service's `targetPort` that none of its pods' containers declares, by name,
+number or protocol. The port of an Ingress, route, webhook, API service or ServiceMonitor that its Service does not have. A port name of a
+PodMonitor that no container has.
 
 Why it hurts: Argo CD shows everything Synced and Healthy, and connections are refused or never answered.
 
-How to fix: name the port that is there.
+How to fix: name the existing port.
 
-Example: a Service with `targetPort: 8081` before pods whose only container declares port 8080.
+Example: a Service with `targetPort: 8081` for pods whose only container declares port 8080.
 
-Causes: `name` and `service` are certain: without that port no address is written. `number` and `protocol` rest on the ports that containers
-declare: a container may listen on others. So a number that a command, an argument, the environment, a probe or a ConfigMap of the
-application mentions is left alone, as are pods into which containers are injected, and headless Services, which have no ports of their own.
+Causes: `name` and `service` are certain: without that port no address is written. `number` and `protocol` depend on the ports that containers
+declare: a container may listen on others. So there is no finding for a number that a command, an argument, the environment, a probe or a
+ConfigMap of the application mentions, for pods with injected containers, and for headless Services, which have no ports of their own.
 
 Sources: k8s.io/kubernetes pkg/controller/util/endpoint (FindPort); core/v1 ServicePort; networking.k8s.io/v1; Gateway API, BackendObjectReference.
 """
@@ -68,18 +68,18 @@ def _endpoints() -> Mapping[tuple[str, str], Object]:
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Argo CD calls all of that Synced and Healthy, and the list tells nothing of ports."""
+    """Whether the application has kinds with ports: Argo CD calls them Synced and Healthy, and the list has no ports."""
     of_ports = {("", "Service"), *_asking(), *_endpoints()}
     return any((row.group, row.kind) in of_ports for row in app.rows) and worth_reading(app, fleet)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """What selectors that match nothing of this application match in others."""
+    """The objects of other applications for selectors without a match in this one."""
     yield from wanted(app, fleet)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a cause of each Service and monitor, and one a port that is asked of a Service."""
+    """One finding for each cause of each Service and monitor, and one for each wanted port of a Service."""
     if app.deleting or not app.desired_known:
         return
     for one in selecting(app):
@@ -95,7 +95,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _of_service(app: App, one: Selecting, found: Sequence[Member]) -> Iterator[Finding]:
-    """The first port of each cause; the others stand in its evidence."""
+    """The first port of each cause; the others are in its evidence."""
     spec = shown(one.resource).get("spec")
     offered = [port for member in found for port in of_pods(member.spec)]
     wrong: dict[str, list[tuple[str, str, Json]]] = {}
@@ -123,7 +123,7 @@ def _of_service(app: App, one: Selecting, found: Sequence[Member]) -> Iterator[F
 
 
 def _twice(spec: Json, number: int, protocol: str) -> bool:
-    """Whether the Service leads another protocol to the same port, as for HTTP/3: then the container declares one of the two."""
+    """Whether the Service maps another protocol to the same port, as for HTTP/3: then the container declares one of the two."""
     return any(
         number_or_name(p.get("targetPort", p.get("port")))[0] == number
         and (text_at(p, "protocol") or "TCP") != protocol
@@ -132,7 +132,7 @@ def _twice(spec: Json, number: int, protocol: str) -> bool:
 
 
 def _mentioned(app: App, number: int, found: Sequence[Member]) -> bool:
-    """Whether something tells the containers of the port, so that one of them may listen there without declaring it."""
+    """Whether the containers' configuration mentions the port, so that one of them may listen there without declaring it."""
     word = re.compile(rf"(?<![0-9.]){number}(?![0-9])")
     if any(word.search(text) for member in found for text in words(member.spec)):
         return True
@@ -200,7 +200,7 @@ def _fixes(
 
 
 def _meant(asked: str, entry: Json, offered: Sequence[Port]) -> Port | None:
-    """The only port, the one of such a name, or the one of the Service's own number; None where several may be meant."""
+    """The only port, or the one with this name, or with the Service's own number; None if several may be meant."""
     unlike = {(p.number, p.protocol): p for p in offered}
     if len(unlike) == 1:
         return next(iter(unlike.values()))
@@ -209,7 +209,7 @@ def _meant(asked: str, entry: Json, offered: Sequence[Port]) -> Port | None:
 
 
 def _of_endpoints(app: App, one: Selecting, found: Sequence[Member], entry: Object) -> Iterator[Finding]:
-    """The port names of a monitor that nothing of what it selects has."""
+    """The port names of a monitor that no selected object has."""
     to_pods = one.kind.to == "pods"
     offered = [p for m in found for p in (of_pods(m.spec) if to_pods else of_service(m.spec))]
     for index, endpoint in enumerate(
@@ -247,7 +247,7 @@ def _renamed(resource: Resource, pointer: str, asked: str, offered: Sequence[Por
 
 
 def _of_reference(app: App, resource: Resource, entry: Object) -> Iterator[Finding]:
-    """The ports asked of Services that are at hand."""
+    """The ports of known Services that a reference uses."""
     for pointer, ref in places(shown(resource), split_pointer(entry["at"])):
         name = text_at(ref, "name")
         namespace = text_at(ref, "namespace") or resource.namespace
@@ -287,7 +287,7 @@ def _is_plain(port: Port) -> bool:
 
 
 def _with_tls(service: ResourceId, number: int) -> Fix:
-    """The API server speaks HTTPS only: a port for plain HTTP in the place of the one asked for would answer no better."""
+    """The fix for an API service: the API server uses only HTTPS, so a port for plain HTTP would not answer better."""
     text = f"Add port {number} to spec.ports of {service}; its targetPort is the one on which the program serves TLS."
     return Fix(f"Offer port {number} with TLS at {service}", "manifest", str(service), Edit("text", text))
 
@@ -315,7 +315,7 @@ def _of_port(resource: Resource, at: str, field: str, default: str, offered: Seq
 
 
 def _by_hand(resource: Resource, at: str, offered: Sequence[Port]) -> Fix:
-    """Where several ports may be meant, or none is there."""
+    """The fix if several ports may be meant, or none exists."""
     text = f"name one of these ports at {at}, or bring the port: {declared(offered) or 'there is none yet'}\n"
     return Fix(
         "Name a port that is there, or bring the one that is named", "manifest", str(resource.id), Edit("text", text)

@@ -1,19 +1,19 @@
 """A probe that the container cannot pass
 
-What it finds: a readiness, liveness or startup probe that fails for what the manifest says. Cause `port`: it asks a port that no
-container of the pod declares, while another is declared; `name`: a port name that none has; `protocol`: HTTP of a port that speaks
-gRPC or TLS, or the reverse; `path`: the server answers that there is no such path; `timing`: the container is killed before it listens;
-`command`: the container has no such program.
+What it finds: a readiness, liveness or startup probe that fails because of the manifest. `port`: it uses a port that no container of the pod
+declares, while another is declared. `name`: no container has the port name. `protocol`: HTTP on a port with gRPC or TLS, or the reverse. `path`:
+the server answers that the path does not exist. `timing`: the container is killed before it listens. `command`: the container has no such
+program.
 
-Why it hurts: a pod that fails its readiness probe gets no traffic, and the rollout never ends; one that fails its liveness probe is restarted
+Why it hurts: a pod that fails its readiness probe gets no traffic, and the rollout never ends. A pod that fails its liveness probe is restarted
 again and again, and its Deployment may look Healthy in between.
 
-How to fix: ask what the container answers. Give a slow start a startupProbe.
+How to fix: use a check that the container can answer. Give a slow start a startupProbe.
 
 Example: `livenessProbe: {httpGet: {port: 9000}}` on a container that serves gRPC on 9000.
 
-Sources: kubelet pkg/probe (Events "Liveness probe failed: ..."), core/v1 Probe. All causes but `name` need the kubelet's own message: a
-container may listen on ports that it does not declare. What only waits is said after five minutes (option `minutes`).
+Sources: kubelet pkg/probe (Events "Liveness probe failed: ..."), core/v1 Probe. All causes except `name` need the kubelet's own message: a
+container may listen on ports that it does not declare. A probe that only waits is reported after five minutes (option `minutes`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _KINDS = {"readinessProbe": "Readiness", "livenessProbe": "Liveness", "startupPr
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
-    """One probe: where it stands, what it asks (`how` of which port), and of which container it is."""
+    """One probe: its pointer, its kind of check (`how`) and port, and its container."""
 
     at: str
     kind: str
@@ -71,12 +71,12 @@ class _Probe:
 
 
 def reads(app: App, fleet: Fleet, options: Patience) -> bool:
-    """Between two restarts all looks Healthy, and the list does not tell of restarts."""
+    """Whether the application has workloads: between two restarts all looks Healthy, and the list has no restarts."""
     return any(row.group in ("apps", "argoproj.io") for row in app.rows) and worth_reading(app, fleet)
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
-    """Events of pods that are not well or restarted, of workloads with a probe."""
+    """Events of pods that are not well or have restarted, of workloads with a probe."""
     for resource, nodes in workloads(app):
         probes = tuple(_probes(resource.live or resource.any))
         if probes and (unwell(resource, nodes) or any(_suspicious(resource, p) for p in probes)):
@@ -84,7 +84,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
-    """One finding a probe."""
+    """One finding for each probe."""
     for resource, nodes in workloads(app):
         obj = resource.live or resource.any
         reported: set[str] = set()
@@ -116,19 +116,19 @@ def _probes(obj: Object) -> Iterator[_Probe]:
 
 
 def _suspicious(resource: Resource, probe: _Probe) -> bool:
-    """Whether a pod that restarted may owe that to this probe: only then its Events are worth a request while all looks Healthy."""
+    """Whether this probe may have restarted a pod: only then its Events are worth a request while all looks Healthy."""
     ports = of_pods(pod_spec(resource.live or resource.any)[1])
     undeclared = bool(ports) and probe.port not in {p.number for p in ports}
     return probe.kind == "livenessProbe" and (undeclared or _hasty(probe.spec) or probe.how == "httpGet")
 
 
 def _hasty(spec: Object) -> bool:
-    """A container that does not listen after ten seconds is killed."""
+    """Whether the kubelet kills a container that does not listen after ten seconds."""
     return _patience(spec) <= 10
 
 
 def _patience(spec: Object) -> int:
-    """Seconds from the start until the kubelet gives up (core/v1 Probe, with the defaults of the API server)."""
+    """Seconds from the start until the kubelet kills the container (core/v1 Probe, with the defaults of the API server)."""
     period, failures = number_at(spec, "periodSeconds") or 10, number_at(spec, "failureThreshold") or 3
     return number_at(spec, "initialDelaySeconds") + period * (failures - 1) + (number_at(spec, "timeoutSeconds") or 1)
 
@@ -153,7 +153,7 @@ _PORT = re.compile(r":([0-9]{1,5})(?![0-9:])")
 
 
 def _cause(obj: Object, probe: _Probe, node: Node, event: Event, app: App) -> str:
-    """Why the Event tells of this probe's own fault; empty where it does not."""
+    """The cause if the Event shows this probe's own fault; otherwise empty."""
     said = _SAID.match(event.message)
     if event.reason not in ("Unhealthy", "ProbeError") or said is None or said[1] != _KINDS[probe.kind]:
         return ""
@@ -189,7 +189,7 @@ def _container(obj: Object, probe: _Probe) -> Json:
 
 
 def _only(obj: Object, probe: _Probe) -> bool:
-    """Whether no other probe of the container asks elsewhere and passes: that it does not listen yet is known of the one port alone."""
+    """Whether no probe of the container checks another port: only then the container may not listen at all yet."""
     return not any(other.port != probe.port for other in _probes(obj) if other.container == probe.container)
 
 

@@ -1,11 +1,11 @@
 """A volume claim waits for a pod that waits for the claim
 
-What it finds: a PersistentVolumeClaim whose class binds at the first consumer, while no consumer can come: the sync waits for
-the claim before it makes the pod of a later wave, or nothing that runs uses the claim.
+What it finds: a PersistentVolumeClaim whose class binds at the first consumer, while no consumer can come. Either the sync waits for the claim
+before it creates the pod of a later wave, or no running object uses the claim.
 
 Why it hurts: the sync never ends (a deadlock), or the application is Progressing forever.
 
-How to fix: put the claim into the wave of its consumer. A claim that nothing uses goes, or gets its consumer back.
+How to fix: put the claim into the wave of its consumer. Remove an unused claim, or restore its consumer.
 
 Example: a claim with `argocd.argoproj.io/sync-wave: "-1"` next to a Deployment in wave 0, storage class with
 `volumeBindingMode: WaitForFirstConsumer`.
@@ -48,12 +48,12 @@ _POINTER = join_pointer("metadata", "annotations", SYNC_WAVE)
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
-    """Events of the claims that wait: they tell the binding mode."""
+    """Events of the waiting claims: they show the binding mode."""
     return wanted(_pending(app, options))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
-    """One finding a claim."""
+    """One finding for each claim."""
     for claim in _pending(app, options):
         consumers = [r for r in app.resources if r.desired is not None and _uses(r, claim)]
         later = [c for c in consumers if place_of(c.desired) > place_of(claim.any)]
@@ -74,7 +74,7 @@ def _pending(app: App, options: Patience) -> Iterator[Resource]:
 
 
 def _first_consumer(app: App, claim: Resource) -> bool | None:
-    """Whether its class binds at the first consumer, by its Events; None when they tell nothing."""
+    """Whether its class binds at the first consumer, by its Events; None if they do not show it."""
     events = app.events(claim.id, claim.uid) or ()
     if any(e.reason == "WaitForFirstConsumer" or "first consumer" in e.message for e in events):
         return True
@@ -169,7 +169,7 @@ def _unused(app: App, claim: Resource, consumers: list[Resource]) -> Finding:
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
-    """The sync goes on; whether the claim is then bound, its provisioner and the scheduler say."""
+    """The sync continues; its provisioner and the scheduler decide whether the claim is then bound."""
     return Afterwards(unknown="the sync goes on then; whether the volume is made shows only on the cluster")
 
 

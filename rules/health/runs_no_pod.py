@@ -1,17 +1,17 @@
 """A workload is healthy and runs no pod
 
-What it finds: a DaemonSet that fits on no node (an information: charts bring such for hardware that a cluster may lack), and a Deployment, StatefulSet
-or Rollout that Argo CD shows Healthy while its status counts no pod of those that it asks for.
+What it finds: a DaemonSet that fits on no node (as information: charts bring such for hardware that a cluster may lack). Also a Deployment,
+StatefulSet or Rollout that Argo CD shows Healthy while its status counts none of the wanted pods.
 
-Why it hurts: Argo CD counts what should run, finds that it runs, and shows Healthy. For a DaemonSet that fits nowhere that number is 0.
+Why it hurts: Argo CD compares the number of running pods with the wanted number, and shows Healthy. For a DaemonSet that fits nowhere the wanted number is 0.
 
-How to fix: compare its nodeSelector, affinity and tolerations with the nodes. Where the status counts no pod, look at the health check of the kind
-and at the controller.
+How to fix: compare its nodeSelector, affinity and tolerations with the nodes. If the status counts no pod, check the health check of the kind
+and the controller.
 
-Example: a log shipper with `nodeSelector: {disk: ssd}`, after the nodes got new labels.
+Example: a log shipper with `nodeSelector: {disk: ssd}`, after the nodes got other labels.
 
-Sources: gitops-engine/pkg/health/health_daemonset.go, health_deployment.go, health_statefulset.go; apps/v1 DaemonSetStatus. What is scaled to 0 is
-down-by-hand's.
+Sources: gitops-engine/pkg/health/health_daemonset.go, health_deployment.go, health_statefulset.go; apps/v1 DaemonSetStatus. The rule
+down-by-hand checks workloads that are scaled to 0.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _SPEC = "/spec/template/spec"
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Argo CD calls it Synced and Healthy."""
+    """Whether the application has DaemonSets: Argo CD calls one without pods Synced and Healthy."""
     return any((row.kind, row.group) == ("DaemonSet", "apps") for row in app.rows) and worth_reading(app, fleet)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a workload."""
+    """One finding for each workload."""
     if app.deleting:
         return
     for resource in app.of_kind("DaemonSet", "apps"):
@@ -50,7 +50,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _is_judged(resource: Resource) -> bool:
-    """Whether Argo CD shows it Healthy, and its controller has written a status of it as it is now."""
+    """Whether Argo CD shows it Healthy, and its controller has written a status of its present spec."""
     seen = dig(resource.live, "status", "observedGeneration")
     return (
         resource.health.status == "Healthy"

@@ -1,21 +1,21 @@
 """A selector that matches nothing
 
-What it finds: a Service, PodDisruptionBudget, NetworkPolicy, PodMonitor or ServiceMonitor whose selector matches no pod template and
-no live pod (or no Service) of its cluster and namespace, while one comes near: it has the same name, or labels that look like
-a slip of the pen. The message names the label that differs. Where nothing comes near it speaks if Argo CD shows all that the namespace holds
+What it finds: a Service, PodDisruptionBudget, NetworkPolicy, PodMonitor or ServiceMonitor whose selector matches no pod template and no live pod
+(or no Service) of its cluster and namespace, while a similar one exists. That one has the same name, or labels that differ by a probable typing
+error. The message names the label that differs. Without a similar one, there is a finding if Argo CD shows everything in the namespace
 (`orphanedResources` of the project).
 
 Why it hurts: Argo CD shows the object Synced and Healthy. A Service without pods refuses every connection, a budget or policy
 without pods protects nothing, a monitor without targets scrapes nothing and its alerts stay silent.
 
-How to fix: ask for the labels that the pods have. A workload's own selector cannot be changed later, so change the other side.
+How to fix: select by the labels that the pods have. A workload's own selector cannot be changed later, so change the other side.
 
-Example: a Service asks `app: check-out`, and the pods of Deployment checkout have `app: checkout`.
+Example: a Service selects `app: check-out`, and the pods of Deployment checkout have `app: checkout`.
 
-Sources: core/v1 ServiceSpec.selector; policy/v1; networking.k8s.io/v1; prometheus-operator's API reference. Nothing is said of headless
-and ExternalName Services, of selectors over all namespaces, where an operator may make the pods, and where nothing comes near: then other
-tools may have made what is selected. Pods of other applications in the namespace count, and are looked up only when a selector
-matches nothing of its own application.
+Sources: core/v1 ServiceSpec.selector; policy/v1; networking.k8s.io/v1; prometheus-operator's API reference. Not reported: headless and
+ExternalName Services, selectors over all namespaces, pods that an operator may make, and selectors without a similar target, since other tools
+may have made their targets. Pods of other applications in the namespace count; they are read only if a selector matches nothing of its own
+application.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from ._surroundings import all_known, shown
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Argo CD calls such an object Synced and Healthy, and the list tells nothing of selectors."""
+    """Whether the application has kinds with selectors: Argo CD calls them Synced and Healthy, and the list has no selectors."""
     return any((row.group, row.kind) in kinds() for row in app.rows) and worth_reading(app, fleet)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Templates of other applications in the namespace, where a selector matches nothing of this one."""
+    """Templates of other applications in the namespace, for a selector without a match in this one."""
     yield from wanted(app, fleet)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object that selects nothing."""
+    """One finding for each object that selects nothing."""
     for one in alone(app):
         if not sure(app, fleet, one):
             continue
@@ -53,7 +53,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _far(app: App, one: Selecting) -> Finding:
-    """Nothing of the namespace has the labels, and nothing comes near."""
+    """The finding if no object of the namespace has the labels, or similar ones."""
     asked = ", ".join(f"{k}={excerpt(v, 63)}" for k, v in sorted(one.selector.equal.items())[:3])
     return Finding(
         message=f"{one.resource.id} selects no {one.kind.noun}: nothing in its namespace has {asked}, so {one.kind.so}.",
@@ -115,7 +115,7 @@ def _fixes(one: Selecting, near: Near, at: str) -> Iterator[Fix]:
             operations.append({"op": "replace", "path": place, "value": there})
         else:
             operations.append({"op": "remove", "path": place})
-    # a Recreate of the label on the other side would need a new workload: its own selector cannot be changed
+    # a new label on the other side would need a new workload: its own selector cannot be changed
     if len(near.differs) < len(one.selector.equal) or all(there for _, _, there in near.differs):
         yield Fix(
             f"Ask for the labels of {near.member.id}",

@@ -1,13 +1,13 @@
-"""Something is paused or suspended
+"""An object is paused or suspended
 
-What it finds: an object that Argo CD shows as Suspended, or whose own field says that it is paused: a Deployment, a Rollout in
-its steps, a CronJob, an autoscaler. A Rollout that has waited for its promotion for a day is a warning.
+What it finds: an object that Argo CD shows as Suspended, or that is paused by its own field: a Deployment, a Rollout in its steps, a CronJob, an
+autoscaler. A Rollout that has waited for its promotion for a day is a warning.
 
-Why it hurts: nothing is broken, but new revisions do not roll out, or jobs do not run, for as long as no one goes on.
+Why it hurts: nothing is broken, but new revisions do not roll out, or jobs do not run, until someone resumes it.
 
-How to fix: resume it, or take the field out of Git.
+How to fix: resume it, or remove the field from Git.
 
-Example: a Deployment with `paused: true` in Git, left over from a debugging session.
+Example: a Deployment with `paused: true` in Git, from an earlier debugging session.
 
 Sources: gitops-engine/pkg/health, resource_customizations of Argo CD (the table suspended.yaml); kedacore/keda#6982.
 """
@@ -26,12 +26,12 @@ from argolint.values.knowledge import load
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Argo CD has no health for a CronJob before 3.2, and calls a suspended one Healthy in later versions."""
+    """True for applications with such kinds: Argo CD has no health for a CronJob before 3.2, and later calls a suspended one Healthy."""
     return any(app.of_kind("CronJob", "batch"))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object."""
+    """One finding for each object."""
     for resource in app.resources:
         found = _switch(resource)
         stale = _left_over(resource) if found is None else None
@@ -54,20 +54,20 @@ def _switches() -> Mapping[tuple[str, str], Sequence[Object]]:
 
 
 def _switch(resource: Resource) -> Object | None:
-    """The entry of suspended.yaml that stops it; None when nothing does."""
+    """The entry of suspended.yaml that applies to the object; None if it is not paused."""
     entries = _switches().get((resource.group, resource.kind), ())
     if resource.health.status not in ("", "Healthy"):
         entries = (*entries, *_switches()["*", "*"])
     for entry in entries:
         if not resource.mentions(f'"{split_pointer(entry["pointer"])[-1]}"'):
-            continue  # no such field: nearly all objects are passed over without decoding them
+            continue  # no such field: nearly all objects are skipped without decoding them
         if get(resource.live or resource.desired, entry["pointer"], None) not in _OFF:
             return entry
     return None
 
 
 def _left_over(resource: Resource) -> Object | None:
-    """A condition that still tells of a pause, where all that could pause the kind is known and none of it is there."""
+    """A condition that still reports a pause, although the kind's possible causes of a pause are known and none is present."""
     if resource.health.status != "Suspended" or resource.live is None:
         return None
     if not _switches().get((resource.group, resource.kind)):
@@ -122,11 +122,11 @@ def _finding(app: App, resource: Resource, switch: Object) -> Finding:
 
 
 _LONG = timedelta(days=1)
-"""A canary that is looked at is promoted or aborted within a day."""
+"""The time within which a canary with an attentive user is promoted or aborted."""
 
 
 def _halfway(app: App, resource: Resource) -> timedelta | None:
-    """How long a Rollout has stopped between two versions, where that is long."""
+    """How long a Rollout has stopped between two versions; None if that is short."""
     if resource.kind != "Rollout":
         return None
     began = (parse_time(c.get("startTime")) for c in maps(resource.live, "status", "pauseConditions"))
@@ -135,7 +135,7 @@ def _halfway(app: App, resource: Resource) -> timedelta | None:
 
 
 def _goes_on_after(resource: Resource) -> str:
-    """The duration of the pause that a Rollout's step asks for; empty when someone has to promote it."""
+    """The duration of the pause in a Rollout's step; empty if a person has to promote it."""
     if resource.kind != "Rollout" or dig(resource.live, "spec", "paused"):
         return ""
     steps, now = (
@@ -174,7 +174,7 @@ _PROMOTE: Mapping[str, str] = {
     "BlueGreenPause": "Promote it, once the new version is found good; autoPromotionSeconds lets it go on by itself",
     "InconclusiveAnalysisRun": "Judge what its analysis could not, then promote or abort it",
 }
-"""How a Rollout goes on, by why it pauses (argo-rollouts pkg/apis/rollouts/v1alpha1, PauseReason)."""
+"""The way to resume a Rollout, by its reason to pause (argo-rollouts pkg/apis/rollouts/v1alpha1, PauseReason)."""
 
 
 RULE = Rule(

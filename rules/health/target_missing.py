@@ -1,18 +1,18 @@
-"""What traffic or a scaler is sent to is not there
+"""The target of traffic or of a scaler does not exist
 
-What it finds: an Ingress, route, webhook, API service, autoscaler or ScaledObject that names a Service, Gateway or workload
-which neither an application of the cluster nor the resource tree has.
+What it finds: an Ingress, route, webhook, API service, autoscaler or ScaledObject whose Service, Gateway or workload exists neither in an
+application of the cluster nor in the resource tree.
 
 Why it hurts: Argo CD calls most of them Healthy. The Ingress answers 503, a webhook refuses every change of its kinds, an autoscaler
 scales nothing.
 
-How to fix: name the object that is there, or bring the one that is named.
+How to fix: name the existing object, or add the missing one.
 
 Example: an Ingress whose backend is Service `web-svc`, in a namespace that has Service `web`.
 
-It speaks where it is certain, or nearly so: a controller says in the status that it does not find the object; or one of almost the same name
-is there, or one of the very name in another namespace; or the project watches orphaned resources, so that Argo CD shows all that the namespace holds.
-Elsewhere other tools may have made it, and so may an operator from a custom resource whose name begins like it.
+The rule reports only certain or nearly certain cases. A controller says in the status that it does not find the object. Or an object with almost
+the same name exists, or one with the same name in another namespace. Or the project watches orphaned resources, so Argo CD shows everything in
+the namespace. In other cases other tools may have made it, or an operator from a custom resource whose name is its beginning.
 
 Sources: networking.k8s.io/v1; Gateway API (ResolvedRefs, BackendNotFound); kube-aggregator (ServiceNotFound); autoscaling/v2 (AbleToScale).
 """
@@ -65,7 +65,7 @@ _HOLDERS = {
     ("traefik.io", "IngressRouteTCP"): "requests to it fail",
     ("traefik.io", "IngressRouteUDP"): "requests to it fail",
 }
-"""What names others, and what follows when those are not there."""
+"""Kinds that refer to others, and the consequence if those are missing."""
 
 
 @cache
@@ -74,12 +74,12 @@ def _targets() -> frozenset[tuple[str, str]]:
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Argo CD calls most of them Healthy, and the list does not tell what they name."""
+    """Whether the application has such kinds: Argo CD calls most of them Healthy, and the list does not show their references."""
     return any((row.group, row.kind) in _HOLDERS for row in app.rows) and worth_reading(app, fleet)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a name."""
+    """One finding for each name."""
     if app.deleting or not app.desired_known:
         return
     for (group, kind), so in _HOLDERS.items():
@@ -98,21 +98,21 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _aside(obj: Object, named: Reference) -> bool:
-    """An action of AWS' load balancer controller has the form of a backend."""
+    """True for an action of AWS' load balancer controller, which has the form of a backend."""
     above = named.pointer.rpartition("/")[0]
     return text_at(get(obj, above, None), "port", "name") == "use-annotation"
 
 
 @dataclass(frozen=True, slots=True)
 class _Absent:
-    """Why an object counts as absent: a controller says so, or nothing else is there; and what comes nearest."""
+    """The evidence for an absence, by a controller or by the list of all objects; and the nearest object."""
 
     said: str = ""
     near: ResourceKey | None = None
 
 
 def _absent(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _Absent | None:
-    """None where it is there, or may be."""
+    """None if the object exists, or may exist."""
     if app.resource(key) is not None or fleet.owners(key) or in_tree(app, key.kind, key.namespace, key.name):
         return None
     said = _says(resource.live, key.name)
@@ -130,7 +130,7 @@ _NOT_FOUND = re.compile(r"not ?found|does not exist", re.IGNORECASE)
 
 
 def _says(live: Object | None, name: str) -> str:
-    """What a False condition says of an object of that name that it does not find."""
+    """The message of a False condition that an object of that name is not found; empty without one."""
     status = live.get("status") if live else None
     parents = maps(status, "parents")
     for condition in (*maps(status, "conditions"), *(c for p in parents for c in maps(p, "conditions"))):
@@ -141,7 +141,7 @@ def _says(live: Object | None, name: str) -> str:
 
 
 def _nearest(app: App, fleet: Fleet, key: ResourceKey) -> ResourceKey | None:
-    """One of almost the same name in its namespace, or of the very name in another one."""
+    """An object with almost the same name in its namespace, or with exactly this name in another one."""
     return fleet.derive(_near, key)
 
 

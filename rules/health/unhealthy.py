@@ -1,17 +1,16 @@
-"""An object is unhealthy for a reason that no other rule knows
+"""An object is unhealthy for a reason that no other rule explains
 
-What it finds: an object that Argo CD shows as Degraded or Unknown, or Progressing for longer than it may, and the best
-reason there is: its own status conditions, its Events, what happens to its pods. A custom resource whose controller says
-that it failed, and of whose kind Argo CD has no health check, is a warning.
+What it finds: an object that Argo CD shows as Degraded or Unknown, or Progressing for longer than allowed, with the best known reason: its own
+status conditions, its Events, the state of its pods. A custom resource that its controller reports as failed, and whose kind has no health check
+in Argo CD, is a warning.
 
-Why it hurts: the application counts as broken, sync waves and hooks behind the object wait, and automation that looks at
-health stops.
+Why it hurts: the application counts as broken, sync waves and hooks after the object wait, and automation that depends on health stops.
 
-How to fix: follow the reason. Where Argo CD's health check is wrong for the kind, correct the check, not the object.
+How to fix: follow the reason. If Argo CD's health check is wrong for the kind, correct the check, not the object.
 
-Example: a Certificate that is Progressing for an hour, since no issuer answers.
+Example: a Certificate that has been Progressing for an hour because no issuer answers.
 
-Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. What only waits is reported after five minutes (option
+Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. An object that only waits is reported after five minutes (option
 `minutes`), and after its own progressDeadlineSeconds and minReadySeconds.
 """
 

@@ -1,19 +1,20 @@
-"""A container that may not write where it has to
+"""A container has no permission to write a path
 
-What it finds: a container that ends again and again with "permission denied" or "read-only file system" on a path, held against the
-manifest: `read-only-root` (securityContext.readOnlyRootFilesystem, and no volume at that path), `read-only-mount` (the mount or its
-volume is read-only), `host-path` (a directory of the node, whose owner fsGroup does not change), `owner` (the volume is mounted without
-an fsGroup that gives it to the user of the container), `mode` (a file of a ConfigMap or Secret, or of the image, that this user may not touch).
+What it finds: a container that ends again and again with "permission denied" or "read-only file system" on a path. The manifest shows the cause:
+`read-only-root` (securityContext.readOnlyRootFilesystem, and no volume at that path), `read-only-mount` (the mount or its volume is read-only),
+`host-path` (a directory of the node, whose owner fsGroup does not change), `owner` (the volume has no fsGroup that gives it to the container's
+user), `mode` (this user has no access to a file of a ConfigMap or Secret, or of the image).
 
 Why it hurts: the container is restarted forever, and neither Argo CD nor the Events say more than "Back-off restarting failed container".
 
 How to fix: an emptyDir at the path; readOnly: false; an fsGroup; the owner of the directory on the node.
 
-Example: `readOnlyRootFilesystem: true` on an nginx that makes its cache under /var/cache/nginx.
+Example: `readOnlyRootFilesystem: true` on an nginx that writes its cache under /var/cache/nginx.
 
-Sources: core/v1 (SecurityContext, VolumeMount, terminationMessagePolicy), kubernetes.io, Configure a Security Context (fsGroup is not
-applied to hostPath). `not-executable` is a program on a volume that may not be run. The text is the last message of the container (terminationMessagePolicy FallbackToLogsOnError writes its last lines
-there) or an Event; without one nothing is said, except of an fsGroup that a hostPath ignores.
+Sources: core/v1 (SecurityContext, VolumeMount, terminationMessagePolicy), kubernetes.io, Configure a Security Context (fsGroup is not applied to
+hostPath). `not-executable` is a program on a volume that cannot be executed. The text is the last message of the container
+(terminationMessagePolicy FallbackToLogsOnError writes its last lines there) or an Event. Without a text there is no finding, except for an
+fsGroup that a hostPath ignores.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ _READ_ONLY = re.compile(r"read-?only ?file ?system|EROFS", re.I)
 _NOT_RUN = re.compile(r'exec: "(?P<what>/[^"]{1,253})": permission denied')
 _PATH = re.compile(r"(?<![\w.:/-])(/[\w.@+-]{1,100}(?:/[\w.@+-]{1,100}){0,20}/?)(?![\w/]*:\d)")
 _READ = 4_000
-"""Characters of a container's last words that are looked at."""
+"""Most characters of a container's last output that are read."""
 _WHERE = 300
-"""Characters before the refusal in which the path stands."""
+"""Most characters between the path and the refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Denial:
-    """What a container may not do: its place in the manifest, the path, and the words for it."""
+    """A denied access of a container: its place in the manifest, the path, and the words of the error."""
 
     at: str
     container: Object
@@ -69,7 +70,7 @@ class _Denial:
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The state of a pod that restarts, and its Events."""
+    """The state of a restarting pod, and its Events."""
     for _, nodes in workloads(app):
         if any(crash_loops(n) for n in nodes[:1]):
             yield from live_wants(nodes)
@@ -77,7 +78,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a workload."""
+    """One finding for each workload."""
     for resource, nodes in workloads(app):
         if not any(crash_loops(n) for n in nodes[:1]):
             continue
@@ -110,7 +111,7 @@ def _denials(app: App, obj: Object, nodes: Sequence[Node]) -> Iterator[_Denial]:
 
 
 def _of(at: str, container: Object, text: str) -> Iterator[_Denial]:
-    """The refusal and the path in one text; Go, C and Java write the path before it, shells after a quote."""
+    """The refusal and the path in one text; Go, C and Java write the path before the refusal, shells after a quote."""
     text = text[-_READ:]
     for refused in _DENIED.finditer(text):
         line = text[text.rfind("\n", 0, refused.start()) + 1 :].partition("\n")[0]
@@ -125,7 +126,7 @@ def _of(at: str, container: Object, text: str) -> Iterator[_Denial]:
 
 
 def _mount(container: Object, path: str) -> Object | None:
-    """The mount that the path lies in: the longest."""
+    """The mount that contains the path: the longest one."""
     under = [
         m
         for m in maps(container, "volumeMounts")

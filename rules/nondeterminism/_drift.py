@@ -1,4 +1,4 @@
-"""Differences between live and desired that no commit made."""
+"""Differences between live and desired that no commit caused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Place = tuple[Resource, Change, Kind]
 
 
 def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
-    """Signs among the differences that Argo CD shows, of fields that no one but a sync wrote."""
+    """Signs among the differences that Argo CD shows, in fields that only a sync wrote."""
     at = synced(app)
     here: list[Place] = []
     elsewhere: list[Place] = []
@@ -33,7 +33,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
         upgraded = _upgraded(resource)
         for change in resource.changes:
             if change.writer is not None and not by_argocd(change.writer):
-                continue  # someone else wrote it: a live edit, a controller, a rotation
+                continue  # another writer: a live edit, a controller, a rotation
             mine = not upgraded and written_here(at, resource, change)
             kind = classify(resource.id, change.pointer, change.desired, change.live) or (
                 _random_kind(change) if mine and resource.kind != "Secret" else None
@@ -41,7 +41,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
             if kind is None:
                 others.append(change)
             elif applied_value(resource, change) == change.desired:
-                continue  # Argo CD sent this very value, and a webhook or someone unrecorded made another of it
+                continue  # Argo CD sent this value, and a webhook or an unrecorded writer changed it
             else:
                 (here if mine else elsewhere).append((resource, change, kind))
     for resource, change, kind in here:
@@ -61,7 +61,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
 
 
 def _random_kind(change: Change) -> Kind | None:
-    """A field of no usual kind is judged by its values alone: a pod annotation is a stamp, the rest plain values."""
+    """The kind of a field without a usual name, by its values alone: a pod annotation is a stamp, the others plain values."""
     if not (
         isinstance(change.desired, str) and isinstance(change.live, str) and both_random(change.desired, change.live)
     ):
@@ -89,10 +89,10 @@ def _at_one_revision(app: App, resource: Resource, change: Change, kind: Kind) -
 def _after_a_move(
     app: App, at: Synced, found: Sequence[Place], others: Sequence[Change], known: Sequence[Release]
 ) -> Iterator[Sign]:
-    """The last sync did not write this value at this revision, as far as is known: a difference may be the commit's own.
+    """Signs if the last sync, as far as known, did not write this value at this revision: a difference may be the commit's own.
 
-    A checksum follows a real change of a ConfigMap or Secret, or the chart's version label; what the chart is known to
-    draw, or what moved although nothing else did, is not the commit's.
+    A checksum follows a real change of a ConfigMap or Secret, or the chart's version label. A value that the chart is known to generate, or that
+    alone changed, does not come from the commit.
     """
     bumped = any(is_version_label(change.pointer) for change in others)
     kinds = {kind for *_, kind in found}
@@ -106,7 +106,7 @@ def _after_a_move(
         release, item = item_at(app, resource, change.pointer, known)
         fixed = item is not None and release is not None and charts.pinned(item, release)
         if kind == "secret" and (fixed or outlived(app, resource)):
-            continue  # the Application gives it, or an earlier commit left it as it was: so this change is meant
+            continue  # the Application sets it, or an earlier commit kept it: so this change is intended
         if item is not None and release is not None and not fixed:
             why = f"chart {release.label} generates a new {item.what} at each render ({', '.join(item.functions)})"
             pinned = meant is not None and kind in ("secret", "checksum") and not release.complete
@@ -128,7 +128,7 @@ def _after_a_move(
         elif kind == "checksum" and not bumped:
             of_values = (
                 "values" in split_pointer(change.pointer)[-1]
-            )  # all of them: one that shows nowhere else moves it too
+            )  # all of them: one without another visible change moves it too
             if not of_values and (only_random or (lone and "secret" not in kinds and not _hashable_moves(app))):
                 yield _shown(resource, change, kind, "likely", "nothing that it could hash differs for a reason")
             elif lone:
@@ -152,7 +152,7 @@ def _after_a_move(
 
 
 def _derived(app: App, found: Sequence[Place], signs: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
-    """Keys whose names tell nothing, next to a random one of the same Secret: a connection string is made of the password in it."""
+    """Keys without a telling name, next to a random one of the same Secret: a connection string contains the password."""
     for resource, change, kind in found:
         random_here = [
             s for s in signs if s.kind == "secret" and s.resource == resource.id and s.pointer != change.pointer
@@ -172,7 +172,7 @@ def _derived(app: App, found: Sequence[Place], signs: Sequence[Sign], known: Seq
 
 
 def _random(place: Place) -> bool:
-    """Whether a chart's value differs in random words, which no commit's, image's or build's name explains."""
+    """Whether a chart's value differs in random words that no name of a commit, image or build explains."""
     resource, change, kind = place
     return (
         kind in ("config", "value")
@@ -182,8 +182,8 @@ def _random(place: Place) -> bool:
 
 
 def _hashable_moves(app: App) -> bool:
-    """Whether a ConfigMap or Secret holds other data live than Git renders, if only where differences are ignored, or belongs to a
-    hook, of which no states are sent."""
+    """Whether the live data of a ConfigMap or Secret differs from Git's render, also in ignored fields; or one belongs to a hook, whose states
+    are not sent."""
     return any(
         r.hook or any(mapping(r.live, part).get(key) != value for key, value in mapping(r.desired, part).items())
         for kind in ("ConfigMap", "Secret")
@@ -193,19 +193,19 @@ def _hashable_moves(app: App) -> bool:
 
 
 _TEXT = re.compile(r"\.(?:ya?ml|json|conf|cfg|ini|toml|properties|env|sh|xml)$")
-"""Keys of whole files, which a chart's new version may word otherwise."""
+"""Keys of whole files, whose wording a new chart version may change."""
 
 _DECRYPTED = re.compile(r"^secrets(?:\+[a-z-]+)?://|(?:^|[./_-])(?:sops|enc|dec)\.(?:ya?ml|json)$")
 
 
 def _decrypted(app: App) -> bool:
-    """True when value files are decrypted on the way (helm-secrets, sops): a commit that rotates one changes a Secret and no more."""
+    """True if value files are decrypted in the render (helm-secrets, sops): a commit with a rotation changes only a Secret."""
     files = (str(file) for source in app.sources for file in items(source, "helm", "valueFiles"))
     return any(_DECRYPTED.search(file) for file in files)
 
 
 def _from_outside(app: App, sign: Sign) -> Sign:
-    """A plugin may read its values elsewhere, a vault for one: that one value follows another proves nothing then."""
+    """The sign, weaker for a plugin, which may read its values from elsewhere, such as a vault: then it proves nothing that one value follows another."""
     if not any(charts.source_type(app, index) == "Plugin" for index in range(len(app.sources))):
         return sign
     why = f"{sign.why}\na plugin renders it, which may read the value elsewhere"
@@ -219,7 +219,7 @@ def _shown(resource: Resource, change: Change, kind: Kind, confidence: Confidenc
 
 
 def _names_after_a_move(app: App, at: Synced) -> Iterator[Sign]:
-    """The same over two revisions: only for a random end that hashes and versions cannot be, and where the images stay."""
+    """The same over two revisions: only for a random suffix that is no hash or version, and only if the images stay."""
     gone = _gone(app, at)
     for new in (r for r in app.resources if r.missing):
         for old in (r for r in gone if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)):
@@ -232,7 +232,7 @@ def _names_after_a_move(app: App, at: Synced) -> Iterator[Sign]:
 
 
 def _names_left_behind(app: App) -> Iterator[Sign]:
-    """A live object whose name ends in a time or a random word, as do several that earlier renders left; no image names the end."""
+    """A live object whose name ends in a time or a random word, with several such leftovers of earlier renders; no image explains the suffix."""
     kinds = {(r.group, r.kind, r.namespace) for r in app.extra} if len(app.extra) > 1 else set()
     for new in (r for r in app.resources if (r.group, r.kind, r.namespace) in kinds):
         if new.hook or new.extra or new.missing or not new.desired_known:
@@ -246,7 +246,7 @@ def _names_left_behind(app: App) -> Iterator[Sign]:
 
 
 def _gone(app: App, at: Synced) -> list[Resource]:
-    """What the last sync applied and the manifests no longer hold."""
+    """Objects of the last sync that are no longer in the manifests."""
     return [r for r in app.resources if r.extra and r.key in at.applied]
 
 
@@ -255,19 +255,19 @@ def _images(obj: Object | None) -> list[str]:
 
 
 def _upgraded(resource: Resource) -> bool:
-    """Whether the object's chart has another version now: at one revision an unpinned dependency, which explains every value."""
+    """Whether the object's chart has another version now: at one revision that is an unpinned dependency, which explains every value."""
     return charts.chart_label(resource.desired or {}) != charts.chart_label(resource.live or {})
 
 
 def _by_helm(app: App, resource: Resource) -> bool:
-    """By the labels that charts give; where the application has Helm sources only, in any case."""
+    """Whether Helm renders the object, by the labels of charts; True if the application has only Helm sources."""
     labels = labels_of(resource.any)
     managers = (labels.get("app.kubernetes.io/managed-by"), labels.get("heritage"))
     return _only_helm(app) or charts.chart_label(resource.any) is not None or "Helm" in managers
 
 
 def _can_draw(app: App, resource: Resource) -> bool:
-    """False for what Kustomize makes of plain files: a plugin or a remote base may change there, no random function."""
+    """False for objects that Kustomize makes from plain files: a plugin or a remote base may change there, but no random function."""
     types = {charts.source_type(app, index) for index in range(len(app.sources))}
     return "Kustomize" not in types or "Helm" in types or _by_helm(app, resource)
 

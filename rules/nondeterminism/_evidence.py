@@ -1,8 +1,8 @@
-"""What speaks for a value being created again at each render: the signs that the rules of this family share.
+"""The evidence that a value is generated again at each render: the signs that the rules of this family share.
 
-Argo CD renders without a cluster, so `lookup` is empty and a chart that draws a random value draws it again whenever the
-manifests leave the cache: expiry, hard refresh, any commit. Argo CD masks Secret values, pairwise in managed-resources and
-one by one in manifests, so that two renders of a Secret never differ; the checksums that hash it do.
+Argo CD renders without a cluster, so `lookup` is empty, and a chart generates a random value again whenever the manifests leave the cache:
+expiry, hard refresh, any commit. Argo CD masks Secret values, pairwise in managed-resources and one by one in manifests. So two renders of a
+Secret never differ; the checksums that hash it do.
 
 Sources: util/helm/cmd.go and reposerver/cache/cache.go of Argo CD; measured on the charts of charts.yaml.
 """
@@ -26,8 +26,8 @@ from ._syncs import new_commits
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Two fresh renders of whatever can be random at all, the plain manifests where a hook Secret may rotate, and what the
-    commits say since whose sync a Secret differs."""
+    """Two fresh renders of all that may be random, the plain manifests if a hook Secret may rotate, and the messages of commits since the sync
+    of a differing Secret."""
     if rendered(app):
         yield Want("render")
         if any(r.modified for r in app.of_kind("Secret", "")):
@@ -37,7 +37,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def reads(app: App, fleet: Fleet, options: object = None) -> bool:
-    """Whether an application that looks fine may hold a random value: a chart with a Secret, known or hashed twice."""
+    """Whether an application without symptoms may have a random value: a chart with a Secret that is known or hashed twice."""
     if not rendered(app) or not any(not r.hook for r in app.of_kind("Secret", "")):
         return False
     workloads = sum(r.kind in WORKLOADS for r in app.resources)
@@ -45,9 +45,9 @@ def reads(app: App, fleet: Fleet, options: object = None) -> bool:
 
 
 def rendered(app: App) -> bool:
-    """False when every source is a directory of plain manifests: those come out equal each time.
+    """False if every source is a directory of plain manifests: those render equally each time.
 
-    Before the first render Argo CD has not named the type of a source; then its own fields must.
+    Before the first render Argo CD has not set the type of a source; then the source's own fields must show it.
     """
     for index, source in enumerate(app.sources):
         kind = charts.source_type(app, index)
@@ -57,7 +57,7 @@ def rendered(app: App) -> bool:
 
 
 def hook_secrets(app: App) -> tuple[Resource, ...]:
-    """Secrets that hooks of this application make; no states are sent of them."""
+    """Secrets that hooks of this application create; their states are not sent."""
     return tuple(r for r in app.of_kind("Secret", "") if r.hook)
 
 
@@ -81,7 +81,7 @@ def _signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
 
 
 def _merge(found: Iterable[Sign]) -> list[Sign]:
-    """One sign a place: the strongest, with every reason and claim."""
+    """One sign for each place: the strongest, with every reason and claim."""
     places: dict[tuple[ResourceKey, str], Sign] = {}
     for sign in found:
         place = (sign.resource.key, sign.pointer)
@@ -101,7 +101,7 @@ def _merge(found: Iterable[Sign]) -> list[Sign]:
 
 
 def _keeps_live(app: App, fleet: Fleet, sign: Sign, known: dict[ResourceKey, frozenset[str]]) -> bool:
-    """Whether the field is ignored and each sync keeps its live value: someone took the second choice already."""
+    """Whether the field is ignored and each sync keeps its live value: then the second choice is in use already."""
     resource = app.resource(sign.resource.key)
     if resource is None or not has_sync_option(app.raw, resource.desired, RESPECT):
         return False
@@ -110,12 +110,12 @@ def _keeps_live(app: App, fleet: Fleet, sign: Sign, known: dict[ResourceKey, fro
         rules = (*application_rules(app.raw), *server_rules(fleet.settings))
         matching = [rule for rule in rules if matches_object(rule, resource.any)]
         kept = known[resource.key] = frozenset(removed(resource.any, *matching))
-    masked = sign.kind == "secret" and sign.pointer == "/data"  # which of its keys is random cannot be seen
+    masked = sign.kind == "secret" and sign.pointer == "/data"  # the random key is not visible
     return not kept.isdisjoint(at_and_above(sign.pointer)) or (masked and any(below(p, sign.pointer) for p in kept))
 
 
 def _worth_a_look(app: App) -> bool:
-    """Something differs, was rendered twice, or is a Secret that the chart makes: else nothing needs decoding."""
+    """Whether anything differs, was rendered twice, or is a Secret of the chart: otherwise nothing is decoded."""
     return bool(
         app.evidence.get(Want("render"))
         or app.changed

@@ -1,7 +1,7 @@
-"""The second choice: ignore what is random, Secret and checksums together, and keep the live values at each sync.
+"""The second choice: ignore the random fields, Secret and checksums together, and keep the live values at each sync.
 
-Without RespectIgnoreDifferences=true the diff is green and every sync still writes the new random value; ignoring only the
-annotation leaves the Secret OutOfSync (docs/user-guide/diffing.md, docs/user-guide/sync-options.md).
+Without RespectIgnoreDifferences=true the application is Synced and every sync still writes the new random value. If only the annotation is
+ignored, the Secret stays OutOfSync (docs/user-guide/diffing.md, docs/user-guide/sync-options.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ._sign import Sign, checksums, references
 
 
 def ignoring(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> Fix | None:
-    """One patch of the Application that ignores the Secret and whatever hashes it, together."""
+    """One patch of the Application that ignores the Secret and all that hashes it, together."""
     following = tuple(_hashing(app, own, {(s.resource.key, s.pointer) for s in symptoms}))
     entries = _entries([s for s in (*own, *symptoms, *following) if s.kind != "name"])
     if not entries:
@@ -41,7 +41,7 @@ def ignoring(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> Fix | N
 
 
 def _hashing(app: App, own: Sequence[Sign], known: set[object]) -> Iterator[Sign]:
-    """The checksum annotations of pod templates that may hash one of these Secrets: they move with it at each render."""
+    """The checksum annotations of pod templates that may hash one of these Secrets: they change with it at each render."""
     for sign in own:
         secret = app.resource(sign.resource.key) if sign.kind == "secret" else None
         if secret is None:
@@ -58,7 +58,7 @@ _OF_CONFIG = re.compile(r"config|(?:^|-)cm(?:-|$)|scripts?")
 
 
 def _may_hash(app: App, key: str, workload: Resource, sign: Sign, secret: Resource) -> bool:
-    """By the chart's knowledge; else not a checksum that names another object, and one of a reader or of the same chart."""
+    """Whether a checksum may hash the Secret, by the chart's record; without one, if it names no other object, in a reader or the same chart."""
     if sign.item is not None and sign.release is not None and sign.item.checksums:
         return carries(sign.release, sign.item.checksums.get(key, ()), workload)
     name = word(key)
@@ -74,7 +74,7 @@ def _may_hash(app: App, key: str, workload: Resource, sign: Sign, secret: Resour
 
 
 def _entries(found: Sequence[Sign]) -> list[dict[str, Any]]:
-    """ignoreDifferences, one entry an object; lists need jq, since a pointer has no wildcard."""
+    """ignoreDifferences, one entry for each object; lists need jq, since a pointer has no wildcard."""
     by_object: dict[ResourceId, list[Sign]] = {}
     for sign in found:
         by_object.setdefault(sign.resource, []).append(sign)
@@ -95,7 +95,7 @@ def _entries(found: Sequence[Sign]) -> list[dict[str, Any]]:
 
 
 def _pointers(sign: Sign) -> list[str]:
-    """The sign's own pointer; for a masked Secret whose key is only known from the chart, those keys."""
+    """The sign's own pointer; for a masked Secret, the keys that the chart's record gives."""
     if sign.pointer == "/data" and sign.item is not None and sign.release is not None:
         keys = [key for s in sign.item.secrets if sign.release.named(s.name, sign.resource.name) for key in s.keys]
         return [f"/data/{key.replace('~', '~0').replace('/', '~1')}" for key in keys] or [sign.pointer]
@@ -103,6 +103,6 @@ def _pointers(sign: Sign) -> list[str]:
 
 
 def _written(pointers: Sequence[str]) -> list[str]:
-    """The same keys where a chart may write them: a sync sends `stringData` as it is, and it wins over the `data` kept from live
-    (controller/sync.go, normalizeTargetResources). No answer of Argo CD's tells which of the two a manifest holds."""
+    """The same keys under `stringData` too, where a chart may write them: a sync sends that unchanged, and it takes precedence over the kept
+    `data` (controller/sync.go, normalizeTargetResources). No answer of Argo CD shows which of the two a manifest has."""
     return [f"/stringData{p.removeprefix('/data')}" for p in pointers if p == "/data" or p.startswith("/data/")]

@@ -1,4 +1,4 @@
-"""Signs by what is known of the chart: which item stands behind a field, and what it draws though nothing differs."""
+"""Signs from the chart's record: the item behind a field, and items that the chart generates although nothing differs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._syncs import outlived, rewritten
 
 
 def item_at(app: App, resource: Resource, pointer: str, known: Sequence[Release]) -> tuple[Release | None, Item | None]:
-    """The known random item behind a field of an object, and the release whose chart draws it."""
+    """The known random item behind a field of an object, and the release whose chart generates it."""
     label = charts.chart_label(resource.any)
     mine = [r for r in known if label is not None and r.chart == label[0]] or list(known)
     tokens = split_pointer(pointer)
@@ -39,12 +39,12 @@ def item_at(app: App, resource: Resource, pointer: str, known: Sequence[Release]
 
 
 def carries(release: Release, named: Sequence[str], workload: Resource) -> bool:
-    """Whether `Kind/name` entries mean this workload; a chart may turn a StatefulSet into a Deployment by its values."""
+    """Whether `Kind/name` entries match this workload; by its values a chart may turn a StatefulSet into a Deployment."""
     return workload.kind in WORKLOADS and any(release.named(n.partition("/")[2], workload.name) for n in named)
 
 
 def hashed(app: App, sign: Sign) -> Iterator[Item]:
-    """What the chart is known to draw and the checksum to hash; what the Application's values pin already is left out."""
+    """The chart's known random items that the checksum hashes, without those that the Application's values already pin."""
     workload = app.resource(sign.resource.key) if sign.kind == "checksum" else None
     if workload is None or sign.release is None:
         return
@@ -55,7 +55,7 @@ def hashed(app: App, sign: Sign) -> Iterator[Item]:
 
 
 def _rendered(app: App, release: Release, item: Item) -> bool:
-    """Whether the chart draws the item here: it does so at its default values, or one of its Secrets holds a key of it."""
+    """Whether the chart generates the item here: it does so at its default values, or one of its Secrets has a key of it."""
     return item.usual or any(
         release.named(secret.name, resource.name) and set(secret.keys) & _keys(resource)
         for secret in item.secrets
@@ -64,7 +64,7 @@ def _rendered(app: App, release: Release, item: Item) -> bool:
 
 
 def with_item(sign: Sign, app: App, known: Sequence[Release]) -> Sign:
-    """The sign with what is known of its field; a chart that is known to render alike makes a likely one only possible."""
+    """The sign with the record of its field; for a chart that is known to render equally, a likely sign becomes possible."""
     resource = app.resource(sign.resource.key)
     if sign.item is not None or resource is None:
         return sign
@@ -78,7 +78,7 @@ def with_item(sign: Sign, app: App, known: Sequence[Release]) -> Sign:
 
 
 def hashed_secrets(app: App, found: Sequence[Sign]) -> Iterator[Sign]:
-    """Secrets behind checksums and CA bundles that differ for certain while the Secrets themselves are masked."""
+    """Secrets behind checksums and CA bundles that certainly differ, while the Secrets themselves are masked."""
     shown = {s.resource.key for s in found if s.kind == "secret"}
     for sign in found:
         object_ = app.resource(sign.resource.key)
@@ -91,10 +91,10 @@ def hashed_secrets(app: App, found: Sequence[Sign]) -> Iterator[Sign]:
 
 
 def by_knowledge(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
-    """Secrets that the chart is known to generate at these values, although nothing differs at the moment.
+    """Secrets that the chart is known to generate at these values, although nothing differs now.
 
-    Values in Git cannot be read: then only a rewrite at the last sync makes it likely, and a Secret that outlived a sync
-    of another revision, or that two workloads hash alike, is known to be pinned.
+    Values in Git cannot be read: then it is likely only after a rewrite at the last sync. A Secret that stayed unchanged over a sync of another
+    revision, or that two workloads hash equally, counts as pinned.
     """
     if not any(next(release.random(), None) for release in known):
         return
@@ -124,7 +124,7 @@ def by_knowledge(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[S
 
 
 def _other_field(release: Release, field: str, resource: Resource, pointer: str) -> bool:
-    """Whether `Kind/name: /pointer/*/of` names this field."""
+    """Whether `Kind/name: /pointer/*/of` matches this field."""
     where, _, pattern = field.partition(": ")
     if pattern == "metadata.name":
         pattern = "/metadata/name"
@@ -132,7 +132,7 @@ def _other_field(release: Release, field: str, resource: Resource, pointer: str)
 
 
 def _behind(app: App, sign: Sign, workload: Resource) -> Iterator[Sign]:
-    """By the chart's knowledge; else the Secret that the checksum's key names, or the only one that the workload reads."""
+    """The Secrets behind a checksum, by the chart's record; without one, the Secret in the checksum's key, or the only one that the workload reads."""
     secrets = [r for r in app.of_kind("Secret", "") if not r.hook]
     if sign.release is not None and sign.item is not None:
         why = f"{sign.key} hashes it in chart {sign.release.label}; its values are masked"
@@ -165,7 +165,7 @@ def _behind(app: App, sign: Sign, workload: Resource) -> Iterator[Sign]:
 
 
 def _signed(app: App, sign: Sign, webhook: Resource) -> Iterator[Sign]:
-    """The keys of the one certificate that the chart of the CA bundle renders: a new authority signs a new one."""
+    """The keys of the only certificate from the CA bundle's chart: a new authority signs a new one."""
     label = charts.chart_label(webhook.any)
     secrets = [r for r in app.of_kind("Secret", "") if not r.hook and label and charts.chart_label(r.any) == label]
     found = [(r, keys) for r in secrets if len(keys := sorted(filter(_CERTIFICATE.search, _keys(r)))) > 1]

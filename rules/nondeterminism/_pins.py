@@ -1,7 +1,6 @@
-"""How to end a random value: the pin of this chart at this version, else what to look for; ignoring it comes last.
+"""The fixes for a random value: the pin of this chart at this version, else instructions for a search; last, to ignore it.
 
-A pin that names an existing Secret never names the one that the chart renders: once the chart stops rendering it, pruning
-deletes it under the pods that read it.
+A pin to an existing Secret never names the rendered one: once the chart stops rendering it, a prune deletes it although pods still read it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ._sign import Sign
 
 @dataclass(frozen=True)
 class NewSecret:
-    """A Secret to make: each key with the command for its value, and the rendered one whose values it may keep."""
+    """A Secret to create: each key with the command for its value, and the rendered one whose values it may keep."""
 
     name: str
     keys: Mapping[str, str | None]
@@ -34,20 +33,20 @@ class NewSecret:
 
 
 def fixes(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fix, ...]:
-    """Ranked: an existing Secret, a fixed value, a later chart or the place to look; then ignoring the fields."""
+    """Ranked: an existing Secret, a fixed value, a later chart or the place to search; then ignoring the fields."""
     second = ignoring(app, own, symptoms)
     return (*pinning(app, own), *((second,) if second else ()))
 
 
 def pinning(app: App, own: Sequence[Sign]) -> tuple[Fix, ...]:
-    """The ways to make these values constant."""
+    """The fixes that make these values constant."""
     made = {fix.title: fix for release, found in _by_release(app, own) for fix in _known(app, release, found, own)}
     unknown = [sign for sign in own if sign.item is None]
     return (*made.values(), *((_unknown(app, unknown),) if unknown or not made else ()))
 
 
 def _by_release(app: App, own: Sequence[Sign]) -> list[tuple[Release, tuple[Item, ...]]]:
-    """The known items behind the signs, by chart; behind a checksum stands everything random that it hashes."""
+    """The known items behind the signs, by chart; behind a checksum, every random item that it hashes."""
     releases: dict[str, Release] = {}
     found: dict[str, dict[str, Item]] = {}
     for sign in own:
@@ -78,7 +77,7 @@ def _first(item: Item, release: Release, *, existing: bool) -> Pin | None:
 
 
 def _covered(item: Item, existing: Sequence[tuple[Item, Pin]]) -> bool:
-    """Whether an existing Secret that takes the place of the item's own one holds all of its keys too."""
+    """Whether an existing Secret that replaces the item's own one has all of its keys too."""
     held = {key for other, pin in existing if _one_secret(item, other) for key in pin.keys}
     return bool(held) and _keys(item) <= held
 
@@ -92,7 +91,7 @@ def _keys(item: Item) -> set[str]:
 
 
 def names_secret(pin: Pin) -> bool:
-    """Whether the pin's values name a Secret that must exist."""
+    """Whether the pin's values need an existing Secret."""
     return any(_placeholder(value) for value in pin.values.values())
 
 
@@ -135,7 +134,7 @@ def _with_existing(
 
 
 def _new_secrets(app: App, release: Release, item: Item, pin: Pin, own: Sequence[Sign]) -> Mapping[str, NewSecret]:
-    """placeholder -> the Secret to make; named after the one it replaces, and like none that the application has."""
+    """placeholder -> the Secret to create; its name is based on the replaced one, and differs from all names in the application."""
     placeholders = list(dict.fromkeys(v for v in pin.values.values() if _placeholder(v)))
     rendered = [_rendered(app, release, secret.name, own) for secret in item.secrets]
     several = len(placeholders) == len(rendered) > 1
@@ -150,7 +149,7 @@ def _new_secrets(app: App, release: Release, item: Item, pin: Pin, own: Sequence
 
 
 def _command(release: Release, item: Item, key: str) -> str | None:
-    """How to make one key's value, by the item that draws it; an existing Secret may hold the keys of several items."""
+    """The command for one key's value, from the item that generates it; an existing Secret may have the keys of several items."""
     if _CERTIFICATE.search(key) or _COMPOSED.search(key):
         return None
     return strong(next((other for other in (item, *release.random()) if key in _keys(other)), item))
@@ -179,13 +178,13 @@ def _namespace(release: Release, own: Sequence[Sign]) -> str:
 
 
 def _made(namespace: str, new: NewSecret) -> str:
-    """The command that makes the Secret: a copy of the one in use, else new values; a FILE where no value can be generated."""
+    """The command that creates the Secret: a copy of the one in use, else new values; a FILE for a value that cannot be generated."""
     where = f"-n {sh(namespace)}"
     if not new.exists:
         return f"kubectl {where} create secret generic {sh(new.name)} {_literals(new)}"
     picked = ", ".join(map(json.dumps, new.keys))
     made = f"{{apiVersion, kind, type, metadata: {{name: {json.dumps(new.name)}}}, data: (.data | with_entries(select(.key | IN({picked}))))}}"
-    absent = r'error("no key \($gone | join(", ")) in it")'  # a Secret without a key that the chart reads is no copy
+    absent = r'error("no key \($gone | join(", ")) in it")'  # a Secret without a key that the chart reads is no complete copy
     copied = f"([{picked}] - (.data | keys)) as $gone | if $gone == [] then {made} else {absent} end"
     return f"kubectl {where} get secret {sh(new.instead_of)} -o json | jq {sh(copied)} | kubectl {where} apply -f -"
 
@@ -198,7 +197,7 @@ def _literals(new: NewSecret) -> str:
 
 
 def _origins(namespace: str, new: NewSecret) -> Iterator[str]:
-    """Comment lines: where the value of each key comes from."""
+    """Comment lines: the source of each key's value."""
     if new.exists:
         yield f"# Secret {new.name} is a copy of what the pods use now, {_listed(new.keys)} of Secret {new.instead_of}."
     else:
@@ -219,7 +218,7 @@ def _listed(keys: Iterable[str]) -> str:
 
 
 def strong(item: Item) -> str | None:
-    """The command that prints a value as this item wants it; None for what no random text can be (a certificate)."""
+    """The command that prints a value of this item's form; None if no random text is valid (a certificate)."""
     hints = " ".join(str(value) for pin in item.pins for value in pin.values.values() if "<" in str(value))
     if re.search(r"PEM|certificate|base64 CA", hints) or any(_CERTIFICATE.search(key) for key in _keys(item)):
         return None
@@ -251,7 +250,7 @@ def _with_values(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]],
 
 
 def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], own: Sequence[Sign]) -> Iterator[str]:
-    """Comment lines: how to read the value in use, and how to make a strong one."""
+    """Comment lines: commands to read the present value, and to make a strong one."""
     for item, pin in chosen:
         hints = [str(v) for v in pin.values.values() if "<" in str(v)]
         if hints and item.salted:
@@ -266,7 +265,7 @@ def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
 
 
 def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
-    """A pin of this item, or one of another item that holds its keys too, which was seen in later chart versions only."""
+    """The fix by a pin of this item, or of another item with its keys, that exists only in later chart versions."""
     fitting = [*item.pins, *(p for o in found for p in o.pins if _one_secret(item, o) and _keys(item) <= set(p.keys))]
     later = [(v, n, p) for n, p in enumerate(fitting) if p.values and (v := parse_version(p.first_version))]
     if later:
@@ -299,7 +298,7 @@ def _upgrade(release: Release, version: str) -> str:
 
 
 def _unknown(app: App, own: Sequence[Sign]) -> Fix:
-    """What to look for in a chart that is not known; no key is invented."""
+    """The fix for an unknown chart: instructions for a search, without guessed keys."""
     head = own[0]
     release = head.release
     chart = f"chart {release.label}" if release else "the chart"
@@ -363,7 +362,7 @@ def _notes(chosen: Sequence[tuple[Item, Pin]]) -> tuple[str, ...]:
 
 
 def _since(release: Release, chosen: Sequence[tuple[Item, Pin]]) -> str:
-    """Where no label and no source tells the chart's version: the one that these keys need."""
+    """If neither label nor source shows the chart's version: the version that these keys need."""
     known = [pin.first_version for _, pin in chosen if parse_version(pin.first_version)]
     if not known or parse_version(release.version):
         return ""

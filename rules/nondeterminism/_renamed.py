@@ -1,8 +1,7 @@
-"""The set of objects, not only their fields: a name that one revision renders otherwise each time.
+"""Finds objects whose generated name changes with each render of one revision.
 
-At the revision of the last sync an object is wanted that this sync did not bring, while one that it did bring, of the same kind and
-shape, is wanted no more: the name was generated again. A pair counts only where each of the two has no other partner. Time: linear in the
-number of objects and the length of their names.
+The last sync and the present render have the same revision, but differ in one object each, of the same kind and shape: the name was generated
+again. A pair counts only if neither has another partner. Time: linear in the number of objects and the length of their names.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from ._syncs import SLACK, Synced, last_written
 
 Kind = tuple[str, str, str]
 Shape = tuple[str, ...]
-"""A name with a hole: what is left of it, and how long the hole is."""
+"""A name without its variable part, and that part's length."""
 
 
 def renamed(app: App, at: Synced) -> Iterator[Sign]:
-    """Every object of the present render whose name the last sync of the very revision did not know."""
+    """Every object of the present render whose name the last sync of the same revision did not have."""
     wanted = [r for r in app.missing if r.key not in at.applied]
     former = [*_of_the_sync(app, at)] if wanted else []
     for new, old, live in _pairs(wanted, former):
@@ -47,7 +46,7 @@ Former = tuple[ResourceId, Resource | None]
 
 
 def _of_the_sync(app: App, at: Synced) -> Iterator[Former]:
-    """What the last sync brought and the present render does not want, live or gone again."""
+    """The objects of the last sync that the present render lacks, live or deleted since."""
     for resource in app.extra:
         if resource.key in at.applied or (not at.listed and at.whole and _left_by_it(app, at, resource)):
             yield resource.id, resource
@@ -62,7 +61,7 @@ def _of_the_sync(app: App, at: Synced) -> Iterator[Former]:
 
 
 def _left_by_it(app: App, at: Synced, resource: Resource) -> bool:
-    """Whether an object that nothing wants belongs to the last sync and to no older one: that one pruned, or wrote it."""
+    """Whether an undesired object belongs to the last sync and to no older one: that one pruned, or wrote it."""
     tracked = annotations_of(resource.live).get(TRACKING_ID, "")
     if tracked and tracked.partition(":")[0] != app.instance:
         return False
@@ -77,7 +76,7 @@ def _left_by_it(app: App, at: Synced, resource: Resource) -> bool:
 def _pairs(
     wanted: Iterable[Resource], former: Iterable[Former]
 ) -> Iterator[tuple[Resource, ResourceId, Resource | None]]:
-    """Each wanted object with the one former object whose name has its shape, where neither has another partner."""
+    """Each desired object with the only former object whose name has its shape, if neither has another partner."""
     new_at: Mapping[tuple[Kind, Shape], list[Resource]] = defaultdict(list)
     old_at: Mapping[tuple[Kind, Shape], list[Former]] = defaultdict(list)
     for new in wanted:
@@ -94,7 +93,7 @@ def _pairs(
             partners[news[0].id][olds[0][0]] = news[0], olds[0]
             shared[olds[0][0]].add(news[0].id)
         elif olds:
-            for new in news:  # several candidates: no claim without one answer
+            for new in news:  # several candidates: ambiguous, so no claim
                 partners[new.id][new.id] = new, olds[0]
     for found in partners.values():
         if len(found) == 1:
@@ -117,11 +116,11 @@ def shapes(name: str) -> Iterator[Shape]:
 
 _PARTS = re.compile(r"[-.]")
 _FEW = 12
-"""Parts of a name that are looked at: a name of 253 characters could have a hundred."""
+"""Most parts of a name that are tried: a name of 253 characters may have a hundred."""
 
 
 def random_name(one: str, other: str) -> bool:
-    """Whether two names differ in a time, a random word or a hash alone, not in a number that counts or a word of a language."""
+    """Whether two names differ only in a time, a random word or a hash, not in a counter or a word of a language."""
     if TIME.search(one) and TIME.sub("", one) == TIME.sub("", other):
         return True
     words = [pair for pair in zip(_PARTS.split(one), _PARTS.split(other), strict=False) if pair[0] != pair[1]]

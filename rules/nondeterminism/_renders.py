@@ -29,7 +29,7 @@ def two_renders(app: App) -> Iterator[Sign]:
     both = [id_ for id_ in sorted(first.keys() & second.keys()) if first[id_] != second[id_]]
     found = [(id_, *difference) for id_ in both for difference in differences(first[id_], second[id_])]
     if any(pointer.endswith("/image") or is_version_label(pointer) for _, pointer, *_ in found):
-        return  # nothing draws those: a commit came between the renders, whose revision the server does not tell
+        return  # these are not random: a commit came between the renders, whose revision the server does not show
     for id_, pointer, one, other in found:
         yield _rendered(app, id_, pointer, classify(id_, pointer, one, other) or "value")
     for id_ in sorted(first.keys() - second.keys()):
@@ -40,7 +40,7 @@ def two_renders(app: App) -> Iterator[Sign]:
 
 
 def one_render(app: App, known: Sequence[Release]) -> Iterator[Sign]:
-    """Workloads that hash one template and hold different hashes: the template is evaluated again for each of them."""
+    """Workloads that hash one template and have different hashes: the template is evaluated again for each of them."""
     for key, places in sorted(checksums(app).items()):
         if len({value for _, value in places}) > 1:
             yield from _hashing_one(app, known, key, places) or ()
@@ -50,7 +50,7 @@ Places = Sequence[tuple[Resource, str]]
 
 
 def _hashing_one(app: App, known: Sequence[Release], key: str, places: Places) -> Iterator[Sign] | None:
-    """Signs of those that hash one template for certain: by the chart's knowledge, else by the Secret that the key names."""
+    """Signs of workloads that certainly hash one template: by the chart's record, else by the Secret in the key."""
     for release, item in ((r, i) for r in known for i in r.random()):
         mine = [(w, v) for w, v in places if carries(release, item.checksums.get(key, ()), w)]
         one = len(item.templates) == 1 and (word(key) not in GENERIC or _only_secret(app, release))
@@ -69,7 +69,7 @@ def _hashing_one(app: App, known: Sequence[Release], key: str, places: Places) -
 
 
 def _sole_secret(app: App, workloads: Sequence[Resource]) -> Resource | None:
-    """The only Secret of these workloads' one chart, when they read just the same Secrets and ConfigMaps, it among them."""
+    """The only Secret of these workloads' one chart, if all of them read it and the same other Secrets and ConfigMaps."""
     labels = {charts.chart_label(w.any) for w in workloads}
     read = {references(w.any) for w in workloads}
     if len(labels) != 1 or labels == {None} or len(read) != 1:

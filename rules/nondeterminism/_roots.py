@@ -1,7 +1,7 @@
-"""From signs to roots: one random template, whatever hashes it and whatever is signed with it, is one finding.
+"""From signs to roots: one random template, with all that hashes it and all that is signed with it, is one finding.
 
-A Secret is the root of the checksums that hash it and of the CA bundles that its certificate signs; a ConfigMap is the root
-of its checksums; what is left stands alone. Which of the three rules tells a root depends on what the root is.
+A Secret is the root of the checksums that hash it and of the CA bundles that its certificate signs; a ConfigMap is the root of its checksums;
+every other sign is a root itself. The kind of the root decides which of the three rules reports it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._sign import Sign, references, stronger
 
 @dataclass(frozen=True)
 class Root:
-    """What is random (`own`) and what follows from it (`symptoms`)."""
+    """The random places (`own`) and those that follow from them (`symptoms`)."""
 
     own: tuple[Sign, ...]
     symptoms: tuple[Sign, ...]
@@ -40,7 +40,7 @@ class Root:
 
     @property
     def confidence(self) -> Confidence:
-        """Of the strongest sign: what is certain of a hash is certain of what it hashes."""
+        """Of the strongest sign: certainty about a hash is certainty about the hashed value."""
         found: Confidence = "possible"
         for sign in self.all:
             found = stronger(found, sign.confidence)
@@ -53,7 +53,7 @@ class Root:
 
     @property
     def severity(self) -> Severity | None:
-        """The catalogue's level for what is proven, or likely and known of the chart; less for what is only likely."""
+        """The catalogue's level if it is proven, or likely and in the chart's record; less if it is only likely."""
         if self.confidence == "possible":
             return "info"
         known = any(sign.item is not None for sign in self.all)
@@ -61,7 +61,7 @@ class Root:
 
     @property
     def pointer(self) -> str:
-        """The head's field; what its fields have in common when several of one object are random, `/data` of a Secret."""
+        """The head's field; for several random fields of one object their common place, `/data` of a Secret."""
         first, *rest = (split_pointer(s.pointer) for s in self.own if s.resource == self.head.resource)
         shared = next((n for n, token in enumerate(first) if any(r[n : n + 1] != (token,) for r in rest)), len(first))
         return join_pointer(*first[:shared])
@@ -103,7 +103,7 @@ def _groups(found: Sequence[Sign]) -> list[list[Sign]]:
 
 
 def _alike(found: Sequence[Sign]) -> list[list[Sign]]:
-    """Signs that stand for one cause: one annotation key, or all CA bundles, of one chart; fields of one object."""
+    """Signs with one cause: one annotation key, or all CA bundles, of one chart; fields of one object."""
     groups: dict[object, list[Sign]] = {}
     for sign in found:
         chart = sign.release.chart if sign.release else ""
@@ -121,7 +121,7 @@ _CERTIFICATE = re.compile(r"(?:\.crt|\.key|\.pem|cert|ca)$", re.IGNORECASE)
 
 
 def _link(app: App, sign: Sign, group: Sequence[Sign]) -> int:
-    """How strongly a checksum or CA bundle points at this group; 0 for not at all."""
+    """How strongly a checksum or CA bundle refers to this group; 0 for not at all."""
     head = group[0]
     names = {s.resource.name for s in group}
     if sign.item is not None and sign.release is not None:
@@ -197,7 +197,7 @@ def _message(app: App, root: Root) -> str:
 
 
 def _meanwhile(app: App, root: Root) -> str:
-    """What becomes of pods that nothing restarts: a variable keeps its value, a mounted file follows the Secret."""
+    """The effect on pods without a restart: a variable keeps its value, a mounted file follows the Secret."""
     secrets = {(s.resource.namespace, s.resource.name) for s in root.own}
     named = {name for _, name in secrets}
     for workload in app.resources:
@@ -209,7 +209,7 @@ def _meanwhile(app: App, root: Root) -> str:
 
 
 def _names(found: Sequence[Sign]) -> str:
-    """One or two objects; of more the first, since all of them are related."""
+    """One or two objects; of more only the first, since all of them are related."""
     names = [str(resource) for resource in dict.fromkeys(s.resource for s in found)]
     return enumerated(names, "object", limit=2 if len(names) == 2 else 1)
 
@@ -228,7 +228,7 @@ def _evidence(app: App, root: Root) -> tuple[str, ...]:
 
 
 def _related(app: App, root: Root) -> tuple[Related, ...]:
-    """Every other place: siblings of the head as `other`, what follows from it as `symptom`."""
+    """Every other place: siblings of the head as `other`, consequences as `symptom`."""
     seen = {(root.head.resource.key, root.pointer)}
     found: list[Related] = []
     for sign in root.all:

@@ -1,4 +1,4 @@
-"""What random values look like: keys of checksums and stamps, hashes, generated names."""
+"""The form of random values: keys of checksums and stamps, hashes, generated names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CA_BUNDLE = re.compile(r"/(?:clientConfig|spec)/caBundle$")
 _PLACEHOLDER_CA = ("", "Cg==", "Cgo=")
 
 _EMPTY_HASHES = ("e3b0c44298fc1c149afb", "01ba4719c80b6fe911b0", "da39a3ee5e6b4b0d3255", "d41d8cd98f00b204e980")
-"""sha256 of nothing and of a line feed, sha1 and md5 of nothing: the hashed template renders nothing."""
+"""sha256 of an empty text and of a line feed, sha1 and md5 of an empty text: the hashed template renders nothing."""
 
 _WORD = re.compile(r"^[A-Za-z0-9+/=_.:-]{5,}$")
 
@@ -58,11 +58,11 @@ GENERIC = frozenset(
         "hash",
     ]
 )
-"""Names of checksums that do not say which object they hash."""
+"""Names of checksums without the name of the hashed object."""
 
 
 def classify(id_: ResourceId, pointer: str, desired: Json, live: Json) -> Kind | None:
-    """What two values of one field are, when it is a field that charts fill with hashes, stamps or random values."""
+    """The kind of two values of one field, if charts fill it with hashes, stamps or random values; else None."""
     kind = id_.kind if id_.group in ("", "batch") else ""
     tokens = split_pointer(pointer)
     if not (isinstance(desired, str) and isinstance(live, str)) or len(tokens) < 2:
@@ -90,12 +90,12 @@ def classify(id_: ResourceId, pointer: str, desired: Json, live: Json) -> Kind |
 
 
 def generated(key: str) -> bool:
-    """Whether charts like to generate what stands under such a key."""
+    """Whether charts often generate the value of such a key."""
     return bool(_GENERATED_KEY.search(key))
 
 
 def alike(one: str, other: str) -> bool:
-    """Two draws of one random expression: same length, letters and digits, most of them different."""
+    """Whether two texts look like two results of one random expression: same length, letters and digits, most of them different."""
     one, other = stand_in(one), stand_in(other)
     if not (_WORD.match(one) and _WORD.match(other) and len(one) == len(other)):
         return False
@@ -117,16 +117,16 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PEM = re.compile(
     r"-----BEGIN ([A-Z0-9 ]+)-----(?:(?!-----BEGIN).)+?-----END \1-----|\bLS0tLS1CRUdJTi[A-Za-z0-9+/]+=*", re.DOTALL
 )
-"""Certificates and keys, as they are and in base64."""
+"""Certificates and keys, in PEM and in base64."""
 
 _SALTED_HASH = re.compile(r"\$(?:2[abxy]|apr1|5|6)\$")
 
 
 def both_random(one: str, other: str, *, hashes: bool = True) -> bool:
-    """Whether two texts differ in nothing but random words and times, so that no setting tells them apart.
+    """Whether two texts differ only in random words and times, so that no setting explains the difference.
 
-    `hashes` takes hexadecimal words, UUIDs and times for random as well: only where no commit lies between the texts, which could
-    name another commit, image or build.
+    `hashes` also accepts hexadecimal words, UUIDs and times as random: only if no commit is between the texts, since that may name another
+    commit, image or build.
     """
     if one == other:
         return False
@@ -143,12 +143,12 @@ def both_random(one: str, other: str, *, hashes: bool = True) -> bool:
 
 
 def go_time(text: str) -> bool:
-    """Whether a text is how Go prints `now` where no format is given; no person writes a time so."""
+    """Whether a text is Go's output of `now` without a format; people do not write a time in this form."""
     return bool(_GO_TIME.fullmatch(text))
 
 
 def _unshared(one: str, other: str) -> tuple[str, str]:
-    """Two words without what they share up to a separator: `redis://:Xy3k@cache` and `redis://:Q8fa@cache` as `Xy3k`, `Q8fa`."""
+    """Two words without their common parts up to a separator: `redis://:Xy3k@cache` and `redis://:Q8fa@cache` as `Xy3k`, `Q8fa`."""
     if any(shape.fullmatch(one) and shape.fullmatch(other) for shape in (TIME, _UUID)):
         return one, other
     start = max((m.end() for m in _PART.finditer(posixpath.commonprefix([one, other]))), default=0)
@@ -170,7 +170,7 @@ def _random_word(one: str, other: str, *, hashes: bool) -> bool:
 
 
 def _mixed(word: str) -> bool:
-    """Letters among digits, or capitals inside: no word of a language, no number, no version."""
+    """Whether it has letters among digits, or capitals inside: no word of a language, no number, no version."""
     if not re.fullmatch(r"[A-Za-z0-9+/=_-]+", word):
         return False
     digits, capitals, small = (re.search(c, word) is not None for c in ("[0-9]", ".[A-Z]", "[a-z]"))
@@ -178,7 +178,7 @@ def _mixed(word: str) -> bool:
 
 
 def turns(one: str, other: str) -> bool:
-    """Whether two ends of names are random letters and digits, or times to the minute: no content hash, version or commit."""
+    """Whether two suffixes of names are random letters and digits, or times to the minute: no content hash, version or commit."""
     if TIME.fullmatch(one) and TIME.fullmatch(other):
         return len(one) >= 10
     letters = all(re.fullmatch(r"[a-z0-9]{5,}", end) and re.search(r"[g-z]", end) for end in (one, other))
@@ -186,7 +186,7 @@ def turns(one: str, other: str) -> bool:
 
 
 def twins(one: str, other: str) -> bool:
-    """Equal but for the last part, which has one length."""
+    """Whether two texts are equal except for the last part, which has the same length."""
     head, _, tail = one.rpartition("-")
     head_2, _, tail_2 = other.rpartition("-")
     return bool(head) and head == head_2 and len(tail) == len(tail_2) >= 2
@@ -199,11 +199,11 @@ def word(key: str) -> str:
 
 
 def is_checksum(key: str, value: str) -> bool:
-    """Whether an annotation holds the checksum of something that is not empty."""
+    """Whether an annotation is the checksum of something that is not empty."""
     return bool(_CHECKSUM_KEY.search(key) and _CHECKSUM_VALUE.match(value)) and not value.startswith(_EMPTY_HASHES)
 
 
 def is_version_label(pointer: str) -> bool:
-    """Whether a field is a label that tells the version of a chart or of what it installs."""
+    """Whether a field is a label with the version of a chart or of its program."""
     *_, parent, key = ("", *split_pointer(pointer))
     return parent == "labels" and key in ("helm.sh/chart", "chart", "app.kubernetes.io/version")

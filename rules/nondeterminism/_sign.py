@@ -1,4 +1,4 @@
-"""One place whose value changes with each render, and who may have written it."""
+"""A place whose value changes with each render, and its possible writer."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ._shapes import GENERIC, Kind, is_checksum, word
 class Sign:
     """One place whose value changes, or would change, with each render.
 
-    claims   what Argo CD shows of it now; empty when nothing differs at the moment
+    claims   the symptoms that Argo CD shows of it now; empty if nothing differs
     why      the evidence, a line for the finding
-    item     what the chart is known to draw there, by `release`
+    item     the item of the chart's record at this place, in `release`
     """
 
     resource: ResourceId
@@ -52,13 +52,13 @@ WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "CronJo
 
 
 def references(obj: Object) -> frozenset[str]:
-    """Names of the Secrets and ConfigMaps that a workload's containers see, as environment or as files."""
+    """Names of the Secrets and ConfigMaps that a workload's containers use, as environment or as files."""
     seen = (read for read in reads(obj) if read.by in ("environment", "volume"))
     return frozenset(read.name for read in seen if read.kind in ("Secret", "ConfigMap"))
 
 
 def checksums(app: App) -> Mapping[str, list[tuple[Resource, str]]]:
-    """Checksum annotations of pod templates as rendered: key -> workloads with their values; empty templates left out."""
+    """Rendered checksum annotations of pod templates: key -> workloads with their values; without empty templates."""
     found: dict[str, list[tuple[Resource, str]]] = defaultdict(list)
     for resource in app.resources:
         if resource.hook or resource.kind not in WORKLOADS:
@@ -70,7 +70,7 @@ def checksums(app: App) -> Mapping[str, list[tuple[Resource, str]]]:
 
 
 def named_secret(app: App, key: str) -> Resource | None:
-    """The one Secret of the application whose name ends in what the checksum's key says; None for `checksum/secret`."""
+    """The only Secret of the application whose name ends like the checksum's key; None for `checksum/secret`."""
     name = word(key)
     if name in GENERIC or len(name) < 4:
         return None

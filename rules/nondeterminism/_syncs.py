@@ -1,4 +1,4 @@
-"""What the last syncs wrote: the difference between one revision rendered twice and two revisions."""
+"""The results of the last syncs: they separate two renders of one revision from two revisions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from argolint.values import annotations_of, dig, labels_of, mapping, maps, parse
 
 @dataclass(frozen=True)
 class Synced:
-    """The last sync against what is compared now.
+    """The last sync in comparison to the present revision.
 
-    same     it was at the very revision and sources that are compared now
+    same     it was at the compared revision and sources
     moved    it is known to have been at another revision
-    partial  it was at this one, yet failed or brought chosen objects only, and no whole sync of it is on record
+    partial  it was at this one, but failed or applied chosen objects only, and no whole sync of it is recorded
     respecified  it was at this one, and the Application's own values or overrides have changed since
     applied  the application's objects that it applied
-    listed   the list of what it applied was kept
-    whole    it was at this one, succeeded and brought all objects
+    listed   the list of applied objects was kept
+    whole    it was at this one, succeeded and applied all objects
     since    when that revision was first synced;   until: when its last sync ended
     """
 
@@ -41,7 +41,7 @@ SLACK = timedelta(seconds=60)
 
 
 def synced(app: App) -> Synced:
-    """Where the last sync stood: its revisions, its sources, the objects that it applied."""
+    """The last sync: its revisions, its sources, the objects that it applied."""
     operation = app.operation
     if operation is None or not operation.revisions or not app.revisions:
         return Synced(False, False)
@@ -67,7 +67,7 @@ def synced(app: App) -> Synced:
 
 
 def new_commits(app: App) -> tuple[Want, ...]:
-    """What tells of the Git revisions that are compared now and were not those of the last sync, one a source that moved."""
+    """Requests for the Git revisions that are compared now and differ from the last sync's, one for each source that moved."""
     operation = app.operation
     if operation is None or len(operation.revisions) != len(app.revisions):
         return ()
@@ -80,7 +80,7 @@ def new_commits(app: App) -> tuple[Want, ...]:
 
 
 def only_charts_moved(app: App) -> bool:
-    """Whether chart versions alone have moved since the last sync: every Git revision and every value stayed as it was."""
+    """Whether only chart versions have moved since the last sync: every Git revision and every value stayed the same."""
     operation = app.operation
     then = _sources(mapping(operation.raw, "syncResult")) if operation is not None else ()
     if operation is None or not len(then) == len(app.sources) == len(app.revisions) == len(operation.revisions):
@@ -103,7 +103,7 @@ _OF_SECRETS = re.compile(
 
 
 def rotation(app: App) -> str | None:
-    """What a commit since the last sync says of secrets, in its subject: then it is as likely as not to have changed one."""
+    """The subject of a commit since the last sync that mentions secrets: it may well have changed one; None without such a commit."""
     for want in new_commits(app):
         message = text_at(app.evidence.get(want) or {}, "message")
         subject = message.partition("\n")[0]
@@ -113,12 +113,12 @@ def rotation(app: App) -> str | None:
 
 
 def by_argocd(writer: Writer | None) -> bool:
-    """Whether a sync wrote it; argocd-server writes what a person edits in the web interface."""
+    """Whether a sync wrote it; argocd-server writes a person's edits in the web interface."""
     return writer is not None and writer.manager in _SYNCERS
 
 
 def written_here(at: Synced, resource: Resource, change: Change) -> bool:
-    """Whether the live value is what a sync of the very revision wrote, and nothing wrote it after that sync."""
+    """Whether a sync of this revision wrote the live value, and nothing wrote it after that sync."""
     if not at.same:
         return False
     time = change.writer.time if change.writer else None
@@ -129,9 +129,9 @@ def written_here(at: Synced, resource: Resource, change: Change) -> bool:
 
 
 def outlived(app: App, resource: Resource) -> bool:
-    """Whether a sync of another revision left the Secret as it was: an apply that changes nothing writes nothing.
+    """Whether a sync of another revision left the Secret unchanged: an apply without a change writes nothing.
 
-    With manifest-generate-paths a new revision may be the old render under a new name, which tells nothing.
+    With manifest-generate-paths a new revision may be the old render under a new name, which proves nothing.
     """
     deployed, written = _deployments(app), last_written(resource)
     if len(deployed) < 2 or written is None or _PATHS in annotations_of(app.raw):
@@ -141,9 +141,9 @@ def outlived(app: App, resource: Resource) -> bool:
 
 
 def rewritten(app: App, resource: Resource) -> bool:
-    """Whether the last of several syncs changed a Secret that an earlier one had made, and not for the chart's label.
+    """Whether the last of several syncs changed a Secret that an earlier one had created, and not because of the chart's label.
 
-    A new chart version relabels every object; so one of its services or accounts must have stayed as it was.
+    A new chart version relabels every object, so one of its services or accounts must be unchanged.
     """
     deployed, written = _deployments(app), last_written(resource)
     created = parse_time(dig(resource.live or {}, "metadata", "creationTimestamp"))
@@ -167,7 +167,7 @@ def _sources(node: Object) -> tuple[Object, ...]:
 
 
 def _first_deployed(app: App) -> datetime | None:
-    """When the revision that is compared now was first synced, from the history."""
+    """The time of the first sync of the compared revision, from the history."""
     starts = [
         parse_time(h.get("deployStartedAt") or h.get("deployedAt"))
         for h in maps(app.status, "history")

@@ -1,13 +1,13 @@
 """A checksum changes only because a version label does
 
-What it finds: a chart moves to another version, and checksum annotations of its workloads move with it, although no ConfigMap
-or Secret of the chart holds other data and nothing else in the pods changes. The hashed template prints `helm.sh/chart` or
-`app.kubernetes.io/version`, and the checksum is taken of the rendered text, labels and comments included.
+What it finds: a chart moves to another version, and checksum annotations of its workloads move with it. But no ConfigMap or Secret of the chart
+has other data, and nothing else in the pods changes. The hashed template prints `helm.sh/chart` or `app.kubernetes.io/version`, and the checksum
+covers the rendered text, with labels and comments.
 
-Why it hurts: every bump of the chart's version restarts the pods of every application that uses the chart. In a public survey
-raising nothing but `version:` changed 319 of 679 checksum annotations.
+Why it hurts: every change of the chart's version restarts the pods of every application that uses the chart. In a public survey a change of only
+`version:` changed 319 of 679 checksum annotations.
 
-How to fix: hash the data only, in the chart's template.
+How to fix: hash only the data, in the chart's template.
 
 Example: `checksum/config: {{ include (print $.Template.BasePath "/configmap.yaml") . | sha256sum }}` becomes
 `checksum/config: {{ (include (print $.Template.BasePath "/configmap.yaml") . | fromYaml).data | toJson | sha256sum }}`.
@@ -33,7 +33,7 @@ _LABELS = ("helm.sh/chart", "chart", "app.kubernetes.io/version")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a chart that moved, with every workload whose checksum moved for it."""
+    """One finding for each chart that moved, with every workload whose checksum moved because of it."""
     both = [
         r
         for kind in _WORKLOADS
@@ -71,7 +71,7 @@ def _images(obj: Object | None) -> list[str]:
 
 
 def _moves(both: list[Resource]) -> Mapping[str, tuple[str, str]]:
-    """chart -> (live version, desired version), where they differ."""
+    """chart -> (live version, desired version), if they differ."""
     found: dict[str, tuple[str, str]] = {}
     for resource in both:
         new, old = charts.chart_label(resource.desired or {}), charts.chart_label(resource.live or {})
@@ -81,7 +81,7 @@ def _moves(both: list[Resource]) -> Mapping[str, tuple[str, str]]:
 
 
 def _content_moves(app: App, chart: str) -> bool:
-    """Whether a ConfigMap or Secret of the chart comes, goes or holds other data: then the checksum has a real cause."""
+    """Whether a ConfigMap or Secret of the chart is added, removed or has other data: then the checksum has a real cause."""
     for kind in ("ConfigMap", "Secret"):
         for resource in app.of_kind(kind, ""):
             label = charts.chart_label(resource.any)
@@ -151,4 +151,4 @@ def _is_label(pointer: str) -> bool:
 RULE = Rule(
     id="checksum-follows-label", family="nondeterminism", severity="info", doc=__doc__, check=check, rank=Rank.ROOT
 )
-"""It outranks rules that see a changed label as drift: the label and the checksum are one move."""
+"""It outranks rules that report a changed label as drift: the label and the checksum are one change."""

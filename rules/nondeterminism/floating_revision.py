@@ -1,17 +1,16 @@
 """A target revision floats where it should be pinned
 
-What it finds: a chart source, or a Git source that follows tags, whose target revision is a range (`*`, `1.x`, `^2.0`,
-`>=1.2`) or is left out for a chart: a warning. Branches, `HEAD` and tags of OCI artifacts that are no version (`latest`) are
-reported once for each repository and branch, as info: following a branch of a configuration repository is how GitOps deploys, so
-it is worth knowing and no fault by itself.
+What it finds: a chart source, or a Git source that follows tags, whose target revision is a range (`*`, `1.x`, `^2.0`, `>=1.2`), or is missing
+for a chart: a warning. Branches, `HEAD` and tags of OCI artifacts that are no version (`latest`) are reported once for each repository and
+branch, as info. Following a branch of a configuration repository is the usual way of GitOps, so it is information and no fault.
 
-An Application that renders a folder at a tag or commit with values of a branch of the same repository is one info more.
+Another info: an Application that renders a folder at a tag or commit with values from a branch of the same repository.
 
-Why it hurts: with a range a release that someone else publishes is deployed by no one's commit, cannot be reviewed, and
-cannot be rolled back by reverting. With a branch that many applications share, one push is a deployment of all of them.
+Why it hurts: with a range, a release of another publisher is deployed without a commit, cannot be reviewed, and cannot be rolled back by
+reverting. With a branch that many applications share, one push is a deployment of all of them.
 
-How to fix: name the version that is deployed now, and let a bot raise it by pull request. For a chart repository that many
-applications render, follow a tag.
+How to fix: name the version that is deployed now, and let a bot raise it by pull request. For a chart repository that many applications render,
+follow a tag.
 
 Example: `targetRevision: 17.*` deploys 17.4.0 the night it is published.
 
@@ -46,7 +45,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _pinned_with_values(app: App) -> Iterator[tuple[int, str, Object]]:
-    """(position, revision, source of values) where what renders is pinned and its values, which a `ref` brings, follow a branch."""
+    """(position, revision, source of values) of pinned sources whose values, from a `ref`, follow a branch."""
     refs = {text_at(s, "ref"): s for s in app.sources if s.get("ref") and not s.get("chart")}
     for index, source in enumerate(app.sources):
         revision = str(source.get("targetRevision") or "")
@@ -87,7 +86,7 @@ def _of_two_times(app: App, index: int, revision: str, values: Object) -> Findin
 
 
 def _is_range(source: Object, revision: str) -> bool:
-    """`1.x` alone is a range of a chart's versions, and as good a name for a branch."""
+    """Whether the revision is a range; `1.x` is a range only for a chart, since a branch may have that name."""
     if source.get("chart"):
         return not revision or bool(_CHART_RANGE.search(revision))
     return bool(_TAG_RANGE.match(revision))
@@ -140,7 +139,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
-    """One comment for a branch, however many applications follow it."""
+    """One comment for each branch, for any number of applications."""
     refs: list[AppRef] = list(dict.fromkeys(fact.app for fact in facts))
     repo, revision = facts[0].data["repo"], facts[0].data["revision"]
     kind = "tag" if repo.startswith("oci://") else "branch"

@@ -1,22 +1,21 @@
 """A rendered field or name differs at each render
 
-What it finds: a ConfigMap value, an object's name, a schedule, an environment value, a CA bundle or any other text that comes
-out differently each time the same revision is rendered. A CA bundle that is signed with a random Secret of the same
-application is reported with that Secret (nondeterministic-secret).
+What it finds: a ConfigMap value, an object's name, a schedule, an environment value, a CA bundle or any other text that differs each time the
+same revision is rendered. A CA bundle that is signed with a random Secret of the same application is reported with that Secret
+(nondeterministic-secret).
 
-*proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ.
-*likely*: the chart is known to draw it, a commit after the last sync changed nothing but one random word into another, or
-objects whose names end in other times or random words were left behind. *possible* (info): a ConfigMap's text differs at one
-revision in words that a setting may hold: the cluster's version and kinds, or an input that is not pinned, may decide them.
+*proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ. *likely*: the chart is known
+to generate it, a commit after the last sync changed only one random word into another, or objects remain whose names end in other times or
+random words. *possible* (info): a ConfigMap's text differs at one revision in words of a setting. The cluster's version and kinds, or an input
+that is not pinned, may be the reason.
 
-A value that the last apply sent as it is rendered now is a webhook's work, and not meant; nor is a CA bundle that is empty or a
-placeholder in Git and filled by the cluster: that is cainjector's or an operator's.
+Not reported: a value that the last apply sent in its present form, since a webhook changed it; and a CA bundle that is empty or a placeholder in
+Git, since cainjector or an operator fills it.
 
-Why it hurts: the application is OutOfSync forever; a Job whose name is random runs again at each sync and leaves its twin to
-prune; a webhook trusts a new authority before its pods serve the new certificate.
+Why it hurts: the application is OutOfSync forever. A Job with a random name runs again at each sync, and the old one must be pruned. A webhook
+trusts a new authority before its pods serve the new certificate.
 
-How to fix: give the value in the chart's values, let cert-manager issue certificates, take random parts and dates out of
-names.
+How to fix: set the value in the chart's values, let cert-manager issue certificates, remove random parts and dates from names.
 
 Example: `name: migrate-{{ randAlphaNum 5 | lower }}` makes one new Job and one to prune at each render.
 

@@ -1,23 +1,23 @@
 """Secret data is generated at render time
 
-What it finds: a Secret whose values are generated again at each render: a random password, a key, a salted hash, a certificate.
-One finding holds the Secret and whatever follows from it, the checksum annotations that hash it and the CA bundles that its
-certificate signs. Helm hooks that make a new Secret at each sync are reported as a rotation risk.
+What it finds: a Secret whose values are generated again at each render: a random password, a key, a salted hash, a certificate. One finding
+covers the Secret and its consequences: the checksum annotations that hash it and the CA bundles that its certificate signs. Helm hooks that
+create a new Secret at each sync are reported as a rotation risk.
 
-*proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ, or two
-workloads of one render hold different hashes of it. *likely*: the chart is known to draw it at these values, or nothing
-else changed with it. *possible* (info): only its name speaks for it, the values that may pin it lie in Git, or a commit since
-the last sync speaks of secrets, so that it may be a rotation.
+*proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ, or two workloads of one
+render have different hashes of it. *likely*: the chart is known to generate it at these values, or nothing else changed with it. *possible*
+(info): only its name suggests it, the values that may pin it are in Git, or a commit since the last sync mentions secrets, so that it may be a
+rotation.
 
-Why it hurts: Argo CD runs `helm template` without a cluster, so `lookup` is empty and the chart cannot keep the old value.
-The manifests are cached for a day; any commit, a hard refresh or the end of the cache makes a new value. Then the application
-is OutOfSync, or automated sync rotates the Secret: pods restart, and a database on a volume keeps the old password.
+Why it hurts: Argo CD runs `helm template` without a cluster, so `lookup` is empty and the chart cannot keep the old value. The manifests are
+cached for a day; any commit, a hard refresh or the end of the cache generates a new value. Then the application is OutOfSync, or automated sync
+rotates the Secret: pods restart, and a database on a volume keeps the old password.
 
-How to fix: make the Secret outside the chart and name it in the values, under another name than the rendered one, which
-pruning would delete; or give the value itself, encrypted. Ignoring the Secret *and* its checksums with
-RespectIgnoreDifferences=true is the second choice: it also hides a rotation that is wanted.
+How to fix: create the Secret outside the chart and name it in the values. Use another name than the rendered one, which a prune would delete. Or
+set the value itself, encrypted. Ignoring the Secret *and* its checksums with RespectIgnoreDifferences=true is the second choice: it also hides
+an intended rotation.
 
-Example: the official Airflow chart without `webserverSecretKeySecretName` draws the Flask key at each render; the checksum
+Example: the official Airflow chart without `webserverSecretKeySecretName` generates the Flask key at each render. The checksum
 `checksum/webserver-secret-key` of the webserver and of the workers restarts them at every commit, each with its own hash.
 
 Sources: Argo CD docs/user-guide/helm.md (Random Data), util/helm/cmd.go, reposerver/cache; argoproj/argo-cd issues 3263, 8810.
@@ -41,7 +41,7 @@ from ._sign import Sign
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a random Secret, with what follows from it; one for each set of hook Secrets that rotates."""
+    """One finding for each random Secret, with its consequences; one for each set of hook Secrets that rotates."""
     yield from roots.findings(app, fleet, frozenset({"secret"}))
     hooks = evidence.hook_secrets(app)
     if not hooks:
@@ -59,7 +59,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _rotating(release: Release, item: Item, hooks: Sequence[Resource]) -> tuple[Resource, ...]:
-    """The item's Secrets among the hooks; none unless all of them are there, since a pin removes one."""
+    """The item's Secrets among the hooks; none unless all of them exist, since a pin removes one."""
     found = [
         next((r for r in hooks if release.named(secret.name, r.name)), None)
         for secret in item.secrets
@@ -69,7 +69,7 @@ def _rotating(release: Release, item: Item, hooks: Sequence[Resource]) -> tuple[
 
 
 def _of_unknown_chart(app: App, hook: Resource) -> Iterator[Finding]:
-    """A hook Secret that each sync deletes and makes again, with a key that charts like to generate: only possible."""
+    """The finding for a hook Secret that each sync deletes and creates again, with a key that charts often generate: only possible."""
     for manifest in app.evidence.get(Want("manifests")) or ():
         if manifest.get("kind") != "Secret" or dig(manifest, "metadata", "name") != hook.name:
             continue
@@ -91,7 +91,7 @@ def _of_unknown_chart(app: App, hook: Resource) -> Iterator[Finding]:
 
 
 def _rotation(app: App, release: Release, item: Item, hooks: tuple[Resource, ...]) -> Finding:
-    """Values in Git cannot be read through Argo CD: then it is only possible."""
+    """The finding for a rotation; only possible if values are in Git, since Argo CD does not show them."""
     sure = release.complete
     signs = [
         Sign(hook.id, "/data" + join_pointer(key), "secret", "likely" if sure else "possible", "", (), release, item)

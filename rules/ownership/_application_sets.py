@@ -1,4 +1,4 @@
-"""Which Applications an ApplicationSet made, and what its controller says of names that are generated twice."""
+"""Finds the Applications that an ApplicationSet made, and its controller's messages on names that are generated twice."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ OWNED_TWICE = re.compile(r"Object (\S+)/(\S+) is already owned by another Applic
 
 
 def made_by(app: Object, sets: Sequence[str]) -> bool:
-    """True for an Application that one of these sets owns."""
+    """True for an Application with one of these sets as its owner."""
     return any(o.get("kind") == "ApplicationSet" and o.get("name") in sets for o in owner_references(app))

@@ -1,4 +1,4 @@
-"""What goes with an object that is deleted (knowledge in data_kinds.yaml)."""
+"""Data that is lost with a deleted object (listed in data_kinds.yaml)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from argolint.values.knowledge import load
 
 
 def kept_data(group: str, kind: str) -> str:
-    """What goes with an object of this kind; empty for a kind that holds no data."""
+    """The data that is lost with an object of this kind; empty for a kind without data."""
     return str(_kinds().get((group, kind), {}).get("says") or "")
 
 
 def holds_data(resource: Resource) -> bool:
-    """Whether data goes with this live object, as its own fields have it."""
+    """Whether data is lost with this live object, by its own fields."""
     kind = _kinds().get((resource.group, resource.kind))
     if kind is None or resource.live is None:
         return False

@@ -1,4 +1,4 @@
-"""How Argo CDs that deploy to one cluster tell their objects apart (util/argo/resource_tracking.go of Argo CD)."""
+"""Fixes that let several Argo CDs on one cluster tell their objects apart (util/argo/resource_tracking.go of Argo CD)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from argolint import Edit, Fix
 
 
 def own_installation(caveat: str = "") -> Fix:
-    """For Argo CDs that track by annotation."""
+    """The fix for Argo CDs that track by annotation."""
     content = (
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  installationID: NAME_OF_THIS_ARGO_CD\n"
     )
@@ -22,7 +22,7 @@ def own_installation(caveat: str = "") -> Fix:
 def own_label_key(
     title: str = "Give each Argo CD its own instance label", key: str = "argocd.argoproj.io/NAME_OF_THIS_ARGO_CD"
 ) -> Fix:
-    """For Argo CDs that track by label, which installationID does not concern."""
+    """The fix for Argo CDs that track by label, where installationID has no effect."""
     content = (
         f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.instanceLabelKey: {key}\n"
     )

@@ -1,4 +1,4 @@
-"""How to end a shared object: one owner, one name per release, one maker of a namespace, and a guard against the next time."""
+"""Fixes for a shared object: one owner, one name per release, one creator of a namespace, and a guard against a repetition."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from argolint.values.kubernetes import SYNC_OPTIONS
 from ._sharing import Party, Shared, parts_of
 
 _LONG = 6000
-"""Characters of JSON from which on a manifest is not printed in a fix (a CustomResourceDefinition has many more)."""
+"""Most characters of JSON for a manifest in a fix (a CustomResourceDefinition has many more)."""
 _LINES = 8
-"""How many Applications' ways to let an object go are spelled out."""
+"""Most Applications with their own steps in a fix."""
 _MERGED = {"ClusterRoleBinding": "subjects", "RoleBinding": "subjects", "ClusterRole": "rules", "Role": "rules"}
-"""RBAC lists of which a common owner needs the items of all."""
+"""RBAC lists whose items a common owner needs from all parties."""
 
 
 def fixed_names(shared: Shared) -> Iterator[str]:
-    """Why no value of the chart can give each release its own name, where that is known."""
+    """The reason why no value of the chart gives each release its own name, if it is known."""
     for label in sorted({s["chart"] for p in shared.parties for s in p.switches if s["fixed"] and not s["rename"]}):
         yield f"chart {label} has no value that renames it: unique names are no way out"
     rendered = [p for p in shared.parties if p.tool == "Helm" and not p.switches and p.release]
@@ -38,7 +38,7 @@ def fixed_names(shared: Shared) -> Iterator[str]:
 
 
 def fixes(shared: Shared) -> Iterator[Fix]:
-    """The ways out, best first."""
+    """The fixes, best first."""
     if shared.hook:
         yield Fix(
             "Give each Application's hook a name of its own",
@@ -61,9 +61,9 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     if not shared.two_programs:
         yield from renamed
     if shared.untracked:
-        return  # Argo CD gives no warning about such an object, so FailOnSharedResource sees none
+        return  # Argo CD gives no warning for such an object, so FailOnSharedResource has no effect
     if shared.handover or all(p.guarded for p in shared.parties if p.app != shared.owner):
-        return  # it would refuse the sync that takes the object over, or it is there already
+        return  # it would refuse the sync that hands the object over, or it is set already
     yield Fix(
         "Guard against the next time: FailOnSharedResource=true",
         "application",
@@ -74,17 +74,17 @@ def fixes(shared: Shared) -> Iterator[Fix]:
 
 
 def _specs(shared: Shared, parties: Sequence[Party]) -> str:
-    """Where these Applications are edited: in their own manifests, or in the templates that make them."""
+    """The places to edit these Applications: their own manifests, or the templates that make them."""
     made = dict.fromkeys(p.place for p in parties if p.place and not p.place.startswith("Application "))
     own = [p for p in parties if p.place not in made]
     return ", ".join((*([f"spec of {shared.names(own)}"] if own else []), *made))
 
 
 def _keeper(shared: Shared) -> Party | None:
-    """Who should own the object: the Application that syncs first, else the owner; None when a new, shared one should.
+    """The best owner: the Application that syncs first, else the present owner; None if a new, common one is better.
 
-    Releases of one chart in several namespaces are equals: none of them is the base of the others, unless the chart itself
-    has a switch, so that it stays whole in one of them.
+    Releases of one chart in several namespaces are equals: none is the base of the others. If the chart itself has a switch, one of them keeps
+    the object.
     """
     firm = [p for p in shared.parties if p.claims]
     equals = len({p.origin for p in firm}) == 1 and firm[0].repo and len({p.namespace for p in firm}) > 1
@@ -95,7 +95,7 @@ def _keeper(shared: Shared) -> Party | None:
 
 
 def _one_application(shared: Shared, keeper: Party | None) -> Fix | None:
-    """Where the keeper renders all that the others render, one object less is no way out: a whole Application is one too many."""
+    """The fix that deletes an Application, if the keeper renders all its objects: then a whole Application is too many."""
     leavers = [p for p in shared.parties if p is not keeper and p.claims]
     if keeper is None or not leavers or not all(parts_of(keeper.app) in p.twins for p in leavers):
         return None
@@ -167,9 +167,9 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
 
 
 def _trials(shared: Shared, keeper: Party, leavers: Sequence[Party]) -> tuple[tuple[AppRef, Part], ...]:
-    """Who keeps the object and who lets it go.
+    """The trial of the keeper and those of the leavers.
 
-    None where someone may still want it unseen.
+    Empty if an Application may still render the object unnoticed.
     """
     unseen = any(not p.claims and not p.leaving for p in shared.parties)
     if shared.untracked or unseen:
@@ -182,7 +182,7 @@ def _first_switch(party: Party) -> Mapping[str, Json] | None:
 
 
 def _losses(shared: Shared, switch: Mapping[str, Json] | None) -> Iterator[str]:
-    """What the others lose."""
+    """The losses of the other Applications."""
     if shared.fields:
         fields = enumerated(list(shared.fields), "field", limit=1)
         yield f"the others then run with its {fields}"
@@ -193,7 +193,7 @@ def _losses(shared: Shared, switch: Mapping[str, Json] | None) -> Iterator[str]:
 
 
 def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str:
-    """The steps as a script; for a new owner as comments above the manifest that it gets."""
+    """The steps as a script; for a new owner, as comments above its manifest."""
     off = _offs(shared, leavers)
     together = sorted({name for p in leavers for name in p.along})
     if together:
@@ -221,7 +221,7 @@ def _commented(script: str) -> str:
 
 
 def _manifest(shared: Shared) -> str:
-    """The object for its new owner, in wave 0; RBAC lists hold what all of the parties have in them."""
+    """The object for its new owner, in wave 0; its RBAC lists contain the items of all parties."""
     contents = {p.app: p.content for p in shared.parties if p.content is not None}
     base: Any = contents.get(shared.owner) if shared.owner in contents else next(iter(contents.values()), None)
     if base is None or shared.secret or len(json.dumps(base)) > _LONG:
@@ -238,7 +238,7 @@ def _manifest(shared: Shared) -> str:
 
 
 def _place(party: Party) -> str:
-    """Where the manifests of an application come from."""
+    """The source of an application's manifests."""
     if party.chart:
         return f"chart {party.chart} of {party.repo}"
     return f"{party.path or '.'} of {party.repo}" if party.repo else f"the source of {party.app}"
@@ -249,7 +249,7 @@ def _places(parties: Sequence[Party]) -> str:
 
 
 def _offs(shared: Shared, leavers: Sequence[Party]) -> list[str]:
-    """How each application stops rendering the object; once for those that render the same chart."""
+    """The way in which each application stops rendering the object; once for those with the same chart."""
     lines = list(dict.fromkeys(_off(shared, party) for party in leavers))
     return lines if len(lines) <= _LINES else [*lines[:_LINES], f"and so for {len(lines) - _LINES} more"]
 
@@ -279,7 +279,7 @@ def _off(shared: Shared, party: Party) -> str:
 
 
 def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
-    """Fix B: one name per release or Application, where the source allows one."""
+    """Fix B: one name for each release or Application, if the source allows it."""
     firm = [p for p in shared.parties if p.claims]
     leavers = [p for p in firm if p is not keeper]
     if not leavers or shared.id.kind in _NAME_IS_MEANING:
@@ -341,7 +341,7 @@ _NAMED = "what refers to it by name is not known to the end: a diff of the commi
 
 
 def _before_the_owner_renames(shared: Shared, party: Party) -> str:
-    """The owner prunes the live object once it renders it under another name, and the others still want it."""
+    """The step before a rename: the owner prunes the live object once it renders another name, and the others still need it."""
     if party.app != shared.owner:
         return ""
     takers = [p for p in shared.parties if p.claims and p is not party]
@@ -353,17 +353,17 @@ def _before_the_owner_renames(shared: Shared, party: Party) -> str:
 
 
 def _release(shared: Shared, keepers: Sequence[Party]) -> str:
-    """The command that takes the guard off once one of these has the object."""
+    """The command that removes the guard once one of the keepers owns the object."""
     key = "" if shared.untracked else next((p.tracked_by for p in shared.parties if p.tracked_by), TRACKING_ID)
     return handover.released(shared.id, [p.instance or p.app.name for p in keepers] or ["SHARED_APPLICATION"], key)
 
 
 _NAME_IS_MEANING = ("Namespace", "CustomResourceDefinition", "APIService")
-"""Kinds whose name is prescribed."""
+"""Kinds with a prescribed name."""
 
 
 def _from_release(shared: Shared) -> str:
-    """Whether a fullnameOverride can help, as far as the names tell."""
+    """Whether a fullnameOverride can help, by the names."""
     releases = {p.release for p in shared.parties if p.release}
     if not any(release in shared.id.name for release in releases):
         return "fullnameOverride or another helm.releaseName changes nothing here"
@@ -371,7 +371,7 @@ def _from_release(shared: Shared) -> str:
 
 
 def _namespace(shared: Shared, keeper: Party) -> Fix:
-    """CreateNamespace in place of the manifest; the first step keeps Argo CD from pruning the namespace."""
+    """The fix that replaces the manifest by CreateNamespace; its first step keeps Argo CD from pruning the namespace."""
     metadata: Mapping[str, Json] = next((p.content["metadata"] for p in shared.parties if p.content), {})
     managed = {k: metadata[k] for k in ("labels", "annotations") if metadata.get(k)}
     policy: dict[str, Any] = {"syncOptions": ["CreateNamespace=true"]}

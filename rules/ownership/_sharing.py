@@ -1,4 +1,4 @@
-"""What each Application knows of an object that it shares: gathered by `shared-resource`, weighed in its join and in its fixes."""
+"""Facts of each Application on an object that it shares: collected by `shared-resource`, used in its join and its fixes."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, LAST_APPLIED)
 
 @dataclass(frozen=True)
 class Party:
-    """One Application next to an object that several claim. Everything but `app` is plain JSON, the data of a Fact.
+    """One Application that claims or owns a shared object. All except `app` is plain JSON, the data of a Fact.
 
     instance     its name in tracking data
-    claims       its manifests hold the object; False for one that only still owns the live object
-    hook         the object is a hook of it, which the list tells of those that are live
-    leaving      why it is known not to want the object any more; empty when it does, or when that is not known
-    owner        [namespace, name, project, server] of the Application that the live object's tracking data names
-    content      the manifest without tracking data; values of a Secret are left out. None when it is not known
+    claims       its manifests contain the object; False if it only owns the live object
+    hook         the object is a hook of it; the list shows live hooks
+    leaving      the reason why it no longer renders the object; empty if it does, or if that is unknown
+    owner        [namespace, name, project, server] of the Application in the live object's tracking data
+    content      the manifest without tracking data and Secret values; None if it is unknown
     changed      pointers outside the tracking data that Argo CD shows as different; `moved`, those of the tracking data
     warnings     its SharedResourceWarnings about this object;   errors: its SyncErrors that repeat one
-    guarded      it has FailOnSharedResource=true;   failed: its last sync failed, for whatever reason
-    refused      its last sync failed for this object;   waiting: the symptoms [kind, object, detail] that this leaves
+    guarded      it has FailOnSharedResource=true;   failed: its last sync failed, for any reason
+    refused      its last sync failed for this object;   waiting: the symptoms [kind, object, detail] that follow from it
     applied      it has applied the object at least once
-    place        where the Application is edited: its own manifest, or the template that makes it
+    place        the place to edit the Application: its own manifest, or the template that makes it
     cascade      deleting the Application deletes what it owns
-    along        other objects that the same applications share, by name
-    twins        [namespace, name, project, server] of each Application that renders every object of this one, when it has several
-    others       the other Applications that the fleet knows to claim or own the object: as `owner`, then `claims`, `leaving`
+    along        names of other objects that the same applications share
+    twins        [namespace, name, project, server] of each Application that renders all objects of this one, if it has several
+    others       the other Applications of the fleet that claim or own the object: as `owner`, then `claims`, `leaving`
     """
 
     app: AppRef
@@ -88,13 +88,13 @@ class Party:
 
     @property
     def origin(self) -> tuple[str, str, str]:
-        """Two parties of one origin render the same chart or directory."""
+        """The source: two parties with the same one render the same chart or directory."""
         return self.repo, self.path, self.chart
 
 
 @dataclass(frozen=True)
 class Shared:
-    """An object, all its parties sorted, who owns the live one, and the values of each field that differs, where known."""
+    """An object with all its parties, sorted, the owner of the live one, and the known values of each field that differs."""
 
     id: ResourceId
     parties: tuple[Party, ...]
@@ -120,7 +120,7 @@ class Shared:
 
     @property
     def two_programs(self) -> bool:
-        """Other pods are selected on each side, which cannot be changed in place: one name for two workloads, neither a copy of the other."""
+        """True if the two sides select different pods, which cannot be changed in place: one name for two separate workloads."""
         return self.id.group == "apps" and any(pointer.startswith("/spec/selector/") for pointer in self.fields)
 
     @property
@@ -129,13 +129,13 @@ class Shared:
 
     @property
     def handover(self) -> Party | None:
-        """The owner that lets the object go while one other Application renders it: nothing is contested then."""
+        """The owner that stops rendering the object while one other Application renders it, so that nothing is contested; else None."""
         owner = self.party(self.owner) if self.owner else None
         claimants = sum(p.claims for p in self.parties)
         return owner if owner and owner.leaving and not owner.claims and claimants == 1 else None
 
     def freed(self, keeper: Party | None) -> str:
-        """The tracking data of another owner for which FailOnSharedResource keeps this one from syncing; empty when none does."""
+        """The tracking data of another owner that blocks this one's sync by FailOnSharedResource; empty if there is none."""
         if keeper is None or not keeper.guarded or self.owner in (None, keeper.app):
             return ""
         return next((p.tracked_by for p in self.parties if p.tracked_by), "")
@@ -145,9 +145,9 @@ class Shared:
 
     @property
     def untracked(self) -> bool:
-        """Argo CD puts no tracking data on CRDs: no one owns one, nothing prunes it, and no warning is given.
+        """True for CRDs: Argo CD gives them no tracking data, so they have no owner, no pruning and no warning.
 
-        Unless a chart's own instance label happens to be the name of an Application, under label tracking.
+        False if a chart's own instance label is by chance the name of an Application, under label tracking.
         """
         crd = (self.id.group, self.id.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
         return crd and not any(p.owner for p in self.parties)
@@ -157,14 +157,14 @@ class Shared:
         return self.id.kind == "Namespace" and not self.id.group
 
     def few(self, parties: Sequence[Party]) -> str:
-        """Two Applications for a sentence, else the first and how many more there are: all of them are related."""
+        """Two Applications for a sentence, or the first and the number of others: all of them are related."""
         return enumerated([self.name(p) for p in parties], "Application", limit=2 if len(parties) == 2 else 1)
 
     def names(self, parties: Sequence[Party]) -> str:
         return enumerated([self.name(p) for p in parties], "Application")
 
     def name(self, party_: Party) -> str:
-        """The Application as a message names it: with its namespace where they have several."""
+        """The Application's name for a message: with its namespace if there are several."""
         return f'"{party_.app}"' if self._scattered else f'"{party_.app.name}"'
 
 
@@ -190,7 +190,7 @@ def party(
     others: Sequence[AppRef],
     charts: Sequence[Release],
 ) -> Party:
-    """What this application knows of the object."""
+    """The party of this application."""
     tracking = tracking_of(resource.live, fleet)
     owner = owner_of(resource, fleet, tracking.instance) if tracking else None
     operation = app.operation
@@ -242,24 +242,24 @@ def party(
 
 
 def believed(app: App) -> bool:
-    """Whether the application's list tells what its manifests hold."""
+    """Whether the application's list shows the contents of its manifests."""
     return app.desired_known and not app.deleting
 
 
 def claims(app: App, resource: Resource) -> bool:
-    """Whether the application's manifests hold the object, as far as its list can be believed: a live hook is taken to be there."""
+    """Whether the application's manifests contain the object, by its list if that is reliable: a live hook counts."""
     return (resource.claimed or resource.hook) and believed(app)
 
 
 def _claimed_by(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:
-    """Whether another application's manifests hold the object; an owner whose list is empty is taken to hold what it owns."""
+    """Whether another application's manifests contain the object; an owner with an empty list counts as rendering its objects."""
     other = fleet.by_ref[ref]
     listed = listed_by(other, resource.key)
     return not other.resources if listed is None else claims(other, listed)
 
 
 def _leaving(app: App, resource: Resource) -> str:
-    """Why the application is known not to want the object any more, as the list tells."""
+    """The reason in the list why the application no longer renders the object."""
     if app.deleting:
         return "is being deleted"
     return "no longer renders it" if app.desired_known and resource.requires_pruning and not resource.hook else ""
@@ -272,19 +272,19 @@ def _left_by(fleet: Fleet, ref: AppRef, resource: Resource) -> str:
 
 
 def content_differences(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:
-    """Pointers at which the parties' manifests differ, with the value of each; empty when they are equal or not known."""
+    """Pointers at which the parties' manifests differ, with each one's value; empty if they are equal or unknown."""
     known = [p for p in parties if p.content is not None]
     pointers = {pointer for other in known[1:] for pointer, _, _ in differences(other.content, known[0].content)}
     return {pointer: {p.app: get(p.content, pointer) for p in known} for pointer in sorted(pointers)}
 
 
 def _applied(app: App, resource: Resource, owner: App | None) -> bool:
-    """Tracking data says so, or the last sync's results, or, where they are partial, that there was a sync at all."""
+    """True by tracking data, or by the last sync's results; if those are partial, by the existence of a sync."""
     if owner is not None and owner.ref == app.ref:
         return True
     operation = app.operation
     if operation is not None and operation.self_heal_attempts and operation.phase == "Succeeded":
-        return True  # only what was synced before heals itself
+        return True  # only a synced object can self-heal
     for result in operation.results_of(resource.id) if operation else ():
         return result.get("status") == "Synced"
     asked = mapping(operation.raw, "operation", "sync") if operation else {}
@@ -295,7 +295,7 @@ def _applied(app: App, resource: Resource, owner: App | None) -> bool:
 
 
 def _source(app: App) -> tuple[int, Object]:
-    """The only source, or the first that renders something."""
+    """The only source, or the first one that renders something."""
     for index, source in enumerate(app.sources):
         if source.get("path") or source.get("chart"):
             return index, source
@@ -303,7 +303,7 @@ def _source(app: App) -> tuple[int, Object]:
 
 
 def _content(desired: Object | None, fleet: Fleet) -> Json:
-    """The manifest without tracking data and status; of a Secret the keys alone."""
+    """The manifest without tracking data and status; for a Secret only the keys."""
     if desired is None:
         return None
     metadata: dict[str, Any] = dict(mapping(desired, "metadata"))

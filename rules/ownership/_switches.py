@@ -1,4 +1,4 @@
-"""What a chart offers for one of its objects: values that switch it off or rename it."""
+"""A chart's options for one of its objects: values that switch it off or rename it."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ..shared.chart_catalogue import SharedGroup, named
 from ..shared.charts import Release, release_of
 
 _IN_APPLICATION = " (Application)"
-"""Marks a key of charts.yaml that is a field of the Application rather than a value of the chart."""
+"""Prefix of a key in charts.yaml that is a field of the Application, not a value of the chart."""
 _MORE = re.compile(r"and \d+ more")
 _OF_GROUP = re.compile(r"\d+ (?:in crds/ )?of group (.+)")
 _NAME_LIMIT = 40
-"""Longest override that leaves room for what charts append to a name (63 characters in all)."""
+"""Longest override that leaves space for the chart's suffixes (63 characters in all)."""
 
 
 def switches(app: App, resource: Resource, found: Sequence[Release]) -> list[Mapping[str, Json]]:
-    """What the releases `found` in the application offer, as plain data, the most fitting chart first:
+    """The options of the releases `found` in the application, as plain data, the best matching chart first:
 
     chart      name and version;   where: the values file or the Application's field
     fixed      every release gets the same name
-    off        YAML texts, each of which alone switches the object off; `part` says that a whole component goes with it
-    spec       `off` belongs into the Application's spec, not into values
-    note       a remark of the record, may be empty
-    rename     YAML text that gives this release its own name; empty when the chart knows none
+    off        YAML texts, each of which alone switches the object off; `part`: a whole component is switched off with it
+    spec       `off` belongs in the Application's spec, not in values
+    note       a remark of the record, or empty
+    rename     YAML text that gives this release its own name; empty if the chart has none
     """
     mine = release_of(resource, found)
     return [
@@ -42,7 +42,7 @@ def switches(app: App, resource: Resource, found: Sequence[Release]) -> list[Map
 
 
 def _groups(release: Release, resource: Resource) -> Sequence[SharedGroup]:
-    """The groups of the chart that name the object; else those that name its kind and count the rest (`and 6 more`)."""
+    """The chart's groups that name the object; else those that name its kind and count the others (`and 6 more`)."""
     groups = [g for g in _shared(release) if resource.kind in g.resources]
     exact = [g for g in groups if any(_names(release, n, resource) for n in g.resources[resource.kind])]
     if exact:
@@ -52,7 +52,7 @@ def _groups(release: Release, resource: Resource) -> Sequence[SharedGroup]:
 
 
 def _shared(release: Release) -> Iterator[SharedGroup]:
-    """The groups of every record of this chart that hold for this version: a chart may be recorded at several versions."""
+    """The groups of every record of this chart that apply to this version: a chart may be recorded at several versions."""
     known = release.known
     for chart in named(known.name) if known else ():
         if known and set(chart.repositories) & set(known.repositories):
@@ -82,7 +82,7 @@ def _switch(app: App, resource: Resource, release: Release, group: SharedGroup) 
 
 
 def _changes_more(way: Mapping[str, Any]) -> bool:
-    """A key that is set to something else than false turns another feature on: the second choice."""
+    """True for a key with another value than false: it turns another feature on, so it is the second choice."""
     return any(value is not False for value in way.values())
 
 

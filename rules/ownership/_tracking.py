@@ -1,4 +1,4 @@
-"""Whose object is it: tracking data on live objects, and the warnings that Argo CD derives from it.
+"""Finds an object's owner: tracking data on live objects, and Argo CD's warnings based on it.
 
 Sources: util/argo/resource_tracking.go (GetAppName, getAppInstanceValue, SetAppInstance) and CompareAppState in
 controller/state.go of Argo CD.
@@ -18,9 +18,9 @@ from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
 from argolint.values import annotations_of, dig, json_in
 
 _REFUSED = re.compile(r"Shared resour?ce found: (?:%s)?")
-"""How the message of a sync under FailOnSharedResource=true begins; the first SharedResourceWarning follows (controller/sync.go).
+"""The beginning of the message of a sync under FailOnSharedResource=true; the first SharedResourceWarning follows (controller/sync.go).
 
-`resouce` up to 2.10, and a `%s` that stayed in from 3.0.10 and 3.1.0 on.
+`resouce` up to 2.10, and an unfilled `%s` from 3.0.10 and 3.1.0 on.
 """
 LABEL_LIMIT = 63
 """Longest value of a Kubernetes label."""
@@ -40,17 +40,17 @@ def by_annotation(why: str) -> Fix:
 
 
 def refused_for(app: App, warning: str) -> bool:
-    """Whether the last sync failed by FailOnSharedResource for a warning that begins so."""
+    """Whether FailOnSharedResource failed the last sync with a warning that begins with this text."""
     operation = app.operation
     found = _REFUSED.match(operation.message) if operation is not None and operation.failed else None
     return found is not None and operation is not None and operation.message.startswith(warning, found.end())
 
 
 def own_names(app: App, fleet: Fleet) -> Callable[[Resource], bool]:
-    """A cheap look at live objects that are still text: their tracking-id names this application, as nearly all of them do, or
-    they have none.
+    """A cheap test of live objects that are not decoded: True if their tracking-id names this application, as in nearly all of them, or if they
+    have none.
 
-    False says nothing. An instance label may stand in selectors and pod templates too, so label tracking is never recognised so.
+    False proves nothing. An instance label may also be in selectors and pod templates, so the test never uses label tracking.
     """
     if fleet.tracking_method == "label" or fleet.settings.get("installationID"):
         return lambda resource: False
@@ -70,10 +70,10 @@ def is_tracking(pointer: str, fleet: Fleet) -> bool:
 
 
 def warned_resources(warning: SharedWarning, app: App, fleet: Fleet) -> tuple[Resource, ...]:
-    """The objects a warning may mean, when several have its kind and name.
+    """The objects that a warning may mean, if several have its kind and name.
 
-    Those whose live tracking data names its owner; where that is not known those that the owner lists too, else those that
-    are OutOfSync, since the tracking data of such an object differs. A hook, where nothing else has the name.
+    First those whose live tracking data names the warning's owner; without such data, those that the owner also lists; else those that are
+    OutOfSync, since the tracking data of such an object differs. A hook, if nothing else has the name.
     """
     named = [r for r in app.resources if (r.kind, r.name) == (warning.kind, warning.name)]
     found = [r for r in named if not r.hook] or named
@@ -85,7 +85,7 @@ def warned_resources(warning: SharedWarning, app: App, fleet: Fleet) -> tuple[Re
 
 
 def owner_of(resource: Resource, fleet: Fleet, instance: str) -> App | None:
-    """As owner_among; metadata that was copied from another object makes an owner only of an Application that wants this one too."""
+    """Like owner_among; but for metadata copied from another object, only an Application that also renders this one is an owner."""
     owner = owner_among(fleet, resource.key, instance)
     tracking = tracking_of(resource.live, fleet)
     if owner is None or tracking is None or tracking.own:
@@ -95,9 +95,9 @@ def owner_of(resource: Resource, fleet: Fleet, instance: str) -> App | None:
 
 
 def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:
-    """The Application that tracking data names, when it can own this object: same cluster, and its list, hooks too, does not deny it.
+    """The Application in the tracking data, if it can own this object: same cluster, and its list, with hooks, does not contradict it.
 
-    A list that is empty, or that Argo CD could not compute again, denies nothing.
+    A list that is empty, or that Argo CD could not compute again, contradicts nothing.
     """
     app = fleet.app_of_instance(instance)
     if app is None:
@@ -109,14 +109,14 @@ def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:
 
 
 _UNRESOLVED = "name:"
-"""How the cluster of a destination begins that names one which the account may not see (Fleet.cluster_of)."""
+"""The prefix of a destination's cluster that the account may not see (Fleet.cluster_of)."""
 
 
 def listed_by(app: App, key: ResourceKey) -> Resource | None:
     """The application's own entry for the object.
 
-    A cluster that one Application gives by name and another by server may be one: without the right to list clusters no one
-    can tell, and then an entry of that identity decides.
+    One cluster may appear by name in one Application and by server in another. Without the right to list clusters, an entry with this identity
+    decides.
     """
     if app.cluster != key.cluster and app.cluster.startswith(_UNRESOLVED) != key.cluster.startswith(_UNRESOLVED):
         key = key._replace(cluster=app.cluster)
@@ -132,17 +132,17 @@ _DEPLOYERS = (
     "kustomize-controller",
     "helm-controller",
 )
-"""Field managers of tools that write whole manifests: what they write is no one's copy."""
+"""Field managers of tools that write whole manifests: their objects are no copies."""
 
 
 _BY_HAND = tuple(f"kubectl-{verb}" for verb in ("annotate", "create", "edit", "label", "patch", "set"))
-"""Field managers of kubectl that no Argo CD since 2.5 writes as: it names its own."""
+"""kubectl's own field managers; Argo CD since 2.5 always sets another one."""
 _MACHINE_MADE = {("cilium.io", "CiliumIdentity"), ("cilium.io", "CiliumEndpoint")}
-"""Kinds that no one writes by hand."""
+"""Kinds that people do not write by hand."""
 
 
 def foreign_release(app: App, live: Object | None) -> str:
-    """The Helm release that installed the object into another namespace than the Application's: `"db" of namespace a`; empty for none.
+    """The Helm release that installed the object into another namespace than the Application's, as `"db" of namespace a`; else empty.
 
     A chart writes the release's name into app.kubernetes.io/instance, which label tracking reads.
     """
@@ -152,10 +152,10 @@ def foreign_release(app: App, live: Object | None) -> str:
 
 
 def copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
-    """Whether a live object that is not desired carries tracking data that someone copied from another object.
+    """Whether a live object that is not desired has tracking data copied from another object.
 
-    What Argo CD applied bears its field manager, or its own last-applied annotation; a controller that makes a child from a
-    tracked object copies labels and annotations, and leaves neither.
+    An object that Argo CD applied has its field manager, or its own last-applied annotation. A controller that makes a child from a tracked
+    object copies labels and annotations, and leaves neither.
     """
     live = resource.live
     tracking = tracking_of(live, fleet)
@@ -167,7 +167,7 @@ def copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
     by_hand = _BY_HAND if fleet.at_least(2, 5) else ()
     deployed = (w.manager.startswith(_DEPLOYERS) and w.manager not in by_hand for w in written)
     if any(by_argocd(w) or w.manager == "argocd" for w in written):
-        return False  # argocd-operator is none of Argo CD's own managers
+        return False  # argocd-operator is not one of Argo CD's own managers
     if foreign_release(app, live):
         return True
     if any(deployed):
@@ -183,13 +183,13 @@ def copied_tracking(app: App, resource: Resource, fleet: Fleet) -> bool:
 
 _SYNCERS = ("argocd-controller", "argocd-application-controller")
 _LAG = timedelta(minutes=2)
-"""Clocks of two machines, and a status that is written after the last object."""
+"""Tolerance for two machines' clocks, and for a status that is written after the last object."""
 
 
 def applied_elsewhere(app: App, resource: Resource) -> bool:
-    """Whether an Argo CD applied the object after the last sync of this Application had ended: then another Argo CD did.
+    """Whether another Argo CD applied the object: after the last sync of this Application had ended.
 
-    Each sync of this one is the operation of its status, so the last one to end is the last that applied anything.
+    The status has each sync of this Argo CD as its operation, so the last one to end is its last apply.
     """
     operation = app.operation
     ended = operation.finished_at if operation is not None and operation.phase != "Running" else None

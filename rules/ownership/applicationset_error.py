@@ -1,13 +1,12 @@
-"""An ApplicationSet that cannot do its work
+"""An ApplicationSet that fails
 
-What it finds: an ApplicationSet whose status says that an error occurred (`ErrorOccurred`), or that its generators gave no parameters
-(`ParametersGenerated` False). Names that are generated twice are reported by `appset-duplicate-application`.
+What it finds: an ApplicationSet whose status reports an error (`ErrorOccurred`), or whose generators gave no parameters (`ParametersGenerated`
+False). The rule `appset-duplicate-application` reports names that are generated twice.
 
-Why it hurts: no new Application is made, and those that exist keep the spec of the last good run, while each of them may look
-fine by itself.
+Why it hurts: no new Application is created. The existing ones keep the spec of the last successful run, and each of them may look fine.
 
-How to fix: by the reason. A generator: its source, credentials or shape; a template: the parameter that it names; a refused
-Application: the field that the message tells.
+How to fix: by the reason. A generator: its source, credentials or shape. A template: the parameter in the message. A refused Application: the
+field in the message.
 
 Example: a matrix generator with three children: `found more than two generators, Matrix support only two`.
 
@@ -58,7 +57,7 @@ _HOW = {
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a set; reported by the first Application that it made, else by the fleet's first."""
+    """One finding for each set; reported by the first Application that it made, else by the fleet's first."""
     for raw, condition in fleet.derive(_by_application).get(app.ref, ()):
         yield _finding(app, fleet, raw, condition)
 
@@ -74,7 +73,7 @@ def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Obje
 
 
 def _failed(raw: Object) -> Object | None:
-    """The condition that tells the failure; None when all is well or another rule tells it."""
+    """The condition with the failure; None if there is none or another rule reports it."""
     conditions = {text_at(c, "type"): c for c in maps(raw, "status", "conditions")}
     for type_, bad in (("ErrorOccurred", "True"), ("ParametersGenerated", "False")):
         condition = conditions.get(type_)
@@ -121,7 +120,7 @@ def _how(cause: str, message: str) -> str:
 
 
 def _resolved(fleet: Fleet, raw: Object, message: str) -> str:
-    """What ends it, where the set's own generators or Argo CD's repositories tell; empty where they do not."""
+    """The fix, if the set's own generators or Argo CD's repositories show it; otherwise empty."""
     generators = tuple(_generators(raw))
     found = catalogue().match(message, "generate")
     name = found.entry.name if found else ""
@@ -146,20 +145,20 @@ def _resolved(fleet: Fleet, raw: Object, message: str) -> str:
 _GO = re.compile(
     r"\{\{-?\s*(?:(?:if|range|with|index|dig|get|default|printf|toJson|toYaml)\s+[^\s{}]|\.|[\w.]{1,100}\s*\|)[^{}]{0,300}\}\}"
 )
-"""What only a Go template fills in: a leading dot, a function, a pipe."""
+"""Expressions that only a Go template evaluates: a leading dot, a function, a pipe."""
 
 
 def _of_go(raw: Object) -> str:
-    """An expression of Go's templates, where the set does not use them; else empty."""
+    """A Go template expression in a set that does not use Go templates; else empty."""
     found = None if dig(raw, "spec", "goTemplate") else _GO.search(json.dumps(raw.get("spec") or {}))
     return found[0].replace('\\"', '"') if found else ""
 
 
 def _given_by(generators: Sequence[tuple[str, Object]], parameter: str) -> str:
-    """Which generator would give the parameter, where this set has none of those and no element of its own of that name."""
+    """The generator that would give the parameter, if this set has no such generator and no own element with that name."""
     givers = load(__package__, "generator_parameters.yaml").get(parameter) or ()
     has = sorted({kind for kind, _ in generators} - {"matrix", "merge"})
-    # lists, files and plugins give whatever their authors write; the list alone shows it
+    # parameters of lists, files and plugins depend on their authors; only the list shows them
     if not givers or not has or not {*givers, "plugin"}.isdisjoint(has) or _reads_files(generators):
         return ""
     return f"Take .{parameter} from a {' or '.join(givers)} generator, or write the value otherwise: it has {' and '.join(has)} alone"
@@ -170,7 +169,7 @@ def _reads_files(generators: Sequence[tuple[str, Object]]) -> bool:
 
 
 def _scoped(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -> str:
-    """A repository whose credentials belong to a project, while the generator asks for those of none."""
+    """A repository whose credentials belong to a project, while the generator uses those without a project."""
     unknown = [
         url
         for kind, body in generators
@@ -190,7 +189,7 @@ def _scoped(fleet: Fleet, generators: Sequence[tuple[str, Object]]) -> str:
 
 
 def _generators(raw: Object) -> Iterator[tuple[str, Object]]:
-    """(kind, body) of every generator of the set, those of a matrix or merge included."""
+    """(kind, body) of every generator of the set, with those inside a matrix or merge."""
     left = list(maps(raw, "spec", "generators"))
     for _ in range(_MOST):
         if not left:
@@ -202,7 +201,7 @@ def _generators(raw: Object) -> Iterator[tuple[str, Object]]:
 
 
 _MOST = 64
-"""Generators of one set that are looked at."""
+"""Most generators of one set that are read."""
 
 
 def _left(cause: str) -> str:

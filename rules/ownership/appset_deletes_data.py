@@ -1,14 +1,15 @@
-"""An ApplicationSet that deletes data with an element
+"""An ApplicationSet that deletes data when an element disappears
 
-What it finds: an Application of an ApplicationSet whose deletion takes data along: a PersistentVolumeClaim, a StatefulSet that deletes its claims,
-a Namespace, or an object whose operator deletes its volumes with it. Nothing forbids it: neither `preserveResourcesOnDeletion`, nor a policy without
-deletion (`applicationsSync` of the set, or the controller's own, which counts first), and the object has no `Delete=false`.
+What it finds: an Application of an ApplicationSet whose deletion also deletes data: a PersistentVolumeClaim, a StatefulSet that deletes its
+claims, a Namespace, or an object whose operator deletes its volumes with it. Nothing prevents it: the set has no `preserveResourcesOnDeletion`,
+no policy without deletion applies (`applicationsSync` of the set, or the controller's own, which takes precedence), and the object has no
+`Delete=false`.
 
-Why it hurts: the set deletes an Application as soon as its generators no longer give its name. A renamed element, a moved folder, a label that a cluster
-loses or another field in the template's name is enough, and no sync or prune option of the Application holds it up.
+Why it hurts: the set deletes an Application as soon as its generators no longer give its name. A renamed element, a moved folder, a label that a
+cluster loses or another field in the template's name is enough. No sync or prune option of the Application prevents it.
 
-How to fix: set `preserveResourcesOnDeletion: true`, which leaves what was deployed when an Application goes, or keep the objects with data by
-`argocd.argoproj.io/sync-options: Delete=false`. Sets of pull-request previews delete by design, and are left out.
+How to fix: set `preserveResourcesOnDeletion: true`, which keeps the deployed objects when an Application is deleted. Or keep the objects with
+data by `argocd.argoproj.io/sync-options: Delete=false`. Sets of pull-request previews delete on purpose, and are not reported.
 
 Example: a Git generator over folders, whose template deploys a PersistentVolumeClaim, and a folder that is renamed.
 
@@ -37,19 +38,19 @@ from ._data import holds_data, kept_data
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Applications that a set may delete, with objects that may hold data: only the live objects say whether they stay."""
+    """Whether a set may delete the application and it may have objects with data: only the live objects show whether they stay."""
     return _set_of(app, fleet) is not None and any(kept_data(row.group, row.kind) for row in app.rows)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The policy of the controller, which counts for every set."""
+    """The controller's policy, which applies to every set."""
     want = settings_want(fleet)
     if want is not None and want.app != app.ref and reads(app, fleet, options):
         yield want
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an Application."""
+    """One finding for each Application."""
     owner = _set_of(app, fleet)
     controller = seen(app, fleet)
     deletes = owner is not None and controller.deletes(owner)
@@ -82,7 +83,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _set_of(app: App, fleet: Fleet) -> Object | None:
-    """The set that deletes this Application when its element goes; None where nothing would be deleted with it."""
+    """The set that deletes this Application when its element disappears; None if no object would be deleted with it."""
     if not cascades(app) or app.deleting:
         return None
     raw = maker(app, fleet)

@@ -3,12 +3,12 @@
 What it finds: an ApplicationSet whose template gives one name to two elements (`contains applications with duplicate name`), or two
 ApplicationSets of one namespace that generate an Application of the same name.
 
-Why it hurts: of a duplicate name the controller applies the first element and drops the others; since 3.2 it makes and updates none
-of them until the name is unique. Two sets take turns at writing the Application, or the second fails with `already owned by another
-ApplicationSet controller`; deleting one of them deletes the Application with all its objects.
+Why it hurts: if a name occurs twice, the controller applies the first element and drops the others; since 3.2 it creates and updates none of
+them until the name is unique. Two sets overwrite the Application in turns, or the second fails with `already owned by another ApplicationSet
+controller`. The deletion of one of them deletes the Application with all its objects.
 
-How to fix: put what tells the elements apart (cluster, path, branch) into the name, set `goTemplate: true` where the template uses
-`{{ .name }}`, or take the Application out of one of the sets.
+How to fix: put a value that differs between the elements (cluster, path, branch) into the name. Or set `goTemplate: true` if the template uses
+`{{ .name }}`, or remove the Application from one of the sets.
 
 Example: a list generator with two elements and the template name `guestbook`.
 
@@ -32,7 +32,7 @@ from ._application_sets import NAMED_TWICE, OWNED_TWICE, made_by
 
 @dataclass(frozen=True)
 class _Duplicate:
-    """An Application's name and the sets that generate it: one set, when it does so twice."""
+    """An Application's name and the sets that generate it: only one, if it does so twice."""
 
     namespace: str
     name: str
@@ -47,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[_Duplicate]]:
-    """The duplicates that each application tells; found once a fleet."""
+    """The duplicates that each application reports; computed once for the fleet."""
     found: dict[AppRef, list[_Duplicate]] = {}
     for duplicate in _duplicates(fleet.application_sets):
         if (speaker := _speaker(duplicate, fleet)) is not None:
@@ -197,7 +197,7 @@ def _equal_elements(raw: Object) -> tuple[int, int] | None:
 
 
 def _distinct(raw: Object, name: str, *, go: bool) -> str:
-    """A parameter of the only generator that, with those in the name, differs between all of its elements; else nothing."""
+    """A parameter of the only generator that differs between all elements, together with those in the name; else empty."""
     known: Mapping[str, tuple[str, str]] = {
         "clusters": ("{{name}}", "{{ .name }}"),
         "pullRequest": ("{{number}}", "{{ .number }}"),

@@ -1,13 +1,13 @@
-"""The manifests hold a kind that Argo CD is configured to exclude
+"""The manifests contain a kind that Argo CD is configured to exclude
 
-What it finds: an object of a kind that `resource.exclusions` (or the absence from `resource.inclusions`) keeps from Argo CD:
-`ExcludedResourceWarning`. Since 3.0 Endpoints, EndpointSlices, Leases, review objects, CertificateSigningRequests, CertificateRequests, policy reports and
-Cilium identities are excluded unless argocd-cm says otherwise.
+What it finds: an object of a kind that `resource.exclusions` (or the absence from `resource.inclusions`) excludes: `ExcludedResourceWarning`.
+Since 3.0 these kinds are excluded by default in argocd-cm: Endpoints, EndpointSlices, Leases, review objects, CertificateSigningRequests,
+CertificateRequests, policy reports and Cilium identities.
 
 Why it hurts: the object is never applied, never compared and never pruned, while the Application shows Synced.
 
-How to fix: take it out of the manifests, or replace it by a kind that Argo CD manages (an EndpointSlice written by hand becomes a
-Service of type ExternalName); or narrow the exclusion in argocd-cm.
+How to fix: remove it from the manifests, or replace it by a kind that Argo CD manages (an EndpointSlice written by hand becomes a Service of
+type ExternalName). Or narrow the exclusion in argocd-cm.
 
 Example: a Service without selector needs its hand-written Endpoints; after the upgrade to 3.0 a new cluster never gets them.
 
@@ -25,7 +25,7 @@ from argolint.values import dig
 from argolint.values.kubernetes import CLUSTER_SCOPED, api_of
 
 _MESSAGE = re.compile(r"Resource (?P<group>[^/\s]*)/(?P<kind>\S+) (?P<name>\S*) is excluded in the settings")
-"""The name is empty where the manifest has a generateName."""
+"""The name is empty if the manifest has a generateName."""
 _CLUSTER_SCOPED = frozenset(
     (
         "CertificateSigningRequest",
@@ -40,11 +40,11 @@ _CLUSTER_SCOPED = frozenset(
         "TokenReview",
     )
 )
-"""Kinds without a namespace among those excluded by default."""
+"""Kinds without a namespace among those that are excluded by default."""
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The plain render tells the object's own namespace."""
+    """The plain render, which has the object's own namespace."""
     if any(c.type == "ExcludedResourceWarning" for c in app.conditions):
         yield Want("manifests")
 
@@ -89,7 +89,7 @@ def _called(resource: ResourceId) -> str:
 
 
 def _resource(app: App, group: str, kind: str, name: str) -> ResourceId:
-    """The object with its namespace: its own, else the destination's, unless the kind has none."""
+    """The object with its namespace: its own, else the destination's; empty if the kind has none."""
     rendered: tuple[Object, ...] = app.evidence.get(Want("manifests")) or ()
     scopes = {
         (dig(m, "spec", "group"), dig(m, "spec", "names", "kind")): dig(m, "spec", "scope")

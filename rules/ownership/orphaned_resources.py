@@ -1,14 +1,14 @@
 """Objects in the destination namespace that no Application owns
 
-What it finds: the project watches for orphans (`orphanedResources.warn`), and the destination namespace holds objects that no
-Application manages and that nothing else owns: `OrphanedResourceWarning`.
+What it finds: objects in the destination namespace that no Application manages and no other object owns, if the project watches for orphans
+(`orphanedResources.warn`): `OrphanedResourceWarning`.
 
 Why it hurts: no one deletes, updates or restores them; a namespace rebuilt from Git lacks them.
 
-How to fix: adopt each one (put it into Git), delete it, or list it under `spec.orphanedResources.ignore` of the AppProject, so that the
-next orphan is seen.
+How to fix: adopt each one (put it into Git), delete it, or list it under `spec.orphanedResources.ignore` of the AppProject. Then the next orphan
+is noticed.
 
-Example: a ConfigMap made by hand years ago lives on next to the Application that replaced it.
+Example: a ConfigMap made by hand years ago still exists next to the Application that replaced it.
 
 Sources: controller/appcontroller.go (getAppHosts and orphaned nodes), docs/user-guide/orphaned-resources.md; argoproj/argo-cd issue 3450.
 """
@@ -49,7 +49,7 @@ def _name(node: Node) -> str:
 
 
 def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
-    """For the orphans that no other object made: the tree holds their children as well, which go and stay with them."""
+    """Fixes for the orphans without an owner: their children are in the tree as well, and are deleted or kept with them."""
     ignore = [{"group": n.id.group, "kind": n.id.kind, "name": n.id.name} for n in orphans]
     yield Fix(
         "Put the objects that are needed into Git",

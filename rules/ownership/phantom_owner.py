@@ -1,19 +1,18 @@
 """A SharedResourceWarning whose owner is no Application
 
-What it finds: Argo CD warns that an object is part of another application, but no Application of that name can own it. The owner
-in the warning is whatever the tracking label or tracking-id of the live object says, and several things write such data: a chart's
-own instance label on a CustomResourceDefinition (CRDs get no tracking data from Argo CD, so the chart's label stays), a
-release installed by Helm itself, an Application that was deleted without its objects or renamed, another Argo CD on the same
-cluster, or metadata copied from another object.
+What it finds: Argo CD warns that an object is part of another application, but no Application of that name can own it. Argo CD takes the owner
+in the warning from the tracking label or tracking-id of the live object. Several things write such data: a chart's own instance label on a
+CustomResourceDefinition (CRDs get no tracking data from Argo CD, so the chart's label stays), a release installed by Helm itself, an Application
+that was deleted without its objects or renamed, another Argo CD on the same cluster, or metadata copied from another object.
 
-Why it hurts: the warning hides real clashes, `FailOnSharedResource=true` fails every sync for it, and no one can find the
-"owner". Where another Argo CD owns the object, both really do overwrite each other.
+Why it hurts: the warning hides real conflicts, `FailOnSharedResource=true` fails every sync because of it, and the "owner" cannot be found. If
+another Argo CD owns the object, both really overwrite each other.
 
-How to fix: a full sync writes this Application's tracking data over stray data. Where label tracking mistakes a chart's label for an
-owner, track by annotation. Where two Argo CD servers share a cluster, give each its `installationID`.
+How to fix: a full sync replaces stray data by this Application's tracking data. If label tracking mistakes a chart's label for an owner, track
+by annotation. If two Argo CD servers share a cluster, give each its `installationID`.
 
-Causes: `no-owner`; `two-clusters` (the owner that the live object names deploys an object of this very name to another cluster: one
-cluster under two addresses, one object behind an aggregated API, or metadata that was copied).
+Causes: `no-owner`; `two-clusters` (the owner in the live object's tracking data deploys an object of the same name to another cluster: one
+cluster under two addresses, one object behind an aggregated API, or copied metadata).
 
 Example: after a move from Helm to Argo CD, `ConfigMap/settings is part of applications argocd/shop and shop-helm`: `shop-helm` is the old
 Helm release.
@@ -40,7 +39,7 @@ from ._tracking import by_annotation, is_tracking, owner_of, refused_for, warned
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each object that a warning gives to an owner that cannot be."""
+    """One finding for each object whose warning names an impossible owner."""
     for warning in shared_warnings(app):
         resources = warned_resources(warning, app, fleet)
         if any(owner_of(r, fleet, warning.owner) for r in resources):
@@ -83,9 +82,9 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
 
 
 def _one_object_on_two_clusters(fleet: Fleet, owner: str, resource: Resource | None) -> App | None:
-    """The Application of another cluster that the live object names, and that lists an object of this very name too.
+    """The Application of another cluster that the live object's tracking data names, and that lists an object of the same name too.
 
-    None where both objects were read and have uids of their own.
+    None if both objects were read and have different uids.
     """
     named = fleet.app_of_instance(owner)
     if named is None or resource is None or named.cluster == resource.id.cluster:
@@ -98,7 +97,7 @@ def _one_object_on_two_clusters(fleet: Fleet, owner: str, resource: Resource | N
 
 
 def _on_two_clusters(app: App, other: App, warning: SharedWarning, resource: Resource) -> Finding:
-    """Two addresses of one cluster, or an aggregated API that answers on both with one object."""
+    """The finding for two addresses of one cluster, or an aggregated API that serves one object on both."""
     command = "".join(
         f"# on cluster {cluster}:\nkubectl get {kubectl_name(resource.id)} -o jsonpath='{{.metadata.uid}}'\n"
         for cluster in (resource.id.cluster, other.cluster)
@@ -133,7 +132,7 @@ def _on_two_clusters(app: App, other: App, warning: SharedWarning, resource: Res
 def _reason(
     app: App, fleet: Fleet, owner: str, resource: Resource | None, live: Object | None
 ) -> tuple[str, bool, tuple[Fix, ...]]:
-    """Where the tracking data comes from, whether that is certain, and what ends it."""
+    """The origin of the tracking data, whether it is certain, and the fixes."""
     by_label = fleet.tracking_method == "label"
     release = annotations_of(live).get("meta.helm.sh/release-name")
     named = fleet.app_of_instance(owner)
@@ -171,7 +170,7 @@ def _reason(
 
 
 def _adopt(app: App, fleet: Fleet, resource: Resource | None) -> Fix:
-    """A sync takes the object over, but for FailOnSharedResource, which refuses it as long as the stray data is there."""
+    """The fix by a sync, which takes the object over unless FailOnSharedResource refuses it because of the stray data."""
     if resource is not None and "FailOnSharedResource=true" in app.sync_options:
         return _untrack(fleet, resource)
     return Fix(
@@ -184,7 +183,7 @@ def _adopt(app: App, fleet: Fleet, resource: Resource | None) -> Fix:
 
 
 def _untrack(fleet: Fleet, resource: Resource) -> Fix:
-    """Take the stray data off the live object."""
+    """The fix that removes the stray data from the live object."""
     key = fleet.label_key if fleet.tracking_method == "label" else TRACKING_ID
     return Fix(
         "Take the stray tracking data off the live object, then sync",

@@ -1,15 +1,16 @@
-"""Objects that left Git stay, since nothing prunes them
+"""Objects that left Git stay because nothing prunes them
 
-What it finds: objects that are live, carry this Application's tracking data and are no longer among its manifests, where pruning is
-off: automated sync without `prune`, no automated sync at all, `Prune=false` on the object or for the whole Application, or
-`Prune=confirm` that no one confirmed. What an Argo CD applied after the last sync of this Application is not its own: another Argo
-CD has an Application of the same name.
+What it finds: live objects with this Application's tracking data that are no longer among its manifests, while pruning is off. Pruning is off by
+automated sync without `prune`, no automated sync at all, `Prune=false` on the object or for the whole Application, or an unconfirmed
+`Prune=confirm`. Objects that an Argo CD applied after the last sync of this Application do not belong to it: another Argo CD has an Application
+of the same name.
 
-Why it hurts: the Application stays OutOfSync forever, which hides the next real difference, and what left Git still runs: old
+Why it hurts: the Application stays OutOfSync forever, so the next real difference stays unnoticed. The removed objects still run: old
 Deployments take traffic and resources, old RBAC still grants.
 
-How to fix: sync once with prune, or let automated sync prune. Look at the list first: what must stay goes back into Git, or gets
-`compare-options: IgnoreExtraneous`. What holds data, a CRD, and what `Prune=false` protects are kept first. Never prune what another Argo CD applies: give each its `installationID`.
+How to fix: sync once with prune, or let automated sync prune. Check the list first: put objects that must stay back into Git, or set
+`compare-options: IgnoreExtraneous`. First keep objects with data, CRDs, and objects with `Prune=false`. Never prune objects that another Argo CD
+applies: give each its `installationID`.
 
 Example: a Deployment and its Service were removed from Git; automated sync runs without prune, and both are still there.
 
@@ -39,7 +40,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     extra = [r for r in app.resources if _extraneous(r) and not copied_tracking(app, r, fleet)]
     foreign = [r for r in extra if applied_elsewhere(app, r)]
-    if foreign:  # to prune what is its own would take theirs along
+    if foreign:  # a prune of its own objects would delete theirs too
         yield _of_another(app, fleet, foreign)
         return
     kept = {r.id: reason for r in extra if (reason := _why_kept(app, r, fleet))}
@@ -62,7 +63,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _of_another(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
-    """Objects that another Argo CD applies for an Application of the same name: to prune them deletes what it deploys."""
+    """The finding for objects that another Argo CD applies for an Application of the same name: a prune would delete its deployment."""
     names = sorted(r.id for r in foreign)
     listed, one = enumerated([str(id_) for id_ in names], "object", limit=1), len(names) == 1
     ended = app.operation.finished_at if app.operation is not None else None
@@ -108,7 +109,7 @@ def _extraneous(resource: Resource) -> bool:
 
 
 def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
-    """Why no sync prunes the object; empty when automated sync is about to."""
+    """The reason why no sync prunes the object; empty if automated sync will."""
     if ignored_extraneous(app, resource):
         return ""
     option = prune_option(app, resource.live, fleet)
@@ -120,12 +121,12 @@ def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
 
 
 def _precious(resource: Resource) -> bool:
-    """Whether more goes with the object than itself: data, or all objects of a kind."""
+    """Whether more is lost than the object itself: data, or all objects of a kind."""
     return holds_data(resource) or resource.kind == "CustomResourceDefinition"
 
 
 def _severity(app: App, reasons: list[str], *, only: bool) -> Severity:
-    """A deliberate option and a sync that no one has run yet are worth knowing; drift that stays by itself is a warning."""
+    """Information for a deliberate option or a sync that is still due; a warning for drift that stays."""
     return "warning" if only and _AUTOMATIC_OFF in reasons else "info"
 
 
@@ -154,7 +155,7 @@ def _fixes(app: App, kept: Mapping[ResourceId, str], data: list[ResourceId]) -> 
     caveat = "deletes every object listed: look for data first"
     free = [f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=true" for id_ in forbidden]
     waits = _UNCONFIRMED in reasons
-    sync = f"argocd app sync {sh(app.ref)} --prune{' --async' if waits else ''}"  # else the sync waits for the confirmation after it
+    sync = f"argocd app sync {sh(app.ref)} --prune{' --async' if waits else ''}"  # else it waits for the confirmation
     confirm = [_SOON, f"argocd app confirm-deletion {sh(app.ref)}"] if waits else []
     yield Fix(
         ("Take Prune=false off and sync" if free else "Sync")

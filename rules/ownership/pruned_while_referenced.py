@@ -1,16 +1,16 @@
 """Pruning deletes an object that workloads still reference
 
-What it finds: an object that left the manifests and that automated pruning deletes, while a manifest of this or of another
-Application still names it: a Secret or ConfigMap in env, envFrom or volumes, an image pull secret, a service account, the TLS secret of
-an Ingress or Gateway, a role of a binding, a storage class, a secret store, the issuer of a certificate, the Gateway of a route, the
-Service behind an Ingress, route or webhook, a Secret in a custom resource. For a CustomResourceDefinition or a Namespace: while
-objects of that kind, or in that namespace, are still managed.
+What it finds: an object that left the manifests and that automated pruning deletes, while a manifest of this or of another Application still
+refers to it. Such as a Secret or ConfigMap in env, envFrom or volumes, an image pull secret, a service account, the TLS secret of an Ingress or
+Gateway, a role of a binding, a storage class, a secret store, the issuer of a certificate, the Gateway of a route, the Service behind an
+Ingress, route or webhook, a Secret in a custom resource. For a CustomResourceDefinition or a Namespace: while objects of that kind, or in that
+namespace, are still managed.
 
-Why it hurts: running pods go on for a while, so the change looks fine; the next pod that starts hangs in
-`CreateContainerConfigError` or `ContainerCreating`. Deleting a CRD or a Namespace deletes everything of that kind or in it at once.
+Why it hurts: running pods continue for a while, so the change looks fine; the next pod that starts hangs in `CreateContainerConfigError` or
+`ContainerCreating`. Deletion of a CRD or a Namespace deletes all its objects at once.
 
-How to fix: keep the object until nothing names it. Where a chart value now names "an existing Secret" that the chart itself used to
-make, make another Secret first and name that one, or annotate the live one with `Prune=false` before the change is merged.
+How to fix: keep the object until nothing refers to it. If a chart value now names "an existing Secret" that the chart itself created before,
+create another Secret first and name that one. Or annotate the live one with `Prune=false` before the change is merged.
 
 Example: `webserverSecretKeySecretName: airflow-webserver-secret-key` names the Secret that the chart rendered until now. The chart stops
 rendering it, Argo CD prunes it, and the webserver cannot start again.
@@ -66,15 +66,15 @@ _NAMED_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Service": (_INGRESS,),
     "SecretProviderClass": _PODS,
 }
-"""Kinds of other applications that may name or make an object of this kind, and are looked into, next to those of references.yaml."""
+"""Kinds of other applications that may refer to or make an object of this kind, in addition to references.yaml; their objects are read."""
 _FROM_ANYWHERE = ("Gateway", "Middleware", "ServiceAccount")
-"""Kinds that objects of other namespaces may name, saying the namespace."""
+"""Kinds that objects of other namespaces may refer to, with the namespace."""
 _PEERS = 40
-"""How many objects of other applications one application may cost."""
+"""Most objects of other applications that are read for one application."""
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Objects of other applications that could name what this one drops, or make it again."""
+    """Objects of other applications that may refer to a dropped object, or make it again."""
     asked: set[Want] = set()
     for resource in _dropped(app, fleet):
         makes = makers() if is_secret(resource) else ()
@@ -89,7 +89,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each object to be pruned that something still names."""
+    """One finding for each object to prune that another object still refers to."""
     dropped = list(_dropped(app, fleet))
     if not dropped:
         return
@@ -117,7 +117,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _once(found: Sequence[User]) -> Iterator[User]:
-    """The first place of each object that names it."""
+    """The first reference of each object."""
     seen: set[tuple[AppRef, ResourceId]] = set()
     for user in found:
         if (user.app, user.id) not in seen:
@@ -126,7 +126,7 @@ def _once(found: Sequence[User]) -> Iterator[User]:
 
 
 def _dropped(app: App, fleet: Fleet) -> Iterator[Resource]:
-    """Objects that a sync would prune: extraneous, ours, not kept by an option."""
+    """Objects that a sync would prune: extraneous, owned, and without an option that keeps them."""
     if not app.desired_known or app.deleting:
         return
     for resource in app.extra:
@@ -135,12 +135,12 @@ def _dropped(app: App, fleet: Fleet) -> Iterator[Resource]:
 
 
 def _within_reach(namespace: str, dropped: ResourceId) -> bool:
-    """Objects name others of their own namespace, or cluster-scoped ones; cluster-scoped objects name any."""
+    """True for an object that may refer to it: objects refer to their own namespace and to cluster-scoped ones, cluster-scoped objects to any."""
     return not dropped.namespace or namespace in ("", dropped.namespace) or dropped.kind in _FROM_ANYWHERE
 
 
 def _dependents(resource: Resource, app: App, fleet: Fleet) -> Iterator[User]:
-    """Objects that go with a CRD or a Namespace, as the lists of all applications tell."""
+    """Objects that are deleted with a CRD or a Namespace, by the lists of all applications."""
     if (resource.group, resource.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
         group, kind = dig(resource.live, "spec", "group"), dig(resource.live, "spec", "names", "kind")
         keys = fleet.of_kind(app.cluster, str(group), str(kind)) if group and kind else ()
@@ -163,7 +163,7 @@ def _gone(app: App, key: object) -> bool:
 
 
 def _maker(app: App, resource: Resource) -> str:
-    """An object of this or another application that makes the Secret again, such as an ExternalSecret."""
+    """An object of this or another application that creates the Secret again, such as an ExternalSecret."""
     if not is_secret(resource):
         return ""
     peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
@@ -203,7 +203,7 @@ def _outcome(resource: Resource, users: list[User], maker: str) -> str:
 
 
 def _in_pod(user: User) -> bool:
-    """Whether the name stands in a pod template."""
+    """Whether the reference is in a pod template."""
     return user.id.kind in ("Pod", "CronJob") or "/template/" in user.pointer
 
 

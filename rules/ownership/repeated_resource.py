@@ -1,15 +1,14 @@
 """One Application renders the same object twice
 
-What it finds: an object that stands more than once among one Application's manifests (`RepeatedResourceWarning`): two files hold it, two
-sources or two subcharts bring it, or a chart ships a CRD both in `crds/` and in a template.
+What it finds: an object that occurs more than once among one Application's manifests (`RepeatedResourceWarning`): two files contain it, two
+sources or two subcharts render it, or a chart has a CRD both in `crds/` and in a template.
 
-Why it hurts: the last one wins, silently. An edit of the other copy does nothing, and a change of order, say a renamed file, swaps
-them.
+Why it hurts: the last one silently wins. An edit of the other copy has no effect, and a change of order, such as a renamed file, swaps them.
 
-How to fix: delete one copy. The finding names the fields in which they differ, so that nothing is lost. A chart that is there twice
-brings its objects twice: one of both leaves them out by a value. Equal copies of a CRD do no harm.
+How to fix: delete one copy. The finding names the fields in which they differ, so that nothing is lost. A chart that is used twice renders its
+objects twice: leave them out of one by a value. Equal copies of a CRD do no harm.
 
-Example: `schemas.yaml` and `topics.yaml` both hold ConfigMap `catalog-schemas`; the one in `topics.yaml` is applied.
+Example: `schemas.yaml` and `topics.yaml` both have ConfigMap `catalog-schemas`; the one in `topics.yaml` is applied.
 
 Sources: DeduplicateTargetObjects in controller/state.go; argoproj/argo-cd issue 28026.
 """
@@ -33,11 +32,11 @@ _MESSAGE = re.compile(r"Resource (?P<key>\S+) appeared (?P<count>\d+) times amon
 
 _ADDED = re.compile(r"namespace|watch", re.IGNORECASE)
 _LEFT_OUT = re.compile(r"exclu|ignor|deny|denied|skip|except", re.IGNORECASE)
-"""How charts name a list of namespaces that they make objects in, and one of those that they leave out."""
+"""Names of a chart's lists of namespaces for its objects, and of its exclusion lists."""
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The plain render holds every copy."""
+    """The plain render, which has every copy."""
     if any(c.type == "RepeatedResourceWarning" for c in app.conditions):
         yield Want("manifests")
 
@@ -69,7 +68,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _copies(app: App, resource: ResourceId) -> list[Object]:
-    """Every rendered copy in order: one without a namespace belongs to the destination's, one of a cluster-scoped kind to none."""
+    """Every rendered copy in order: one without a namespace is in the destination's, one of a cluster-scoped kind in none."""
     rendered: tuple[Object, ...] = app.evidence.get(Want("manifests")) or ()
     found: list[Object] = []
     for obj in rendered:
@@ -101,7 +100,7 @@ def _values(copies: list[Object]) -> Iterator[str]:
 
 
 def _own_namespace(app: App, resource: ResourceId) -> Iterator[Fix]:
-    """A chart makes an object for each namespace of a list, and for its own by itself: listing its own makes two."""
+    """Fixes for a chart that makes an object for each namespace of a list, and always for its own: its own in the list makes two."""
     for source in app.sources if resource.namespace == app.destination_namespace else ():
         for name, namespaces in _lists(inline_values(mapping(source, "helm"))):
             if resource.namespace in namespaces and _ADDED.search(name) and not _LEFT_OUT.search(name):
@@ -144,7 +143,7 @@ def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fi
 
 
 def _of_own_chart(app: App, resource: ResourceId, folder: str, where: str, fields: list[str], equal: str) -> Fix:
-    """A chart in Git: its own templates, or a chart among its dependencies that is there twice, under another alias too."""
+    """The fix for a chart in Git: its own templates, or a chart that occurs twice among its dependencies, also under another alias."""
     render = (
         f"helm template {sh(folder)} --dependency-update --namespace {sh(app.destination_namespace)} --include-crds"
     )
@@ -161,7 +160,7 @@ def _of_own_chart(app: App, resource: ResourceId, folder: str, where: str, field
 
 
 def _crds(resource: ResourceId) -> str:
-    """What else ends two copies of a CRD."""
+    """A further fix for two copies of a CRD."""
     if resource.kind != "CustomResourceDefinition":
         return ""
     return (
@@ -171,7 +170,7 @@ def _crds(resource: ResourceId) -> str:
 
 
 def _of_chart(app: App, resource: ResourceId, places: list[Object], where: str, fields: list[str]) -> Fix:
-    """Charts of a repository: their templates are someone else's, so only a value or another version lets one copy go."""
+    """The fix for charts of a repository: their templates belong to others, so only a value or another version removes one copy."""
     source = places[0]
     repo, chart, version = (str(source.get(key) or "") for key in ("repoURL", "chart", "targetRevision"))
     origin = (sh(f"oci://{repo}/{chart}"),) if "://" not in repo else (sh(chart), "--repo", sh(repo))

@@ -1,23 +1,21 @@
 """One object that Applications of two Argo CDs deploy
 
-What it finds: an object of one cluster that Applications of several Argo CDs list, in a run that reads them all (`--servers`,
-`--all-contexts`). No Argo CD can see this by itself: the other one's Applications are not on it. A cluster counts as one where its
-address is a name of the public DNS, or where `clusters:` of the servers file gives it one name; `in-cluster` and private addresses are
-another cluster on every Argo CD.
+What it finds: an object of one cluster that Applications of several Argo CDs list, in a run that reads them all (`--servers`, `--all-contexts`).
+An Argo CD alone cannot see this: it does not have the other one's Applications. Two addresses count as one cluster if the address is a name of
+the public DNS, or if `clusters:` of the servers file gives it one name. `in-cluster` and private addresses are another cluster on every Argo CD.
 
-Why it hurts: where both render the object, each sync of one puts its own content and tracking data in the place of the
-other's, and deleting one Application deletes the object under the other. Where the two Applications have one name, their
-tracking data is the same, so each Argo CD takes the objects of the other for its own leftovers, and a sync with prune deletes
-them.
+Why it hurts: if both render the object, each sync of one replaces the content and tracking data of the other, and the deletion of one
+Application deletes the object of the other. If the two Applications have one name, their tracking data is the same. Each Argo CD then treats the
+objects of the other as its own leftovers, and a sync with prune deletes them.
 
-How to fix: deploy each object from one Argo CD. Where two Argo CDs deploy to one cluster on purpose, give each its own
-`installationID` (with label tracking its own `application.instanceLabelKey`), so that none takes the other's objects for its own.
+How to fix: deploy each object from one Argo CD. If two Argo CDs deploy to one cluster on purpose, give each its own `installationID` (with label
+tracking its own `application.instanceLabelKey`), so that none treats the other's objects as its own.
 
-Causes: `both-deploy` (both render it), `same-tracking` (one renders it, the other carries the same tracking data and is to prune it),
-`left-behind` (one renders it, the other one deployed it before and is to prune it).
+Causes: `both-deploy` (both render it), `same-tracking` (one renders it, the other has the same tracking data and will prune it), `left-behind`
+(one renders it, the other deployed it before and will prune it).
 
-Example: Application `monitoring` is set up on a new Argo CD, and the old one keeps its own: both sync ClusterRole `prometheus`, and
-deleting the old Application with its objects takes the role away from the new one.
+Example: Application `monitoring` is set up on a new Argo CD, and the old one keeps its own. Both sync ClusterRole `prometheus`, and the deletion
+of the old Application with its objects deletes the new one's role.
 
 Sources: util/argo/resource_tracking.go and CompareAppState in controller/state.go of Argo CD; docs/user-guide/resource_tracking.md
 (Installation ID); argoproj/argo-cd issues 2352, 11402, 13079, 20222.
@@ -54,13 +52,13 @@ from ._installations import own_installation, own_label_key
 from ._tracking import is_tracking
 
 _LISTED = 20
-"""How many objects of a crossing a fact names: that of each of its applications names them all."""
+"""Most objects of a crossing in one fact: the fact of each application names them all."""
 _SHOWN = 8
-"""How many objects evidence and commands spell out."""
+"""Most objects in evidence and commands."""
 
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
-    """What this application shares with those of other Argo CDs, and the symptoms that come of it here."""
+    """The objects that this application shares with those of other Argo CDs, and the symptoms that follow here."""
     for crossing in fleet.crossings.get(app.ref, ()):
         claimants, pruners = ([_party(c) for c in parties] for parties in (crossing.claimants, crossing.pruners))
         names = [f"{c['argocd_url']} {c['app'][0]}/{c['app'][1]}" for c in (*claimants, *pruners)]
@@ -101,17 +99,17 @@ def _own(app: App, found: Sequence[str]) -> Any:
 
 
 def _is_coming(resource: Any) -> bool:
-    """True for an object that a change not merged yet brings: no one has looked for it on the cluster."""
+    """True for an object that an unmerged change adds: it has not been looked up on the cluster."""
     return resource is not None and resource.desired_known and not resource.live_known
 
 
 def _out(resource: Any) -> bool:
-    """OutOfSync, and not for an edit alone that the next sync of a change writes."""
+    """True if it is OutOfSync by more than an edit that the next sync of a change writes."""
     return resource is not None and resource.status == "OutOfSync" and not resource.pending
 
 
 def _symptoms(app: App, fleet: Fleet, crossing: Crossing) -> Iterator[list[Json]]:
-    """The warnings and differences that the other Argo CD's tracking data makes of these objects here."""
+    """The warnings and differences that the other Argo CD's tracking data causes on these objects here."""
     others = {c.instance.replace("_", "/") for c in (*crossing.claimants, *crossing.pruners) if c.app != app.ref}
     shared = {(kind, name) for _, kind, _, name in crossing.objects}
     for warning in shared_warnings(app):
@@ -161,7 +159,7 @@ def _ref(party: Mapping[str, Json]) -> AppRef:
 
 
 def _on(resource: ResourceId | None, party: Mapping[str, Json]) -> ResourceId | None:
-    """The object as that Argo CD calls its cluster."""
+    """The object under that Argo CD's name for its cluster."""
     if resource is None:
         return None
     return ResourceId(resource.group, resource.kind, resource.namespace, resource.name, cluster=party["cluster"])
@@ -221,7 +219,7 @@ def _evidence(contest: Mapping[str, Json], parties: Sequence[Mapping[str, Json]]
 def _fixes(
     cause: str, contest: Mapping[str, Json], ids: Sequence[ResourceId], coming: Sequence[AppRef]
 ) -> Iterator[Fix]:
-    """`coming` are the applications that a change not merged yet gives the objects to."""
+    """`coming`: the applications that get the objects by an unmerged change."""
     claimants, pruners = contest["claimants"], contest["pruners"]
     if coming and not pruners:
         yield _left_out(claimants, coming, contest)
@@ -272,7 +270,7 @@ def _one_argocd(claimants: Sequence[Mapping[str, Json]]) -> Fix:
 
 
 def _apart(parties: Sequence[Mapping[str, Json]]) -> Iterator[Fix]:
-    """What tells their objects apart, where nothing does yet."""
+    """Fixes that tell their objects apart, if nothing does yet."""
     by_label = [p["tracking"][1] for p in parties]
     ids = {p["argocd"]: p["tracking"][2] for p in parties}
     if all(by_label):
@@ -314,6 +312,6 @@ RULE = Rule(
     collect=collect,
     join=join,
     causes=("both-deploy", "same-tracking", "left-behind"),
-    rank=Rank.ROOT + 1,  # it knows the owner that phantom-owner and shared-resource take for no Application
+    rank=Rank.ROOT + 1,  # it has the owner, for which phantom-owner and shared-resource find no Application
     across=True,
 )

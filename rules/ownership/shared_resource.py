@@ -1,24 +1,23 @@
 """One object that two or more Applications render
 
-What it finds: an object that stands among the resources of several Applications of one cluster. Argo CD itself says so only to
-the one that did not sync last (`SharedResourceWarning`), names neither group nor namespace, and says nothing before the
-second Application has compared itself with the live object. This rule joins the resources of all Applications, so it
-names every one of them, tells who owns the live object, and sees the clash before the first sync (`predicted`). Hooks, skipped
-objects, generated names, children and objects on other clusters are no clash.
+What it finds: an object among the resources of several Applications of one cluster. Argo CD itself warns only the one that did not sync last
+(`SharedResourceWarning`), names neither group nor namespace, and is silent before the second Application has compared itself with the live
+object. This rule joins the resources of all Applications. So it names every one of them, shows the owner of the live object, and finds the
+conflict before the first sync (`predicted`). Hooks, skipped objects, generated names, children and objects on other clusters do not count.
 
-Why it hurts: each sync moves the object to the Application that syncs, so another one is always OutOfSync; where the contents
-differ, the last sync wins (with other selectors it fails, since a workload's selector cannot be changed in place) and the other Application runs with values that are not its own; two self-healing ones overwrite
-each other forever; and pruning or deleting the owner deletes the object under all the others.
+Why it hurts: each sync moves the object to the Application that syncs, so another one is always OutOfSync. If the contents differ, the last sync
+wins and the other Application runs with foreign values; with other selectors the sync fails, since a workload's selector cannot be changed in
+place. Two self-healing ones overwrite each other forever. A prune or deletion of the owner deletes the object of all the others.
 
-How to fix: let one Application own the object and switch it off in the others, or give it one name per release. The first always
-works; the second only where the chart derives the name from the release. Hand it over in the order that the fix gives, which
-never deletes it. `FailOnSharedResource=true` keeps the clash from coming back unseen.
+How to fix: let one Application own the object and switch it off in the others, or give it one name per release. The first always works; the
+second only if the chart derives the name from the release. Hand it over in the order of the fix, which never deletes it.
+`FailOnSharedResource=true` makes a repetition visible.
 
-Causes: `same-content` (only ownership is contested), `different-content` (the fields are named), `namespace` (a Namespace manifest in
-several Applications), `predicted` (at most one of them has applied it so far).
+Causes: `same-content` (only ownership is contested), `different-content` (with the fields), `namespace` (a Namespace manifest in several
+Applications), `predicted` (at most one of them has applied it so far).
 
-Example: two releases of one wrapper chart, in two namespaces, render ClusterRoleBinding `pre-checker-binding` under a fixed
-name; its subject is the ServiceAccount of whichever release synced last, and the other release loses its rights.
+Example: two releases of one wrapper chart, in two namespaces, render ClusterRoleBinding `pre-checker-binding` under a fixed name. Its subject is
+the ServiceAccount of the release that synced last, and the other release loses its rights.
 
 Sources: CompareAppState in controller/state.go; gitops-engine/pkg/cache/cluster.go (GetManagedLiveObjs); argoproj/argo-cd issues
 2600, 8811, 17965, 21497.
@@ -60,22 +59,22 @@ from ._sharing import Party, Shared, believed, content_differences, parts_of, pa
 from ._tracking import own_names, owner_of, warned_resources
 
 _READ = 8
-"""How many claimants of one object are read for its content; the list tells the rest."""
+"""Most claimants of one object whose content is read; the list is enough for the others."""
 _LISTED = 20
-"""How many other claimants one fact names: the facts of all of them name them all, and a fact stays small."""
+"""Most other claimants in one fact: the facts together name all, and a fact stays small."""
 _ALONG = 5
-"""How many other objects of the same Applications a fix names."""
+"""Most other objects of the same Applications in a fix."""
 _SHOWN = 6
-"""How many differing fields the evidence shows with their values."""
+"""Most differing fields that the evidence shows with their values."""
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """The first claimants of each contested object: their states tell the owner and the contents."""
+    """Whether the application is among the first claimants of a contested object: their states show owner and contents."""
     return any(app.ref in fleet.claimants(key)[:_READ] for key in fleet.contests(app.ref))
 
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
-    """One fact for each object that this application shares, as the fleet, a warning or the tracking data tell."""
+    """One fact for each object that this application shares, by the fleet, a warning or the tracking data."""
     warned: dict[ResourceKey, list[str]] = {}
     owners: dict[ResourceKey, list[AppRef]] = {key: [] for key in fleet.contests(app.ref)}
     for warning in shared_warnings(app):
@@ -112,7 +111,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
 
 
 def _trials(claim: Party, resource: ResourceId) -> tuple[Trial, ...]:
-    """What the application could do for one owner."""
+    """The application's possible trials for one owner."""
     if not claim.claims or claim.content is None or claim.hook:
         return ()
     values = next((str(s["off"][0]) for s in claim.switches if s["off"] and not s["spec"]), "")
@@ -120,7 +119,7 @@ def _trials(claim: Party, resource: ResourceId) -> tuple[Trial, ...]:
 
 
 def _rests_on(claim: Party, values: str) -> str:
-    """What only a render can show: the object leaves a plain directory with its manifest, and else when its source renders it no more."""
+    """The remaining condition that only a render shows: the object leaves a plain directory with its manifest; otherwise the source must stop rendering it."""
     if claim.tool == "Directory":
         return ""
     shows = {"Kustomize": "`kustomize build` shows it", "Helm": "`helm template` shows it"}.get(
@@ -133,14 +132,14 @@ def _rests_on(claim: Party, values: str) -> str:
 
 
 def _along(key: ResourceKey, together: Iterable[ResourceKey], parties: Sequence[AppRef]) -> list[str]:
-    """The other objects that the same applications share; without objects that a crowd shares."""
+    """The other objects that the same applications share, without objects that many others share."""
     if not 1 < len(parties) <= _READ:
         return []
     return [f"{k.kind} {k.name}" for k in islice((k for k in together if k != key), _ALONG)]
 
 
 def _twins(app: App, fleet: Fleet) -> list[AppRef]:
-    """The Applications whose manifests hold every object of this one; none where it has one object, which is no sign."""
+    """The Applications whose manifests contain every object of this one; none if it has only one object, which is no evidence."""
     keys = [r.key for r in app.resources if r.claimed]
     contested = set(fleet.contests(app.ref))
     if len(keys) < 2 or not contested.issuperset(keys):
@@ -182,13 +181,13 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
 
 
 def _between(shared: Shared) -> Follows:
-    """Two applications that share one object often share more: one chart deployed twice, say."""
+    """The common cause of two applications that share several objects, such as one chart deployed twice."""
     title = f"{enumerated([str(p.app) for p in shared.parties], 'Application')} render objects of the same names on cluster {shared.id.cluster}."
     return Follows.common(title, "same-objects", shared.id.cluster, *(str(p.app) for p in shared.parties))
 
 
 def _owner(parties: Sequence[Party]) -> AppRef | None:
-    """Whom the live tracking data names; else the only claimant that the list shows in sync."""
+    """The Application in the live tracking data; else the only claimant that the list shows in sync."""
     seen = Counter(ref_of(p.owner) for p in parties if p.owner)
     if seen:
         return max(sorted(seen), key=lambda ref: seen[ref])
@@ -197,7 +196,7 @@ def _owner(parties: Sequence[Party]) -> AppRef | None:
 
 
 def _fields(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:
-    """Where the manifests differ. A manifest that is not known, or masked, shows in what the others have to change."""
+    """The fields in which the manifests differ. An unknown or masked manifest is inferred from the changes of the others."""
     found = dict(content_differences(parties))
     unknown = any(p.content is None for p in parties)
     for party_ in parties:
@@ -268,7 +267,7 @@ def _consequence(shared: Shared, owner: Party | None, both: str) -> str:
 
 
 def _evidence(shared: Shared) -> Iterator[str]:
-    """What was seen, where the contents differ, who wins next, and what deleting one of them deletes."""
+    """The observation, the differing fields, the winner of the next sync, and the effects of a deletion."""
     for party_ in shared.parties:
         if party_.tracked:
             yield f'{party_.tracked_by} of the live object names "{party_.tracked}"'
@@ -302,7 +301,7 @@ def _evidence(shared: Shared) -> Iterator[str]:
 
 
 def _next(party_: Party, does: str) -> str:
-    """When a claimant takes the object over."""
+    """A sentence on the time when a claimant takes the object over."""
     if party_.self_heal:
         tried = f" (attempt {party_.attempts} at its revision)" if party_.attempts else ""
         return f"{does} by self-heal within seconds{tried}"
@@ -312,7 +311,7 @@ def _next(party_: Party, does: str) -> str:
 def _claims(shared: Shared) -> Iterator[Symptom]:
     """The warnings, the tracking data and the contested fields on the object in all applications, and refused syncs."""
     pointers: set[str] = set()
-    alone = all(p.refused for p in shared.parties if p.failed)  # else another operation failed for a reason of its own
+    alone = all(p.refused for p in shared.parties if p.failed)  # else another operation failed for another reason
     for party_ in shared.parties:
         yield from (Symptom.condition("SharedResourceWarning", message) for message in party_.warnings)
         yield from (_symptom(kind, key, detail) for kind, key, detail in party_.waiting if key or alone)

@@ -1,14 +1,13 @@
 """Pruning deletes an object that another Application still needs
 
-What it finds: an object that left this Application's manifests while its tracking data still names this Application, and that
-another Application of the cluster renders too. The same for an Application that is being deleted with all its objects.
+What it finds: an object that left this Application's manifests and still has its tracking data, while another Application of the cluster renders
+it too. The same for an Application that is being deleted with all its objects.
 
-Why it hurts: pruning looks at this Application alone and deletes the object. The other one runs without it until its next sync, at
-once for a self-healing one, at the next commit or by hand for the others; a Namespace, a CRD or a volume claim takes its
-content along for good.
+Why it hurts: pruning considers only this Application and deletes the object. The other one runs without it until its next sync: that is at once
+for a self-healing one, at the next commit or by hand for the others. A Namespace, a CRD or a volume claim permanently loses its content.
 
-How to fix: let the other Application take the object over first: guard it with `Prune=false`, sync the other one in full, then let
-this one go. After that the object no longer counts as this Application's and nothing prunes it.
+How to fix: let the other Application take the object over first: guard it with `Prune=false`, sync the other one in full, then remove it from
+this one. After that the object no longer belongs to this Application and nothing prunes it.
 
 Example: a ConfigMap moves from the Application `ingest` to `normalizer`; `ingest` owned the live one and prunes it after `normalizer`
 has synced.
@@ -30,7 +29,7 @@ from ._sharing import claims
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Applications that are being deleted with their objects: an annotation may keep one of these."""
+    """Whether the application is being deleted with its objects: an annotation may keep one of these."""
     return app.deleting and cascades(app)
 
 
@@ -80,9 +79,9 @@ def _claimants(app: App, resource: Resource, fleet: Fleet) -> tuple[AppRef, ...]
 
 
 def _ours(app: App, resource: Resource, fleet: Fleet) -> bool:
-    """Pruning and deletion look at the tracking data of the live object; what is not read is as the list says.
+    """Whether the live object's tracking data names this application, as pruning and deletion check it; by the list if the object is not read.
 
-    Pruning leaves alone what carries a tracking-id that names another object (controller/state.go, isSelfReferencedObj).
+    Pruning skips objects with a tracking-id of another object (controller/state.go, isSelfReferencedObj).
     """
     if not resource.live_known:
         return True

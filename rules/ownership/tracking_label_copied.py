@@ -1,17 +1,16 @@
 """Tracking metadata copied to an object that Argo CD never applied
 
-What it finds: a live object that carries this Application's tracking label or tracking-id, is not among its manifests and was never
-applied by Argo CD: an operator made it from a tracked object and copied the metadata, a script labelled it like the release,
-or the chart of a Helm release of that name in another namespace did.
+What it finds: a live object with this Application's tracking label or tracking-id that is not among its manifests and was never applied by Argo
+CD. An operator made it from a tracked object and copied the metadata, a script labelled it like the release, or the chart of a Helm release of
+that name in another namespace did.
 
-Why it hurts: with label tracking the copy looks like an object that left Git: the Application is OutOfSync, and a sync with prune deletes
-what the operator has just made, again and again. With annotation tracking Argo CD sees that the tracking-id names another
-object and leaves the copy alone.
+Why it hurts: with label tracking the copy looks like an object that left Git: the Application is OutOfSync, and a sync with prune deletes the
+operator's new object again and again. With annotation tracking Argo CD sees that the tracking-id names another object and ignores the copy.
 
-How to fix: track by annotation. Until then tell the operator not to copy labels, or mark the copies with `Prune=false` and
+How to fix: track by annotation. Until then configure the operator not to copy labels, or mark the copies with `Prune=false` and
 `IgnoreExtraneous` through the metadata that it copies.
 
-Example: a custom resource labelled `app.kubernetes.io/instance: shop` whose operator gives its labels to the ConfigMap that it generates.
+Example: a custom resource with the label `app.kubernetes.io/instance: shop` whose operator copies its labels to the ConfigMap that it generates.
 
 Sources: util/argo/resource_tracking.go, controller/state.go (isSelfReferencedObj); argoproj/argo-cd issues 3603, 5792, 8683, 10456.
 """
@@ -32,7 +31,7 @@ from ._tracking import by_annotation, copied_tracking, foreign_release
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """A copy that took over IgnoreExtraneous as well leaves the application Synced: the list tells it by requiresPruning."""
+    """Whether the list marks an object with requiresPruning: a copy with IgnoreExtraneous leaves the application Synced."""
     return any(row.requires_pruning and not row.hook for row in app.rows)
 
 
@@ -86,11 +85,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 _NAMELESS = frozenset(
     {"manager", "controller", "operator", "fabric8-kubernetes-client", "okhttp", "Go-http-client", "OpenAPI-Generator"}
 )
-"""Field managers that are the default of a library or a project template."""
+"""Field managers with the default name of a library or a project template."""
 
 
 def _maker(app: App, fleet: Fleet, resource: Resource, instance: str) -> str:
-    """Who made the copy: the operator of the object that it is made from, else its field manager, or the label where that says nothing."""
+    """The maker of the copy: the operator of its original object, else its field manager, or the label if that shows nothing."""
     writer = next((w.manager for w in managers(resource.live or {})), "")
     if writer and writer not in _NAMELESS:
         return writer

@@ -5,8 +5,8 @@ What it finds: label tracking (the only method before 2.2, the default up to 2.1
 
 Why it hurts: Kubernetes refuses every object of the Application: `metadata.labels: Invalid value: must be no more than 63 characters`.
 
-How to fix: track by annotation, whose values may be long, or give the Application a shorter name. A generated name is often cut by
-the template: `{{ .name | trunc 63 }}` makes two long names equal, so shorten with care.
+How to fix: track by annotation, whose values may be long, or give the Application a shorter name. Templates often cut a generated name: `{{
+.name | trunc 63 }}` makes two long names equal, so shorten with care.
 
 Example: `iclhk8s-prod-data-lake-operations-airflow-smart-data-quality-development` has 72 characters.
 

@@ -1,4 +1,4 @@
-"""The facts that advice.yaml fills in: of the object, its store and provider, and of the text of the error."""
+"""The facts for advice.yaml: from the object, its store and provider, and the error text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def facts(
     detail: Mapping[str, str],
     sync: str,
 ) -> dict[str, Any]:
-    """What every topic may say; `sync` is the command that retries the object itself, or a comment."""
+    """The facts for every topic; `sync` is the command that retries the object itself, or a comment."""
     ref = store.ref
     account_ns, account = _account(store, namespace)
     found = {each: detail.get(each) or f"<{each}>" for each in _FROM_TEXT}
@@ -73,7 +73,7 @@ def facts(
 
 
 def _again(ref: es.StoreRef, namespace: str, sync: str) -> str:
-    """The second step after a store was repaired: it is looked at first, then what reads it."""
+    """The step after the repair of a store: first the store is retried, then its readers."""
     plural = es.PLURAL.get(ref.kind)
     if not plural or not ref.name:
         return f"{sync}   # afterwards"
@@ -91,7 +91,7 @@ def _account(store: stores.Store, namespace: str) -> tuple[str, str]:
 
 
 def _secret(store: stores.Store, namespace: str, detail: Mapping[str, str]) -> tuple[str, str]:
-    """Namespace and name of the Secret that the text names, else of the first one that the store reads."""
+    """Namespace and name of the Secret in the text, else of the first one that the store reads."""
     named = detail.get("secret", "")
     for each in _provider.credentials(store):
         if each.kind == "Secret" and named in ("", each.name):
@@ -110,7 +110,7 @@ def _valid(name: str, otherwise: str) -> str:
 
 
 def _about(app: App, fleet: Fleet, text: str, detail: Mapping[str, str]) -> str:
-    """What of the credential is missing, as the text names it, and where else one of that name is."""
+    """The missing part of the credential, from the text, and the other places with one of that name."""
     if key := _NO_KEY.search(text):
         return f'The Secret has no key "{key[1]}".'
     for kind, field in (("Secret", "secret"), ("ServiceAccount", "account")):

@@ -1,6 +1,6 @@
-"""How an External Secrets object reads, whatever API version it has: the one place that knows its fields and defaults.
+"""Reads objects of External Secrets of any API version: the only module with their fields and defaults.
 
-Functions take the decoded object (desired or live) or a Resource; they are total: a broken manifest gives defaults.
+Functions accept the decoded object (desired or live) or a Resource, and never fail: a broken manifest gives defaults.
 Field names and defaults: apis/externalsecrets/v1/externalsecret_types.go and, for old shapes, docs/guides/v1beta1.md.
 """
 
@@ -37,7 +37,7 @@ ONE_HOUR = timedelta(hours=1)
 
 
 def holds_external_secrets(app: App, fleet: Fleet, options: object = None) -> bool:
-    """`reads` of the rules that look at healthy ExternalSecrets too."""
+    """`reads` of the rules that also check healthy ExternalSecrets."""
     return GROUP in app.groups
 
 
@@ -51,7 +51,7 @@ def external_secrets(app: App) -> Iterator[Resource]:
 
 
 def created_by_cluster(app: App) -> Iterator[Resource]:
-    """Failing ExternalSecrets that a ClusterExternalSecret made: the tree shows them, their live state must be wanted."""
+    """Failing ExternalSecrets that a ClusterExternalSecret made: they are in the tree, and their live state must be requested."""
     for node in app.nodes_of("ExternalSecret", GROUP):
         if node.health.status == "Degraded" and app.resource(node.id.key) is None:
             live = app.evidence.get(Want("live", node.id))
@@ -67,9 +67,9 @@ def created_by_cluster(app: App) -> Iterator[Resource]:
 
 @dataclass(frozen=True)
 class Declared:
-    """An ExternalSecret as someone writes it: an object of its own, or the template in a ClusterExternalSecret.
+    """An ExternalSecret as written by its author: an object of its own, or the template in a ClusterExternalSecret.
 
-    `manifest` reads like an ExternalSecret in both cases; its pointers and edits must be turned into those of `resource`.
+    `manifest` has the form of an ExternalSecret in both cases; its pointers and edits must be translated into those of `resource`.
     """
 
     resource: Resource
@@ -77,7 +77,7 @@ class Declared:
     base: str = "/spec"
 
     def pointer(self, pointer: str) -> str:
-        """Where a field of `manifest` below /spec lies in `resource`."""
+        """The pointer in `resource` of a field of `manifest` below /spec."""
         return self.base + pointer.removeprefix("/spec")
 
     def set(self, pointer: str, value: Json) -> list[dict[str, Json]]:
@@ -86,14 +86,14 @@ class Declared:
 
     @property
     def copies(self) -> int:
-        """The namespaces that hold it: those that a ClusterExternalSecret reports, at least one."""
+        """The number of namespaces that have it: those in a ClusterExternalSecret's status, at least one."""
         return max(1, len(items(self.resource.live, "status", "provisionedNamespaces"))) if self.base != "/spec" else 1
 
 
 def declared(app: App) -> tuple[Declared, ...]:
-    """Every ExternalSecret that the application's objects spell out, the templates of ClusterExternalSecrets included.
+    """Every ExternalSecret in the application's objects, with the templates of ClusterExternalSecrets.
 
-    What is about to be pruned is written by no one any more.
+    Objects to prune are left out.
     """
     return app.derive(_all_declared)
 
@@ -143,7 +143,7 @@ def target_text(obj: Object | None) -> str:
 
 
 ADDING = ("Merge", "CreateOrMerge")
-"""creationPolicies that add keys to a Secret, leave its other keys alone and own nothing."""
+"""creationPolicies that add keys to a Secret, keep its other keys and own nothing."""
 
 
 def creation_policy(obj: Object | None) -> str:
@@ -159,7 +159,7 @@ def refresh_policy(obj: Object | None) -> str:
 
 
 def interval(obj: Object | None) -> timedelta:
-    """spec.refreshInterval; the API's default of one hour when it is missing or no Go duration."""
+    """spec.refreshInterval; the API's default of one hour if it is missing or no Go duration."""
     found = parse_duration(spec_of(obj).get("refreshInterval"))
     return ONE_HOUR if found is None else found
 
@@ -174,7 +174,7 @@ def created_at(resource: Resource) -> datetime | None:
 
 
 def seen_at(app: App) -> datetime:
-    """The age of what Argo CD shows: states are those of the last comparison, which a server may put off for long."""
+    """The time of the shown states: that of the last comparison, which a server may delay for long."""
     compared = parse_time(app.status.get("reconciledAt"))
     return min(app.observed_at, compared) if compared else app.observed_at
 
@@ -184,10 +184,10 @@ def deleting(resource: Resource) -> bool:
 
 
 def leaving(app: App, resource: Resource) -> bool:
-    """Live and no longer wanted, so that pruning takes it.
+    """Whether the object is live and no longer desired, so that pruning deletes it.
 
-    Hooks and objects with copied tracking data are never among the desired ones, and an application that cannot be rendered
-    shows all of its objects so (controller/state.go).
+    Hooks and objects with copied tracking data are never desired, and an application that cannot be rendered shows all of its objects in this
+    way (controller/state.go).
     """
     unwanted = resource.requires_pruning or (resource.extra and resource.status != "")
     return unwanted and app.desired_known and not resource.hook
@@ -195,7 +195,7 @@ def leaving(app: App, resource: Resource) -> bool:
 
 @dataclass(frozen=True)
 class StoreRef:
-    """A reference to a store; `kind_omitted` when the manifest leaves the kind to the operator's default (SecretStore)."""
+    """A reference to a store; `kind_omitted`: the manifest uses the operator's default kind (SecretStore)."""
 
     kind: str
     name: str
@@ -237,24 +237,24 @@ def generator_refs(obj: Object | None) -> tuple[tuple[str, str, str], ...]:
 
 
 DRAWING = ("Password", "UUID", "SSHKey")
-"""Generators that ask no one else for what they make, and make another one each time."""
+"""Generators that create values themselves, a new one each time."""
 
 
 def generated_only(obj: Object | None) -> bool:
-    """True when every value comes from a generator and none from a provider."""
+    """True if every value comes from a generator and none from a provider."""
     sources = len(items(obj, "spec", "data")) + len(items(obj, "spec", "dataFrom"))
     return bool(sources) and sources == len(generator_refs(obj))
 
 
 def keeps_first_value(obj: Object | None) -> bool:
-    """`target.immutable`: the operator leaves the data of a Secret that exists alone (in all versions, in different ways)."""
+    """`target.immutable`: the operator does not change the data of an existing Secret (in all versions, in different ways)."""
     return target_of(obj).get("immutable") is True
 
 
 def written_keys(obj: Object | None) -> frozenset[str]:
-    """The Secret's keys as far as the manifest names them; what `find`, `extract` and `templateFrom` add stays unknown.
+    """The Secret's keys that the manifest names; keys from `find`, `extract` and `templateFrom` stay unknown.
 
-    A template with content writes its own keys in place of the fetched ones, unless it merges (ApplyTemplate).
+    A template with content replaces the fetched keys by its own, unless it merges (ApplyTemplate).
     """
     template = mapping(target_of(obj), "template")
     rendered = frozenset(mapping(template, "data"))
@@ -296,7 +296,7 @@ def _users(app: App) -> dict[tuple[str, str], tuple[Resource, ...]]:
 
 
 def without(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
-    """Workloads of the application that read this Secret as optional: they run without it, and nothing shows it."""
+    """Workloads of the application with an optional reference to this Secret: they run without it, and show no symptom."""
     return tuple(
         resource
         for resource in app.resources
@@ -307,7 +307,7 @@ def without(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
 
 
 def waiting(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
-    """Workloads that are not healthy and need this Secret, where nothing shows it: their pods cannot start."""
+    """Unhealthy workloads that need this Secret, while the tree does not show it: their pods cannot start."""
     there = any(n.id.namespace == namespace and n.id.name == secret for n in app.nodes_of("Secret", ""))
     if not secret or there or not app.nodes or app.find("", "Secret", namespace, secret) is not None:
         return ()
@@ -315,11 +315,11 @@ def waiting(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
 
 
 STOP_KES = "kubectl -n KES_NAMESPACE scale deployment kubernetes-external-secrets --replicas=0"
-"""The old controller takes a Secret back while it runs."""
+"""The step that stops the old controller: it takes a Secret back while it runs."""
 
 
 def release_secret(namespace: str, name: str) -> str:
-    """Free a Secret of its owner; nothing is deleted."""
+    """The command that removes a Secret's owner; it deletes nothing."""
     gone = """'[{"op": "remove", "path": "/metadata/ownerReferences"}]'"""
     return f"kubectl -n {sh(namespace)} patch secret {sh(name)} --type=json -p {gone}"
 
@@ -331,11 +331,11 @@ def force_sync(kind: str, namespace: str, name: str) -> str:
 
 
 SKIPPED = "then force a sync of its ExternalSecrets: they were skipped, and the operator looks at none again by itself"
-"""What a change of a store's class asks for: a skipped ExternalSecret is not queued again (externalsecret_controller.go)."""
+"""The step after a change of a store's class: a skipped ExternalSecret is not queued again (externalsecret_controller.go)."""
 
 
 def force_sync_works(obj: Object | None) -> bool:
-    """False where the operator answers no annotation: interval 0 after the first success, and CreatedOnce.
+    """False if the operator ignores the annotation: interval 0 after the first success, and CreatedOnce.
 
     docs/api/externalsecret.md; external-secrets issues 4167, 4447, 4568.
     """
@@ -347,7 +347,7 @@ def force_sync_works(obj: Object | None) -> bool:
 
 
 def consequences(app: App, resource: ResourceId) -> tuple[Symptom, ...]:
-    """What follows from the bad health of one object: its own health, and an operation that failed on it.
+    """The consequences of one object's bad health: its own health, and an operation that failed because of it.
 
     (An operation that still waits for it is added by the engine.)
     """

@@ -1,8 +1,8 @@
-"""A Kubernetes External Secrets manifest as the `external-secrets.io/v1` manifests that replace it.
+"""Converts a Kubernetes External Secrets manifest into the `external-secrets.io/v1` manifests that replace it.
 
-The official converter (kes-to-eso) writes v1alpha1, which no supported operator serves, drops `versionStage`, `versionId`,
-`isBinary` and `dataFromWithOptions`, skips files with `path` or an unknown template key, and gives Vault entries a property they
-did not have; here all of that is kept. What a field means: kubernetes-external-secrets lib/poller.js and lib/backends/*.js.
+The official converter (kes-to-eso) writes v1alpha1, which no supported operator serves, drops `versionStage`, `versionId`, `isBinary` and
+`dataFromWithOptions`, skips files with `path` or an unknown template key, and adds a property to Vault entries; this module keeps all of that.
+Meaning of the fields: kubernetes-external-secrets lib/poller.js and lib/backends/*.js.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from argolint.values import dig, items, mapping
 
 API_VERSION = "external-secrets.io/v1"
 UNKNOWN = "CHANGE-ME"
-"""Stands where only the environment of the old controller holds the value."""
+"""Placeholder for a value that only the old controller's environment has."""
 
 _DATA = r"\s*data(?:\.(?P<name{0}>[A-Za-z_]\w*)|\[\s*['\"](?P<quoted{0}>[^'\"]+)['\"]\s*\])\s*"
 _LODASH = re.compile(
     f"<%[=-]{_DATA.format('')}%>|\\${{{_DATA.format('2')}}}"
-)  # <%= data.a %>, and ${data.a} is the same there
+)  # <%= data.a %>, for which ${data.a} is another spelling
 _IBM_PROPERTIES = {
     "username_password": "username or password",
     "imported_cert": "certificate, private_key or intermediate",
@@ -37,7 +37,7 @@ _TRACKING = re.compile(r"^(argocd\.argoproj\.io/|kubectl\.kubernetes\.io/last-ap
 
 @dataclass(frozen=True)
 class Migration:
-    """`manifests` are the stores and then the ExternalSecret; `notes` say what must be looked at by a person."""
+    """`manifests`: the stores and then the ExternalSecret; `notes`: points that a person must check."""
 
     manifests: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
@@ -48,7 +48,7 @@ class Migration:
 
 
 def convert(old: Object, secret: str) -> Migration | None:
-    """What replaces one `kubernetes-client.io/v1` ExternalSecret and writes the Secret `secret`; None for a backend that is gone."""
+    """The replacement of one `kubernetes-client.io/v1` ExternalSecret that writes the Secret `secret`; None for a backend without a successor."""
     spec = mapping(old, "spec") or mapping(old, "secretDescriptor")  # the name of spec before version 2
     backend = str(spec.get("backendType") or "")
     if backend not in _PROVIDERS:
@@ -65,7 +65,7 @@ def convert(old: Object, secret: str) -> Migration | None:
     for entry in _maps(spec, "dataFromWithOptions"):
         whole = {
             k: v for k, v in entry.items() if k != "isBinary"
-        }  # read and never followed there (lib/backends/kv-backend.js)
+        }  # read there, but without effect (lib/backends/kv-backend.js)
         mount, remote = _remote(backend, spec, whole, notes)
         data_from.append({"extract": remote} | _other_store(stores, main, mount))
     for entry in _entries(spec):
@@ -123,7 +123,7 @@ def _maps(spec: Object, field: str) -> Iterator[Object]:
 
 
 def _entries(spec: Object) -> tuple[Object, ...]:
-    """`data`, or `properties`, its older name, which is read only where `data` is absent."""
+    """`data`, or `properties`, its older name, which is read only if `data` is absent."""
     return tuple(_maps(spec, "data" if spec.get("data") is not None else "properties"))
 
 
@@ -184,7 +184,7 @@ def _remote(backend: str, spec: Object, entry: Object, notes: list[str]) -> tupl
 
 
 def _property(kind: str, given: Any) -> str | None:
-    """The property of one entry. KES saw a kv secret of IBM as {payload: {...}}, External Secrets sees the payload itself."""
+    """The property of one entry. KES used {payload: {...}} for a kv secret of IBM, External Secrets uses the payload itself."""
     if given is None:
         return None
     return (str(given).removeprefix("payload").removeprefix(".") or None) if kind == "kv" else str(given)
@@ -230,7 +230,7 @@ def _decoded(text: str, key: str, notes: list[str]) -> str:
 
 
 def _go(value: Any, notes: list[str]) -> Any:
-    """lodash templates as Go templates; what only Go reads as an action (`{{`) stays the text that it was."""
+    """lodash templates as Go templates; text that only Go would treat as an action (`{{`) is escaped."""
     if isinstance(value, Mapping):
         return {k: _go(v, notes) for k, v in value.items()}
     if not isinstance(value, str):
@@ -301,4 +301,4 @@ _PROVIDERS = {
     "ibmcloudSecretsManager": _ibm,
     "akeyless": _akeyless,
 }
-"""Backends with a successor; alicloudSecretsManager's provider was removed in External Secrets v2.0.0."""
+"""Backends with a successor; External Secrets v2.0.0 removed alicloudSecretsManager's provider."""

@@ -1,8 +1,8 @@
-"""What the operator does with an ExternalSecret after an edit, held against the objects at hand, in its own order.
+"""Replays the operator's work on an ExternalSecret after an edit, with the known objects, in its own order.
 
-Store found, of its class, admitting, ready; then each entry of spec.dataFrom and spec.data fetched and decoded; then the Secret's
-owner, the template, the write. What is not touched by the edit, and came before the failure of today, goes well again. Whether a
-provider holds a key is known of the `fake` provider, whose values the store itself holds, and where a Ready ExternalSecret reads the same.
+The order: the store is found, has the class, admits the namespace and is ready; then each entry of spec.dataFrom and spec.data is fetched and
+decoded; then the Secret's owner, the template, the write. A step before today's failure that the edit does not affect succeeds again. A
+provider's key is known for the `fake` provider, whose store has the values itself, and if a Ready ExternalSecret reads the same one.
 
 Sources: pkg/controllers/externalsecret/externalsecret_controller.go (Reconcile, mutationFunc, updateSecret),
 externalsecret_controller_secret.go (GetProviderSecretData), pkg/controllers/secretstore/client_manager.go.
@@ -23,14 +23,14 @@ from . import _stores as stores
 from ._provider import unplaced
 
 _WRITING = ("owned-by-external-secret", "owned-by-other-controller", "immutable", "conflict", "merge-target-missing")
-"""Causes that the operator comes to when it has every value."""
+"""Causes that occur after the operator has every value."""
 _TEMPLATED = ("immutable", "conflict")
-"""Those that come after the template."""
+"""Causes that occur after the template."""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """Where the operator has stopped today: at an entry, or at writing the Secret."""
+    """The place of the operator's present failure: an entry, or the write of the Secret."""
 
     cause: str
     entry: str = ""
@@ -38,10 +38,10 @@ class Failed:
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet, failed: Failed) -> Afterwards | None:
-    """What the operator makes of the finding's ExternalSecret on the application after the fix."""
+    """The operator's result for the finding's ExternalSecret after the fix."""
     id_ = finding.at.resource
     resource = after.resource(id_.key) if id_ else None
-    if resource is not None and resource.missing and resource.desired:  # what Git says is made as it is
+    if resource is not None and resource.missing and resource.desired:  # the object is created as in Git
         resource = structs.replace(resource, live_state=resource.desired, live_known=True)
     if resource is None or not resource.live or fix.target not in ("manifest", "live"):
         return None
@@ -60,8 +60,8 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet, failed: Failed) -
 
 
 def _wakes(fix: Fix, resource: Resource, failed: Failed) -> bool:
-    """Whether the operator looks again: its spec, labels or annotations are part of what it has seen, it watches its Secret, and it tries
-    again by itself what has failed at a store or its provider."""
+    """Whether the operator tries again: it reacts to changes of spec, labels, annotations and its Secret, and retries after a failure of a store
+    or its provider."""
     if fix.edit == GONE:
         return True
     if fix.resource is not None and fix.resource.key != resource.key:
@@ -80,11 +80,11 @@ def _ready(live: Object, reason: str, more: Object) -> Object:
 
 
 _Says = Iterator[tuple[str, str]]
-"""Why it fails all the same, or what is not known."""
+"""The reason why it still fails, or the unknown fact."""
 
 
 def _stores(app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says:
-    """The stores that it reads, where no value has come from them today."""
+    """The failure in its stores, if no value has come from them so far."""
     for ref in es.store_refs(resource.live):
         if failed.cause in _WRITING or (failed.cause == "decode" and len(es.store_refs(resource.live)) == 1):
             continue
@@ -110,7 +110,7 @@ def _stores(app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says
 
 
 def _values(app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says:
-    """Every value that the operator has not fetched today."""
+    """The failure in the values that the operator has not fetched so far."""
     if failed.cause in _WRITING:
         return
     order = [*(("dataFrom", i) for i in range(len(items(resource.live, "spec", "dataFrom"))))]
@@ -136,7 +136,7 @@ def _strategy(field: str) -> tuple[str, str]:
 
 
 def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -> bool:
-    """The store itself holds the value, or another ExternalSecret that is Ready reads it from there, or takes it from the same generator."""
+    """Whether the value is known to exist: the store has it, or another Ready ExternalSecret reads it from there or from the same generator."""
     if field == "dataFrom":
         return _generated(app, resource, entry)
     ref = _source(resource.live, entry)
@@ -165,13 +165,13 @@ def _held(app: App, fleet: Fleet, resource: Resource, field: str, entry: Json) -
 
 
 def _elsewhere(app: App, fleet: Fleet, resource: Resource) -> Iterator[Resource]:
-    """ExternalSecrets of other applications that were looked at; live or not, a ClusterSecretStore serves them too."""
+    """ExternalSecrets of other applications that were read; even if they are not live, a ClusterSecretStore serves them."""
     found = (app.evidence.get(want) for want in app.evidence if want.kind == "peer")
     yield from (each for each in found if isinstance(each, Resource) and each.kind == "ExternalSecret")
 
 
 def _generated(app: App, resource: Resource, entry: Json) -> bool:
-    """A generator that is there draws the value, as it does for another ExternalSecret today."""
+    """Whether an existing generator creates the value, as it does for another ExternalSecret now."""
     wanted = es.generator_refs({"spec": {"dataFrom": [entry]}})
     if not wanted or set(mapping(entry)) != {"sourceRef"} or wanted[0][0] not in es.DRAWING:
         return False
@@ -200,7 +200,7 @@ def _source(obj: Object | None, entry: Json) -> es.StoreRef | None:
 
 
 def _secret(fix: Fix, app: App, fleet: Fleet, resource: Resource, failed: Failed) -> _Says:
-    """The Secret that it writes: free or its own, and what the template makes."""
+    """The failure in its Secret: that must be free or its own, and the template must be valid."""
     name, policy = es.target_name(resource.live), es.creation_policy(resource.live)
     key = ResourceKey(app.cluster, "", "Secret", resource.namespace, name)
     node = next((n for n in app.nodes_of("Secret", "") if n.id.key == key), None)

@@ -1,4 +1,4 @@
-"""The admission webhook of External Secrets itself: a sync that fails since it cannot be called, and what mends it."""
+"""The admission webhook of External Secrets itself: a sync that fails because the webhook does not answer, and the fixes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WEBHOOK = re.compile(r'failed calling webhook "(?P<webhook>validate\.\w+\.exter
 
 
 def own_webhook(app: App) -> Iterator[Finding]:
-    """One finding for a sync that the webhook held up."""
+    """One finding for a sync that the webhook blocked."""
     operation = app.operation
     if operation is None or operation.phase not in ("Failed", "Error", "Running"):
         return
@@ -37,7 +37,7 @@ _CONVERSION = re.compile(r"conversion webhook for external-secrets\.io/\w+, Kind
 
 
 def _conversion(app: App, texts: Iterable[str]) -> Iterator[Finding]:
-    """A CRD asks a conversion webhook that v0.16.0 took away, or one of another version (issues 4661, 4662, 4666)."""
+    """A finding for a CRD with a conversion webhook that v0.16.0 removed, or of another version (issues 4661, 4662, 4666)."""
     found = next((m for text in texts if (m := _CONVERSION.search(text))), None)
     if found is None:
         return
@@ -66,7 +66,7 @@ _WEBHOOKS = "kubectl get validatingwebhookconfigurations externalsecret-validate
 
 
 def _webhook_fixes(why: str) -> Iterator[Fix]:
-    """By what the call ended with: another version's path, the certificate, or no answer (issues 4814, 2544, 956)."""
+    """Fixes by the call's error: another version's path, the certificate, or no answer (issues 4814, 2544, 956)."""
     if _ANOTHER_VERSION.search(why):
         path = "-o jsonpath='{.items[*].webhooks[*].clientConfig.service.path}'"
         lines = (

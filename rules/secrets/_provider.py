@@ -1,6 +1,6 @@
-"""The provider behind a store: what it is called, which credential the store names, and what helps there.
+"""The provider behind a store: its name, the store's credential, and its fixes.
 
-What helps is data (provider_advice.yaml). A store that no application shows is recognised by words that only one provider's errors hold.
+The fixes are data (provider_advice.yaml). Without a visible store, words that only one provider's errors contain identify it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_CREDENTIAL = ("caProvider", "credConfig")  # a CA certificate, a ConfigMap o
 
 @dataclass(frozen=True)
 class Credential:
-    """A Secret or ServiceAccount that the store authenticates with; `namespace` is empty where the store does not say it."""
+    """A Secret or ServiceAccount for the store's authentication; `namespace` is empty if the store has none."""
 
     kind: str
     name: str
@@ -36,7 +36,7 @@ class Credential:
 
 
 def name_of(store: stores.Store | None, text: str = "") -> str:
-    """The entry of provider_advice.yaml: by the store, else by the words of its error; `other` when neither tells."""
+    """The entry of provider_advice.yaml: by the store, else by its error text; `other` if neither is enough."""
     table: Mapping[str, Object] = load(__package__, "provider_advice.yaml")
     if store is not None and store.provider:
         service = dig(store.manifest, "spec", "provider", "aws", "service")
@@ -47,7 +47,7 @@ def name_of(store: stores.Store | None, text: str = "") -> str:
 
 
 def facts(store: stores.Store | None, text: str = "") -> dict[str, Any]:
-    """What advice.yaml may say of the provider: provider, identity, grant, write, throttle, compare, find, property_is, reach."""
+    """The provider's facts for advice.yaml: provider, identity, grant, write, throttle, compare, find, property_is, reach."""
     entry: Object = load(__package__, "provider_advice.yaml")[name_of(store, text)]
     known = store is not None and bool(store.provider)
     title = entry["title"]
@@ -112,26 +112,26 @@ def _keys(names: list[str]) -> str:
 
 
 def _renewal(ways: Mapping[str, str], settings: Object, known: bool) -> str:
-    """How the credential is created again: by the block that the store holds; all of them when the store is not shown."""
+    """The way to renew the credential, by the block in the store; all ways if the store is not visible."""
     if not known:
         return ways.get("") or next(iter(ways.values()))
     return next((say for path, say in ways.items() if path and dig(settings, *path.split("."))), ways.get("", ""))
 
 
 def unplaced(store: stores.Store) -> tuple[Credential, ...]:
-    """References of a ClusterSecretStore without a namespace: they are looked up where each ExternalSecret is, or refused."""
+    """References of a ClusterSecretStore without a namespace: the operator uses each ExternalSecret's namespace, or refuses them."""
     if store.ref.kind != "ClusterSecretStore":
         return ()
     return tuple(each for each in credentials(store) if not each.namespace)
 
 
 def named_secret(store: stores.Store, name: str) -> Credential | None:
-    """The credential of this name, when the store uses one."""
+    """The store's credential of this name; None if it uses none."""
     return next((each for each in credentials(store) if each.name == name), None)
 
 
 def spaces_of(app: App, fleet: Fleet, kind: str, name: str) -> tuple[str, ...]:
-    """Namespaces of this cluster where applications hold an object of this kind and name, or what makes a Secret of the name."""
+    """Namespaces of this cluster in which applications have an object of this kind and name, or a maker of that Secret."""
     makers = ((es.GROUP, "ExternalSecret"), (es.SEALED_GROUP, "SealedSecret")) if kind == "Secret" else ()
     found = {
         key.namespace
@@ -143,7 +143,7 @@ def spaces_of(app: App, fleet: Fleet, kind: str, name: str) -> tuple[str, ...]:
 
 
 def placed(app: App, fleet: Fleet, store: stores.Store) -> Fix | None:
-    """The namespaces of a ClusterSecretStore's credentials, where applications hold each name in one namespace alone."""
+    """The fix with the namespaces of a ClusterSecretStore's credentials, if applications have each name in only one namespace."""
     operations: list[dict[str, Json]] = []
     for each in unplaced(store):
         found = spaces_of(app, fleet, each.kind, each.name)

@@ -1,6 +1,6 @@
-"""What refreshing costs: calls to the provider by number, interval and kind of entries, their price, and the quota.
+"""The cost of refreshes: calls to the provider by number, interval and kind of entries, their price, and the quota.
 
-Counts are the least that the operator makes; providers.yaml holds what is known of each provider.
+Counts are the operator's least; providers.yaml has the data of each provider.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MONTH = timedelta(days=30)
 
 
 def cost_of(app: App, fleet: Fleet, obj: Object, namespace: str) -> Object:
-    """The entry of providers.yaml for the first store that the ExternalSecret reads; `other` when the store is not shown."""
+    """The entry of providers.yaml for the first store of the ExternalSecret; `other` if the store is not visible."""
     table: dict[str, Object] = load(__package__, "providers.yaml")
     for ref in es.store_refs(obj):
         store = stores.find(app, fleet, ref, namespace)
@@ -46,12 +46,12 @@ def a_month(calls: int, every: timedelta) -> int:
 
 
 def price(calls: int, cost: Object) -> str:
-    """` ($1.23)` by the list price, or nothing where the provider does not charge by call."""
+    """` ($1.23)` by the list price, or empty if the provider does not charge by call."""
     return f" (${calls * cost['usd_per_10k'] / 10_000:,.2f})" if cost.get("usd_per_10k") else ""
 
 
 def _readers(app: App) -> Mapping[tuple[str, str], Sequence[Resource]]:
-    """The ExternalSecrets that read each store again and again."""
+    """The ExternalSecrets that read each store repeatedly."""
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in es.external_secrets(app):
         if es.refresh_policy(resource.any) == "Periodic" and es.interval(resource.any) > timedelta():
@@ -61,13 +61,13 @@ def _readers(app: App) -> Mapping[tuple[str, str], Sequence[Resource]]:
 
 
 def _calls_a_month(app: App, store: tuple[str, str], counted: tuple[tuple[str, Any], ...]) -> int:
-    """Calls that all who read a store make in 30 days; `counted` is what a provider's entry says of how they are counted."""
+    """Calls of all readers of a store in 30 days; `counted` is the counting method of a provider's entry."""
     cost = dict(counted)
     return sum(a_month(calls_per_refresh(r.any, cost), es.interval(r.any)) for r in app.derive(_readers)[store])
 
 
 def load_of_store(app: App, fleet: Fleet, obj: Object, namespace: str) -> Iterator[str]:
-    """What all ExternalSecrets of the application that read the same store make together, and the provider's quota."""
+    """The total load of all ExternalSecrets of the application with the same store, and the provider's quota."""
     cost = cost_of(app, fleet, obj, namespace)
     first = next(iter(es.store_refs(obj)), None)
     sharing = app.derive(_readers).get((first.kind, first.name), ()) if first else ()

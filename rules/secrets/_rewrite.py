@@ -1,7 +1,7 @@
-"""What a rewrite of an ExternalSecret makes of keys, as Go's regexp reads its target.
+"""The results of an ExternalSecret's rewrite for keys, by the rules of Go's regexp.
 
-`$name` in a target takes the longest run of letters, digits and underscores: `$1_URL` names a group "1_URL". One that the source does not have
-counts as empty, so what stood for the key is gone. `${1}_URL` names group 1.
+`$name` in a target takes the longest run of letters, digits and underscores: `$1_URL` names a group "1_URL". A group that the source does not
+have is empty, so the key loses its name. `${1}_URL` names group 1.
 
 Sources: Go regexp, Regexp.Expand; external-secrets runtime/esutils/utils.go (RewriteMap).
 """
@@ -21,7 +21,7 @@ _GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<(?P<name>\w
 
 @dataclass(frozen=True)
 class Lost:
-    """A target that reads a group which its source does not have; `mended` writes the one that is meant, where one is."""
+    """A target with a group that its source does not have; `mended` uses the probable group, if there is one."""
 
     pointer: str
     target: str
@@ -34,7 +34,7 @@ class Lost:
 
 
 def lost_groups(manifest: Object | None) -> Iterator[Lost]:
-    """Each regexp rewrite of spec.dataFrom whose target names no group of its source."""
+    """Each regexp rewrite of spec.dataFrom whose target uses no group of its source."""
     for index, entry in enumerate(items(manifest, "spec", "dataFrom")):
         for number, rewrite in enumerate(items(entry, "rewrite")):
             regexp = mapping(rewrite, "regexp")
@@ -51,7 +51,7 @@ _FORM = re.compile(r"(?P<before>[^$]*)\$(?:\{1\}|1(?![0-9A-Za-z_]))(?P<behind>[^
 
 
 def may_become(entry: Json, key: str) -> bool:
-    """Whether a key of the provider may end as this one after the rewrites; what has no form may end as anything."""
+    """Whether the rewrites may turn a key of the provider into this one; without a known form any key is possible."""
     form = form_of(entry)
     return form is None or (
         len(key) > len(form[0]) + len(form[1]) and key.startswith(form[0]) and key.endswith(form[1])
@@ -59,14 +59,14 @@ def may_become(entry: Json, key: str) -> bool:
 
 
 def form_of(entry: Json) -> tuple[str, str] | None:
-    """What the last rewrite of a dataFrom entry puts before and behind each key, where it takes any key whole; else nothing is known."""
+    """The prefix and suffix that the last rewrite of a dataFrom entry adds to each whole key; None if that is unknown."""
     last = mapping(next(iter(items(entry, "rewrite")[-1:]), None), "regexp")
     form = _FORM.fullmatch(text_at(last, "target")) if _WHOLE.fullmatch(text_at(last, "source")) else None
     return (form["before"], form["behind"]) if form is not None and form["before"] + form["behind"] else None
 
 
 def with_braces(lost: Lost, where: str, resource: ResourceId | None = None) -> Fix:
-    """The edit that names the group which is meant; what to correct where that is not certain."""
+    """The edit with the probable group; a text about the correction if that is uncertain."""
     if lost.mended:
         edit = Edit("json-patch", [{"op": "replace", "path": lost.pointer, "value": lost.mended}])
         return Fix(
@@ -95,7 +95,7 @@ def _names(target: str) -> Iterator[str]:
 
 
 def _mended(target: str, known: frozenset[str]) -> str:
-    """Braces around the longest group that the bare name begins with; the empty text where none is there."""
+    """Braces around the longest known group at the beginning of the name; empty if there is none."""
 
     def braced(found: re.Match[str]) -> str:
         name = found["bare"] or ""

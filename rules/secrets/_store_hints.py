@@ -1,6 +1,6 @@
-"""What the settings of a store say about a failure that its text leaves open: fields that the version drops or ignores, shapes of keys.
+"""Hints in a store's settings for a failure with an unclear text: fields that the version drops or ignores, forms of keys.
 
-What versions know is data (store_fields.yaml).
+The versions' fields are data (store_fields.yaml).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ARN = re.compile(r"arn:[\w-]{1,20}:(?:secretsmanager|ssm):(?P<region>[\w-]{1,40
 
 @dataclass(frozen=True)
 class Hint:
-    """`says` completes "... fails because", `seen` is what speaks for it, `fix` what ends it, `explains` the drift that comes of it."""
+    """`says` completes "... fails because", `seen` is the evidence, `fix` ends the failure, `explains` is the drift that follows."""
 
     says: str
     fix: Fix
@@ -43,9 +43,10 @@ def hints(
     asked: str = "",
     served: frozenset[str] = frozenset(),
 ) -> Iterator[Hint]:
-    """What speaks for another root than the text names; nothing for a store that no application shows.
+    """Hints at another root cause than the text's; none for a store that no application shows.
 
-    `served` is what the cluster serves, where it is known. `asked` is the `version` that the failing entry names; `topic` is the entry of advice.yaml that the text has: where it names a fault of its own, the cloud is not asked.
+    `served`: the versions that the cluster serves; `asked`: the failing entry's `version`; `topic`: the text's entry of advice.yaml, which may have a
+    fault of its own: then the cloud is not checked.
     """
     if store.resource is None or cause not in ("auth", "access-denied", "not-found", "property-missing", "network"):
         return
@@ -64,13 +65,13 @@ def hints(
 
 
 def _newest(version: OperatorVersion, served: frozenset[str]) -> str:
-    """The API version to write a store in: what the cluster serves, else what the operator's version brings (v1 since v0.16.0)."""
+    """The API version for a new store: one that the cluster serves, else that of the operator's version (v1 since v0.16.0)."""
     known = [f"{es.GROUP}/{each}" for each in ("v1", "v1beta1")]
     return next((each for each in known if each in served), known[version.at_least("v0.16.0") is not True])
 
 
 def _dropped(store: stores.Store, version: OperatorVersion, served: frozenset[str]) -> Iterator[Hint]:
-    """Fields that Git has and the cluster's API does not: the API server takes the store and forgets them."""
+    """Fields in Git that the cluster's API lacks: the API server accepts the store and drops them."""
     resource = store.resource
     wanted = str((resource.desired or {}).get("apiVersion") or "") if resource else ""
     for change in resource.changes if resource else ():
@@ -121,7 +122,7 @@ def _afterwards(old: bool) -> str:
 
 
 def _known(change: Change) -> tuple[str, Object] | None:
-    """The longest path of the table that holds a field which Git has and the live store does not."""
+    """The longest path of the table that contains a field which Git has and the live store lacks."""
     if change.live is not MISSING or change.desired is MISSING or not below(change.pointer, "/spec/provider"):
         return None
     table: dict[str, Object] = load(__package__, "store_fields.yaml")["fields"]
@@ -161,7 +162,7 @@ _ITEM_ID = re.compile(r"(?P<id>[a-z2-7]{26})(?:/.*)?", re.DOTALL)
 
 
 def _id_of_item(store: stores.Store, version: OperatorVersion, key: str) -> Iterator[Hint]:
-    """An id as 1Password gives it, for an operator that takes none but RFC 4122 UUIDs and looks for a title."""
+    """A 1Password id, for an operator that accepts only RFC 4122 UUIDs and otherwise looks for a title."""
     table = load(__package__, "store_fields.yaml")["titles_only"]
     found, known = _ITEM_ID.fullmatch(key), table.get(store.provider)
     if (
@@ -215,7 +216,7 @@ def _host(url: str) -> str:
 
 
 def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
-    """Keys that cannot be meant with the KV version and the mount of the store."""
+    """Keys that do not fit the KV version and the mount of the store."""
     settings = (
         dig(store.manifest, "spec", "provider", store.provider) if store.provider in ("vault", "openBao") else None
     )
@@ -265,7 +266,7 @@ def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
 
 
 def _version(store: stores.Store, asked: str) -> Iterator[Hint]:
-    """A `version` of the entry that the provider does not call a version so."""
+    """An entry's `version` that is not in the provider's form of versions."""
     service = str(dig(store.manifest, "spec", "provider", "aws", "service") or "SecretsManager")
     provider = f"aws/{service}" if store.provider == "aws" else store.provider
     for entry in load(__package__, "store_fields.yaml")["versions"]:
@@ -298,7 +299,7 @@ def _region(store: stores.Store, key: str) -> Iterator[Hint]:
 
 
 def foreign_vault(store: stores.Store, text: str) -> tuple[str, str] | None:
-    """The vault of 1Password that was searched and the store's own, where they differ: the operator mixed its stores up."""
+    """The 1Password vault in the error and the store's own, if they differ: the operator mixed its stores up."""
     named = _VAULTS.search(text)
     settings = dig(store.manifest, "spec", "provider", store.provider)
     own = {*mapping(settings, "vaults"), str(dig(settings, "vault") or "")} - {""}

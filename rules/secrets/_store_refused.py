@@ -1,7 +1,7 @@
 """A store that the operator's own admission webhook refuses: it never reaches the cluster, and its sync fails.
 
-The webhook asks the provider to validate the settings, and most refusals are about the namespaces of references: a ClusterSecretStore
-must name them, a SecretStore may not (up to v0.9.18 not even its own).
+The webhook asks the provider to validate the settings. Most refusals are about the namespaces of references: a ClusterSecretStore must set them,
+a SecretStore may not (up to v0.9.18 not even its own).
 
 Sources: external-secrets apis/externalsecrets/v1/secretstore_validator.go, runtime/esutils (ValidateSecretSelector,
 ValidateServiceAccountSelector); issues 2727, 2769, 2892, 3520, 5013.
@@ -27,7 +27,7 @@ _RETRIED = re.compile(r"(?<!\s)\s*\(retried \d{1,9} times\)\.?$")
 
 
 def refusal(app: App, resource: Resource) -> str:
-    """Why the webhook refused this store at the last sync; empty when it did not."""
+    """The webhook's reason to refuse this store at the last sync; empty without a refusal."""
     operation = app.operation
     if operation is None or not operation.failed or resource.desired is None:
         return ""
@@ -37,7 +37,7 @@ def refusal(app: App, resource: Resource) -> str:
 
 
 def topic(store: stores.Store, why: str) -> str:
-    """The entry of advice.yaml; a provider that says "missing: ...auth" of a reference means its namespace (issue 5013)."""
+    """The entry of advice.yaml; if a provider reports "missing: ...auth" for a reference, it means its namespace (issue 5013)."""
     found = classify(why)
     if found is not None and found.topic:
         return found.topic
@@ -47,7 +47,7 @@ def topic(store: stores.Store, why: str) -> str:
 
 
 def meaning(which: str, text: str) -> str:
-    """What an entry of advice.yaml means for the sentence of a finding."""
+    """The meaning of an entry of advice.yaml for the sentence of a finding."""
     return {
         "credential-namespace": "a ClusterSecretStore needs the namespace of all that it names",
         "credential-own-namespace": "a SecretStore may not give the namespace of what it names",
@@ -55,7 +55,7 @@ def meaning(which: str, text: str) -> str:
 
 
 def placed_references(store: stores.Store) -> Iterator[tuple[str, str]]:
-    """Pointer and namespace of every reference below spec.provider that names a namespace, CA certificates among them."""
+    """Pointer and namespace of every reference below spec.provider with a namespace, CA certificates among them."""
     yield from _placed(dig(store.manifest, "spec", "provider"), "/spec/provider")
 
 

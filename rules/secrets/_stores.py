@@ -1,6 +1,6 @@
-"""The store that an ExternalSecret refers to: where it is, who serves it, whether it admits a namespace and is ready.
+"""The store that an ExternalSecret refers to: its place, its controller, its admission of a namespace and its readiness.
 
-The questions are asked in the operator's own order: exists, controller class, conditions, ready
+The checks follow the operator's own order: exists, controller class, conditions, ready
 (pkg/controllers/secretstore/client_manager.go).
 """
 
@@ -23,9 +23,9 @@ _QUANTIFIERS = 3
 
 @dataclass(frozen=True)
 class Store:
-    """What is known of a store. `app` manages it; `live` is None when no application shows it (it may exist all the same).
+    """A store. `app` manages it; `live` is None if no application shows it (it may still exist).
 
-    `wanted`: what Git says of it counts, since the cluster refused just that.
+    `wanted`: Git's manifest counts, since the cluster refused it.
     """
 
     ref: es.StoreRef
@@ -39,7 +39,7 @@ class Store:
 
     @property
     def manifest(self) -> Object:
-        """The store as it is live, else as Git wants it; empty when no one shows it."""
+        """The live store, else Git's; empty if neither is visible."""
         if self.resource is None:
             return {}
         return (self.resource.desired if self.wanted else self.resource.live) or self.resource.any
@@ -51,12 +51,12 @@ class Store:
 
     @property
     def absent(self) -> bool:
-        """An application renders it and its cluster does not hold it."""
+        """Whether an application renders it while its cluster does not have it."""
         return self.resource is not None and self.resource.missing
 
     @property
     def controller(self) -> str:
-        """A controller class other than the default that no one answers to: the store has no status."""
+        """A controller class, not the default one, that no operator serves, as the store has no status; else empty."""
         name = str(dig(self.live, "spec", "controller") or "")
         return name if name not in ("", "default") and not es.ready(self.live) else ""
 
@@ -67,7 +67,7 @@ class Store:
 
     @property
     def since(self) -> datetime | None:
-        """When its condition Ready last turned, else when the store was made."""
+        """The time when its condition Ready last changed, else when the store was created."""
         turned = parse_time(es.ready(self.live).get("lastTransitionTime"))
         return turned or (es.created_at(self.resource) if self.resource else None)
 
@@ -77,7 +77,7 @@ class Store:
         return next(iter(mapping(self.manifest, "spec", "provider")), "")
 
     def admits(self, namespace: str) -> bool | None:
-        """spec.conditions of a ClusterSecretStore; None when labels of the Namespace or an involved expression decide."""
+        """By spec.conditions of a ClusterSecretStore; None if labels of the Namespace or a complex expression decide."""
         conditions = items(self.live, "spec", "conditions")
         if not conditions or self.ref.kind != "ClusterSecretStore":
             return True
@@ -93,7 +93,7 @@ class Store:
 
 
 def _matches(pattern: str, namespace: str) -> bool | None:
-    """Go matches in linear time, Python does not: None for any expression that is not plain."""
+    """Whether a pattern matches; None for any complex expression, since Go matches in linear time and Python does not."""
     if _PLAIN.fullmatch(pattern) is None or sum(pattern.count(sign) for sign in "*+?") > _QUANTIFIERS:
         return None
     try:
@@ -103,12 +103,12 @@ def _matches(pattern: str, namespace: str) -> bool | None:
 
 
 def wants_of(app: App, fleet: Fleet, obj: Object | None, namespace: str) -> Iterator[Want]:
-    """The referred stores that another application manages, and those of the same name and the other kind."""
+    """The stores that another application manages: the referred ones, and those with the same name and the other kind."""
     yield from wants_of_refs(app, fleet, es.store_refs(obj), namespace)
 
 
 def wants_of_refs(app: App, fleet: Fleet, refs: Iterable[es.StoreRef], namespace: str) -> Iterator[Want]:
-    """The same for references that are at hand."""
+    """The same for given references."""
     for ref in refs:
         for candidate in (ref, _other_kind(ref)):
             want = _peer(app, fleet, candidate, namespace)
@@ -117,7 +117,7 @@ def wants_of_refs(app: App, fleet: Fleet, refs: Iterable[es.StoreRef], namespace
 
 
 def find(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store:
-    """The store in this application, else as another one shows it (when it was wanted)."""
+    """The store in this application, else in another one (if it was requested)."""
     key = ref.id(namespace, app.cluster).key
     own = app.resource(key)
     if own is not None:
@@ -129,9 +129,9 @@ def find(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store:
 
 
 def twin(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store | None:
-    """The store of the same name and the other kind, when some application manages it on this cluster.
+    """The store with the same name and the other kind, if an application manages it on this cluster.
 
-    ExternalSecrets of this application that read it and are Ready prove it too.
+    Ready ExternalSecrets of this application that read it are also evidence for it.
     """
     other = _other_kind(ref)
     key = other.id(namespace, app.cluster).key
@@ -149,13 +149,13 @@ def twin(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store | No
 
 
 def names(app: App, fleet: Fleet, kind: str, namespace: str) -> tuple[str, ...]:
-    """The stores of a kind that applications manage on this cluster and that the namespace may refer to."""
+    """The stores of a kind that applications manage on this cluster and that are available to the namespace."""
     own = "" if kind == "ClusterSecretStore" else namespace
     return tuple(key.name for key in fleet.of_kind(app.cluster, es.GROUP, kind) if key.namespace == own)
 
 
 def elsewhere(app: App, fleet: Fleet, kind: str, name: str, namespace: str) -> tuple[str, ...]:
-    """Other namespaces of this cluster where applications manage a SecretStore of this name."""
+    """Other namespaces of this cluster with a SecretStore of this name in an application."""
     if kind != "SecretStore":
         return ()
     keys = fleet.of_kind(app.cluster, es.GROUP, kind)
@@ -163,7 +163,7 @@ def elsewhere(app: App, fleet: Fleet, kind: str, name: str, namespace: str) -> t
 
 
 _ASKED = 8
-"""ExternalSecrets of other applications that are looked at for one that its store does not admit."""
+"""Most ExternalSecrets of other applications that are read for one that its store does not admit."""
 
 
 def readers(app: App, fleet: Fleet, resource: Resource) -> Iterator[Want]:

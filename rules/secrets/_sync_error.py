@@ -1,19 +1,19 @@
-"""Why an ExternalSecret is not Ready: the order in which its texts and the objects around it are asked.
+"""Finds why an ExternalSecret is not Ready, from its texts and the surrounding objects, in a fixed order.
 
 A cause has one name in all of these places:
 
-    rules/shared/messages             the texts that mean it, and how a message says it
-    _sync_error_texts.py              how texts are read
-    _sync_error_surroundings.py       what stores, generators and owners say, who overrule a text of the past
-    _sync_error_passing.py            whether it ends by itself
-    _sync_error_pointers.py           the field of the manifest that it is about
+    rules/shared/messages             the texts with this cause, and its sentence
+    _sync_error_texts.py              reads the texts
+    _sync_error_surroundings.py       evidence of stores, generators and owners, which overrides an outdated text
+    _sync_error_passing.py            whether it ends without a change
+    _sync_error_pointers.py           its field in the manifest
     _sync_error_fixes.py              edits of this very object, and of its generators (_sync_error_generators.py)
-    _store_hints.py                   what the settings of its store say beyond the text
-    _sync_error_general.py            what helps in general: advice.yaml, with the facts of _advice_facts.py and _provider.py
-    provider_advice.yaml              what helps at each provider
+    _store_hints.py                   hints in the settings of its store
+    _sync_error_general.py            general fixes: advice.yaml, with the facts of _advice_facts.py and _provider.py
+    provider_advice.yaml              fixes for each provider
 
-The newest Event speaks unless the condition names another stage or an object that is present contradicts it; then the condition; then
-the objects around it.
+First the newest Event, unless the condition is of another stage or an existing object contradicts it; then the condition; then the surrounding
+objects.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ABOUT_STORES = ("store-not-found", "store-not-ready", "unmanaged-store", "names
 
 
 def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
-    """The cause of an ExternalSecret's Ready=False; None when it is not so."""
+    """The cause of an ExternalSecret's Ready=False; None if it is not False."""
     condition = es.ready(resource.live)
     if condition.get("status") != "False":
         return None
@@ -66,7 +66,7 @@ def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
 
 
 def _by_texts(app: App, resource: Resource, message: str, stage: str, named: str) -> Diagnosis | None:
-    """The Events, then the condition where it names a cause or is no mere stage."""
+    """The cause by the Events, then by the condition if that has a cause or more than a stage."""
     found = _by_events(app, resource, stage, named)
     if found is None and named and named not in _ABOUT_STORES:
         found = Diagnosis(named, says_of(named), message, terminal=is_terminal(named))
@@ -76,7 +76,7 @@ def _by_texts(app: App, resource: Resource, message: str, stage: str, named: str
 
 
 def _by_events(app: App, resource: Resource, stage: str, named: str) -> Diagnosis | None:
-    """What the newest Event of the right stage says; a condition that names a cause overrules an Event of another cause."""
+    """The cause in the newest Event of the right stage; a condition with another cause overrides it."""
     for event in warnings(app, resource):
         found = classify(event.message, stage)
         if found is not None and _outdated(resource, found):
@@ -89,7 +89,7 @@ def _by_events(app: App, resource: Resource, stage: str, named: str) -> Diagnosi
 
 
 def _by_default(app: App, resource: Resource, message: str, named: str) -> Diagnosis:
-    """What is left where nothing speaks: the race of a first sync, the stage that the condition names, nothing known."""
+    """The cause without any text: the race of a first sync, the stage in the condition, or unknown."""
     if race_goes_on(app, resource):
         return Diagnosis("conflict", says_of("conflict"), message)
     if named:
@@ -98,7 +98,7 @@ def _by_default(app: App, resource: Resource, message: str, named: str) -> Diagn
 
 
 def _outdated(resource: Resource, found: Diagnosis) -> bool:
-    """The text names another key than the entry holds by now: it tells of an earlier manifest."""
+    """Whether the text has another key than the present entry: it is about an earlier manifest."""
     key = found.detail.get("key")
     now = es.remote_key(resource.live, found.entry, found.index) if found.entry and key else ""
     return bool(now) and not names_key(str(key), now)

@@ -1,4 +1,4 @@
-"""What the failure of an ExternalSecret follows from: its store, or what fails for all that read the same store."""
+"""The shared causes of an ExternalSecret's failure: its store, or a fault that affects all readers of the same store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OF_TARGET = ("owned-by-external-secret",)
 
 
 def follows(app: App, resource: Resource, obj: Object | None, found: Diagnosis) -> Iterator[Follows]:
-    """`obj` is the state that is judged: live, or desired for what is foreseen."""
+    """`obj` is the checked state: live, or desired for a prediction."""
     if found.cause in _OF_TARGET:
         yield Follows.finding("external-secret-duplicate-target", resource.id)
     if found.cause not in _OF_STORE:

@@ -1,4 +1,4 @@
-"""What ends the failure of one ExternalSecret: edits of this very object first, then the general advice of advice.yaml."""
+"""Fixes for one failed ExternalSecret: first edits of this object, then the general advice of advice.yaml."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fixes(
     pointer: str,
     given: tuple[Hint, ...] = (),
 ) -> Iterator[Fix]:
-    """The ways out of a failure, best first."""
+    """The fixes of a failure, best first."""
     if found.passing:
         yield _sync_now(resource, "Wait for the next attempt, or force it")
         return
@@ -50,7 +50,7 @@ def fixes(
 
 
 def in_template(app: App, resource: Resource, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
-    """An ExternalSecret that a ClusterExternalSecret made is mended in the template there."""
+    """The same fixes in the template, for an ExternalSecret that a ClusterExternalSecret made."""
     node = app.node(resource.id)
     root = app.root(node) if node is not None and app.resource(resource.key) is None else None
     if root is None or root.id.kind != "ClusterExternalSecret":
@@ -67,7 +67,7 @@ def in_template(app: App, resource: Resource, fixes: tuple[Fix, ...]) -> tuple[F
 
 
 def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion) -> Iterator[Fix]:
-    """What can be said exactly for this object, before the general advice."""
+    """Exact edits for this object, before the general advice."""
     where = f"ExternalSecret {resource.namespace}/{resource.name}"
     pointer = found.detail.get("pointer") or "/spec/secretStoreRef"
     secret = es.target_name(resource.live)
@@ -135,7 +135,7 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
 
 
 def _admitted(resource: Resource, name: str, store: stores.Store, app: App) -> Fix:
-    """One condition that holds is enough: the namespace joins the first list of names, where there is one."""
+    """The edit that admits the namespace: one true condition is enough, so it is added to the first list of names, if there is one."""
     in_git = store.resource.desired if store.resource else None
     conditions = items(in_git, "spec", "conditions")
     at = next((n for n, each in enumerate(conditions) if isinstance(dig(each, "namespaces"), list)), None)
@@ -155,7 +155,7 @@ def _admitted(resource: Resource, name: str, store: stores.Store, app: App) -> F
 
 
 def _placed(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
-    """The missing Secret is elsewhere, and its ClusterSecretStore does not say where."""
+    """The fix for a Secret in another namespace that its ClusterSecretStore does not name."""
     store = store_of(app, fleet, resource, found)
     if any(each.name == found.detail.get("secret") for each in unplaced(store)):
         fix = placed(app, fleet, store)
@@ -163,7 +163,7 @@ def _placed(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Ite
 
 
 def _readable(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
-    """Names in the template that Go does not read, or that spec.data does not fetch."""
+    """Fixes for names in the template that Go cannot parse, or that spec.data does not fetch."""
     manifest = resource.live or resource.any
     if misread := of_target(manifest):
         yield from template_fixes(resource, misread)
@@ -177,7 +177,7 @@ def _readable(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
 
 
 def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
-    """An application holds it and has not applied it yet; it belongs to the other kind; it is spelled otherwise."""
+    """Fixes for a missing store: an application has not applied it yet, it has the other kind, or its name is misspelt."""
     kind, name = found.detail["kind"], found.detail["store"]
     if owner := found.detail.get("rendered"):
         sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
@@ -252,7 +252,7 @@ def _take_over(resource: Resource, secret: str) -> Fix:
 
 
 def _of_former(resource: Resource, secret: str) -> Fix:
-    """The Secret of an ExternalSecret that was deleted and created again under its name: no one holds it any more."""
+    """The fix for the Secret of an ExternalSecret that was deleted and created again with its name: it has no owner any more."""
     return Fix(
         f"Delete Secret {secret}, which the former ExternalSecret of this name left; the operator makes it again",
         "live",

@@ -1,4 +1,4 @@
-"""The general advice on a failed ExternalSecret: what advice.yaml says of its cause, with the facts of its store and provider."""
+"""The general advice on a failed ExternalSecret: the entry of its cause in advice.yaml, with the facts of its store and provider."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ._sync_error_texts import Diagnosis
 
 
 def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
-    """What advice.yaml says of the cause."""
+    """The fixes of the cause in advice.yaml."""
     store = store_of(app, fleet, resource, found)
     if found.cause == "invalid-keys" and any(lost_groups(resource.live)):
         return ()
     if found.cause == "store-kind-omitted" or ran(found) or foreign_vault(store, found.text) is not None:
-        return ()  # the generator is there; the key is right, and eso-known-bug tells what mends it
+        return ()  # the generator exists; or the key is right, and eso-known-bug has the fix
     force = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
     sync = force if es.force_sync_works(resource.live) else "# force-sync does nothing with this refresh setting"
     known = facts(app, fleet, store, resource.namespace, resource.name, found.text, found.detail, sync)
@@ -40,7 +40,7 @@ def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tup
 
 
 def store_of(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> stores.Store:
-    """The store that the error names, else that of the entry that failed, else the first."""
+    """The store in the error, else that of the failed entry, else the first."""
     refs = es.store_refs(resource.live or resource.any)
     if name := found.detail.get("store"):
         ref = es.StoreRef(found.detail["kind"], name, "")

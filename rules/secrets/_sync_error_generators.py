@@ -1,4 +1,4 @@
-"""What ends the failure of a generator: it is not applied yet, it finds no credential, or its own identity is refused."""
+"""Fixes for a failed generator: it is not applied yet, it finds no credential, or its own identity is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_GENERATOR = re.compile(r'generators\.external-secrets\.io "[^"]+" not found|
 
 
 def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
-    """The generator is in Git and not applied yet; or it is there and fails: to create it is no cure."""
+    """Fixes for a generator in Git that is not applied yet, or for an existing one that fails: its creation would not help."""
     if found.cause != "generator":
         return
     for kind, name, pointer in es.generator_refs(resource.live):
@@ -50,7 +50,7 @@ def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnos
 
 
 def _another(app: App, resource: Resource, kind: str, asked: str, pointer: str) -> Iterator[Fix]:
-    """The only generator of that kind, where its own settings alone say what it makes and its name differs by a slip."""
+    """The only generator of that kind with a similar name, if its own settings alone define its value."""
     there = [r for r in app.of_kind(kind, es.GENERATORS) if r.live and r.namespace == resource.namespace]
     if kind in es.DRAWING and len(there) == 1 and get_close_matches(asked, [there[0].name], cutoff=0.8):
         name = there[0].name
@@ -59,12 +59,12 @@ def _another(app: App, resource: Resource, kind: str, asked: str, pointer: str) 
 
 
 def inside(found: Diagnosis) -> Diagnosis | None:
-    """What a generator that ran says of itself, without the words that the operator puts before it."""
+    """The generator's own error, without the operator's prefix."""
     return classify(_INSIDE.sub("", found.text), "provider") if ran(found) else None
 
 
 def _credential(resource: Resource, inner: Diagnosis, generator: str) -> Fix:
-    """A generator reads what it authenticates with in the namespace of the ExternalSecret, whatever `namespace` its references name.
+    """The fix for a generator's credential: it reads that in the namespace of the ExternalSecret, and ignores `namespace` in its references.
 
     Source: external-secrets runtime/esutils/resolvers/secret_ref.go (only a ClusterSecretStore reads elsewhere); issues 3289 and 6940.
     """
@@ -86,5 +86,5 @@ def _credential(resource: Resource, inner: Diagnosis, generator: str) -> Fix:
 
 
 def ran(found: Diagnosis) -> bool:
-    """A generator that exists and fails."""
+    """Whether the generator exists and fails."""
     return found.cause == "generator" and bool(found.text) and not _NO_GENERATOR.search(found.text)

@@ -1,4 +1,4 @@
-"""What passes by itself: the cause ended or someone edited the object within the last minutes, and the next attempt is due."""
+"""Failures that end without a change: the cause ended or the object was edited within the last minutes, and the next attempt is due."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _LAG = timedelta(seconds=10)
 
 
 def passes(app: App, resource: Resource, found: Diagnosis) -> bool:
-    """True when the failure is older than an edit of the object, or than what its text misses."""
+    """True if the failure is older than an edit of the object, or than the object that its text misses."""
     return _untried(app, resource) or _has_come(app, resource, found)
 
 
 def _untried(app: App, resource: Resource) -> bool:
-    """It was edited a moment ago, after the last attempt: the operator answers an edit at once, whatever its back-off."""
+    """Whether it was edited a moment ago, after the last attempt: the operator reacts to an edit at once, without back-off."""
     attempt = last_attempt(app, resource)
     return attempt is not None and just_edited(app, resource, attempt)
 
 
 def just_edited(app: App, resource: Resource, after: datetime) -> bool:
-    """Someone but the operator wrote to the object within the last minutes, and after that time."""
+    """Whether someone other than the operator wrote to the object within the last minutes, and after that time."""
     edits = [
         w.time
         for w in managers(resource.live or {})
@@ -41,7 +41,7 @@ def just_edited(app: App, resource: Resource, after: datetime) -> bool:
 
 
 def _has_come(app: App, resource: Resource, found: Diagnosis) -> bool:
-    """What the text misses (a generator, a ConfigMap of the template) was made within the last minutes, after the attempt."""
+    """Whether the missing object (a generator, a ConfigMap of the template) was created within the last minutes, after the attempt."""
     missing = found.cause in ("generator", "template", "store-credential")
     names = {(kind.lower().rstrip("s"), name) for kind, name in _MISSING.findall(found.text)} if missing else set()
     attempt = last_attempt(app, resource) if names else None
@@ -53,12 +53,12 @@ def _has_come(app: App, resource: Resource, found: Diagnosis) -> bool:
 
 
 def last_attempt(app: App, resource: Resource) -> datetime | None:
-    """When the operator last failed at it, by the newest Warning of the present failure."""
+    """The time of the operator's last failure, by the newest Warning of the present failure."""
     return next((e.last for e in warnings(app, resource)), None)
 
 
 def cured(app: App, resource: Resource, store: stores.Store) -> bool:
-    """The store turned Ready within the last minutes, after the attempt that failed for it."""
+    """Whether the store turned Ready within the last minutes, after the attempt that failed because of it."""
     attempt = last_attempt(app, resource)
     if store.since is None or app.observed_at - store.since >= PATIENCE:
         return False
@@ -66,13 +66,13 @@ def cured(app: App, resource: Resource, store: stores.Store) -> bool:
 
 
 def raced(resource: Resource) -> bool:
-    """The lasting trace of the first-sync race: this very generation was synced, and the refresh is not due yet."""
+    """The lasting sign of the first-sync race: this generation was synced, and the refresh is not due yet."""
     synced, _, _ = str(dig(resource.live, "status", "syncedResourceVersion") or "").partition("-")
     return bool(synced) and synced == str(dig(resource.live, "metadata", "generation") or "")
 
 
 def race_goes_on(app: App, resource: Resource) -> bool:
-    """A race has left the status False, and the refresh that repairs it is not due yet."""
+    """Whether a race has left the status False, and the refresh that repairs it is not due yet."""
     refreshed = parse_time(dig(resource.live, "status", "refreshTime"))
     due = refreshed + es.interval(resource.live) if refreshed else None
     return raced(resource) and due is not None and app.observed_at < due

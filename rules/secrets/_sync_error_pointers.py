@@ -1,4 +1,4 @@
-"""The field of an ExternalSecret that a cause is about: the place of a finding, and where an edit applies."""
+"""The field of an ExternalSecret for a cause: the place of a finding, and of an edit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._template import of_target
 
 
 def pointer_of(resource: Resource, found: Diagnosis) -> str:
-    """The pointer by cause; empty when the whole object is meant."""
+    """The pointer by cause; empty for the whole object."""
     remote, store = remote_of(resource, found), found.detail.get("pointer") or "/spec/secretStoreRef"
     match found.cause:
         case "store-kind-omitted":
@@ -65,7 +65,7 @@ def _template_pointer(resource: Resource, text: str) -> str:
 
 
 def remote_of(resource: Resource, found: Diagnosis) -> str:
-    """Pointer of the remoteRef, extract or find that failed; empty when it is not known."""
+    """Pointer of the remoteRef, extract or find that failed; empty if it is unknown."""
     place = _index(resource, found)
     if place is None:
         return ""
@@ -78,7 +78,7 @@ def remote_of(resource: Resource, found: Diagnosis) -> str:
 
 
 def key_of(resource: Resource, found: Diagnosis) -> str:
-    """The provider's key that failed: as the text names it, else as its entry does; empty when neither is known."""
+    """The provider's key that failed: from the text, else from its entry; empty if neither is known."""
     place = _index(resource, found)
     named = found.detail.get("key", "")
     written = es.remote_key(resource.live, *place) if place else ""
@@ -86,7 +86,7 @@ def key_of(resource: Resource, found: Diagnosis) -> str:
 
 
 def _index(resource: Resource, found: Diagnosis) -> tuple[str, int] | None:
-    """The entry that failed: named by the envelope, else the only one that has the key."""
+    """The entry that failed: from the envelope, else the only one with the key."""
     if found.entry:
         return found.entry, found.index
     key = found.detail.get("key", "")

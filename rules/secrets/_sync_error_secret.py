@@ -1,4 +1,4 @@
-"""What ends a failure that lies in the Secret an ExternalSecret writes: its owner, its keys, what its template makes of a value."""
+"""Fixes for a failure in the Secret that an ExternalSecret writes: its owner, its keys, the result of its template."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._sync_error_texts import Diagnosis
 
 
 def of_secret(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
-    """Edits of spec.target for what the operator or the API server says of the Secret."""
+    """Edits of spec.target for a message of the operator or the API server about the Secret."""
     if found.cause == "owned-by-external-secret" and es.creation_policy(resource.live) in es.ADDING:
         yield from _into_one(resource, found.detail.get("owner") or "the other one")
     elif found.cause == "invalid-keys" and found.detail.get("item"):
@@ -37,7 +37,7 @@ def secret_id(resource: Resource) -> ResourceId:
 
 
 def _written_once(resource: Resource) -> Fix:
-    """An immutable Secret is written once: each refresh after it fails, and one that is deleted fails again (issue 3604)."""
+    """The fix for an immutable Secret: each later refresh fails, and a deleted one fails again (issue 3604)."""
     if str(dig(resource.live, "apiVersion")).endswith("/v1"):
         title, path, value = (
             "Write the immutable Secret once: refreshPolicy CreatedOnce",
@@ -52,7 +52,7 @@ def _written_once(resource: Resource) -> Fix:
 
 
 def _into_one(resource: Resource, owner: str) -> Iterator[Fix]:
-    """Since v0.11.0 the operator adds nothing to a Secret that another ExternalSecret owns (issue 4225)."""
+    """Fixes for a Secret of another ExternalSecret: since v0.11.0 the operator adds nothing to it (issue 4225)."""
     where = f"ExternalSecret {resource.namespace}/{owner}"
     text = f"""spec:
   data:
@@ -78,7 +78,7 @@ def _into_one(resource: Resource, owner: str) -> Iterator[Fix]:
 
 
 def _as_metadata(resource: Resource, item: str) -> Iterator[Fix]:
-    """The engine v1 writes labels and annotations of the template as data since v0.11.0 (issue 4172)."""
+    """The fix for engine v1, which writes labels and annotations of the template as data since v0.11.0 (issue 4172)."""
     template = mapping(resource.live, "spec", "target", "template")
     named = {**mapping(template, "metadata", "labels"), **mapping(template, "metadata", "annotations")}
     if template.get("engineVersion") == "v1" and item in named:
@@ -96,7 +96,7 @@ _ENCODED = re.compile(r"^(?P<before>\s*+\{\{-?.*)\|\s*+(?:b64enc|base64encode)\s
 
 
 def _encoded_once(resource: Resource, item: str) -> Iterator[Fix]:
-    """The template encodes as base64 what the operator encodes by itself."""
+    """The fix for a template that encodes as base64, although the operator does that itself."""
     text = dig(resource.live, "spec", "target", "template", "data", item)
     if (found := _ENCODED.match(str(text or ""))) is not None:
         path = "/spec/target/template/data" + join_pointer(item)

@@ -1,7 +1,7 @@
-"""What the objects around an ExternalSecret say: its stores, its generators, the owner of its Secret.
+"""Evidence of the objects around an ExternalSecret: its stores, its generators, the owner of its Secret.
 
-They overrule a text that speaks of the past. The stores are asked in the operator's own order: does it exist, does a running operator
-serve its class, does it admit the namespace, is it ready (pkg/controllers/secretstore/client_manager.go).
+It overrides a text about the past. The stores are checked in the operator's own order: does it exist, does a running operator serve its class,
+does it admit the namespace, is it ready (pkg/controllers/secretstore/client_manager.go).
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from ._provider import named_secret
 from ._sync_error_passing import PATIENCE, cured, just_edited, last_attempt
 from ._sync_error_texts import Diagnosis, clean
 
-_FOREIGN_OWNER = "could not set controller reference on secret"  # v0.11: it met its own kind under another text before
+_FOREIGN_OWNER = (
+    "could not set controller reference on secret"  # v0.11: it reported its own kind with another text before
+)
 
 
 def by_stores(app: App, fleet: Fleet, resource: Resource, found: Diagnosis | None) -> Diagnosis | None:
-    """What the stores say of a failure; `found` is what the texts said, None when they said nothing."""
+    """The cause by the stores; `found` is the cause by the texts, None if they have none."""
     refs = es.store_refs(resource.live)
     if found is not None and found.detail.get("store"):
         refs = tuple(r for r in refs if r.name == found.detail["store"] and r.kind == found.detail["kind"]) or refs
@@ -48,7 +50,7 @@ def _where(ref: es.StoreRef) -> str:
 def _absent(
     app: App, fleet: Fleet, resource: Resource, store: stores.Store, found: Diagnosis | None
 ) -> Diagnosis | None:
-    """A store that no application shows live: it belongs to the other kind, rendered and not applied, or missing as the text says."""
+    """The cause by a store that no application shows live: it has the other kind, is rendered but not applied, or is missing."""
     ref = store.ref
     if found is not None and found.cause != "store-not-found":
         return None
@@ -65,7 +67,7 @@ def _absent(
 
 
 def _refusal(resource: Resource, store: stores.Store, found: Diagnosis | None) -> Diagnosis | None:
-    """A store that is there and refuses now: by its class, by the namespace, or since it is not ready."""
+    """The cause by an existing store that refuses now: by its class, by the namespace, or because it is not ready."""
     ref, text = store.ref, found.text if found else ""
     if store.controller:
         seen = f'{_where(ref)} has spec.controller "{store.controller}" and no status'
@@ -83,7 +85,7 @@ def _refusal(resource: Resource, store: stores.Store, found: Diagnosis | None) -
 
 
 def _recovery(app: App, resource: Resource, store: stores.Store, found: Diagnosis | None) -> Diagnosis | None:
-    """A store that the text complains of and that is in order by now, or has not answered yet."""
+    """The cause for a store in the text that is now in order, or has not answered yet."""
     if found is None:
         return None
     detail = {**found.detail, **_detail(store.ref)}
@@ -103,7 +105,7 @@ def _recovery(app: App, resource: Resource, store: stores.Store, found: Diagnosi
 
 
 def by_credential(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Diagnosis:
-    """A Secret that is "not found" and that a store names is the credential of the store, no key of the provider."""
+    """The cause for a Secret that is "not found" and that a store names: it is the store's credential, not a key of the provider."""
     missing = found.detail.get("missing", "")
     keys = {es.remote_key(resource.live, field, i) for field, i in es.entries(resource.live)}
     if found.cause != "not-found" or not missing or missing in keys:
@@ -120,20 +122,20 @@ def by_credential(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) 
 
 
 def formerly(says: str, now: str) -> str:
-    """What a text says of a store, in the past tense; `now` completes "by now it ..."."""
+    """A text's statement on a store, in the past tense; `now` completes "by now it ..."."""
     for present, past in (("there is no", "there was no"), ("is not ready", "was not ready"), ("does not", "did not")):
         says = says.replace(present, past)
     return f"{says} (by now it {now})"
 
 
 def kind_omitted(ref: es.StoreRef, text: str = "") -> Diagnosis:
-    """A reference without a kind to the name of a ClusterSecretStore."""
+    """The cause for a reference without a kind to the name of a ClusterSecretStore."""
     says = f'its secretStoreRef lacks kind: ClusterSecretStore, which "{ref.name}" is'
     return Diagnosis("store-kind-omitted", says, text, _detail(ref))
 
 
 def predict(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
-    """Why an ExternalSecret that is new, or that is to read another store, will fail; None when nothing speaks for it."""
+    """The reason why an ExternalSecret that is new, or gets another store, will fail; None without any evidence."""
     refs = es.store_refs(resource.desired)
     if not resource.desired_known or refs == es.store_refs(resource.live):
         return None
@@ -151,7 +153,7 @@ def predict(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
 
 
 def _read_here(app: App, ref: es.StoreRef) -> bool:
-    """An ExternalSecret that is Ready proves a store that no application manages."""
+    """Whether a Ready ExternalSecret proves a store that no application manages."""
     return any(
         (other.kind, other.name) == (ref.kind, ref.name)
         for found in es.external_secrets(app)
@@ -161,7 +163,7 @@ def _read_here(app: App, ref: es.StoreRef) -> bool:
 
 
 def by_generators(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
-    """A generator that an application renders and that is not live; without a store a generator is the only source."""
+    """The cause for a generator that an application renders and that is not live; without a store, a generator is the only source."""
     for kind, name, pointer in es.generator_refs(resource.live):
         own = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
         if own is not None and own.missing:
@@ -173,7 +175,7 @@ def by_generators(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | Non
 
 
 def by_owner(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Diagnosis:
-    """Up to v0.10 both kinds of ExternalSecret are found by the same words: who is it?"""
+    """The cause with the right owner: up to v0.10 both kinds of ExternalSecret cause the same message."""
     owner = found.detail.get("owner", "")
     kind = found.detail.get("owner_kind", "")
     if not owner:

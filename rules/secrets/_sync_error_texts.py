@@ -1,6 +1,6 @@
-"""Error texts of External Secrets and of its providers: what one says, and which are of the present failure.
+"""Error texts of External Secrets and of its providers: their meaning, and the selection of those of the present failure.
 
-What texts mean is data: rules/shared/messages/external-secrets*.yaml, and `conditions` and `envelopes` of sync_texts.yaml.
+The meanings are data: rules/shared/messages/external-secrets*.yaml, and `conditions` and `envelopes` of sync_texts.yaml.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from . import _external_secret as es
 _UUID = re.compile(
     r"(?i)\b(?:RequestID|request id):? ?[0-9a-f-]{8,},? ?|(?<![\w!/-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w/])"
 )
-_COMBINED = re.compile(r"^\(combined from similar events\): ")  # the API client joins Events whose texts alone differ
+_COMBINED = re.compile(
+    r"^\(combined from similar events\): "
+)  # the API client joins Events that differ only in their text
 _INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d{1,9})\]")
 _STAGES = ("provider", "update")
 _FORMER = timedelta(minutes=1)
@@ -31,10 +33,10 @@ _FORMER = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """`says` completes "... fails because"; `detail` holds what the text named (store, kind, secret, owner, property).
+    """`says` completes "... fails because"; `detail` has the values of the text (store, kind, secret, owner, property).
 
-    `field` and `index` point at the entry of spec.data or spec.dataFrom that failed; `text` is the error as it was reported.
-    `deciding` is the part of `text` that means the cause. `passing`: what it failed for ended or changed within the last minutes, and the operator has not tried again since.
+    `field` and `index`: the failed entry of spec.data or spec.dataFrom; `text`: the original error; `deciding`: the part of `text` with the
+    cause. `passing`: its cause ended or changed within the last minutes, and the operator has not tried again since.
     """
 
     cause: str
@@ -52,24 +54,24 @@ class Diagnosis:
 
     @property
     def advice(self) -> str:
-        """The entry of advice.yaml: the cause, unless the text asks for a cure of its own."""
+        """The entry of advice.yaml: that of the cause, unless the text needs another one."""
         return self.topic or self.cause
 
 
 def clean(text: str) -> str:
-    """An error text on one line, without control characters, the request's own id and credentials of URLs."""
+    """An error text on one line, without control characters, request ids and credentials of URLs."""
     deciding = _COMBINED.sub("", _UUID.sub("", text))
     return " ".join(plain(without_secrets(deciding)).split())
 
 
 def names_key(deciding: str, written: str) -> bool:
-    """Whether a cleaned text means this key of the manifest: it hides what looks random, and leaves UUIDs out."""
+    """Whether a cleaned text contains this key of the manifest: random words in it are masked, and UUIDs removed."""
     return HIDDEN in deciding or agrees(deciding, written) or deciding == _UUID.sub("", written)
 
 
 @lru_cache(maxsize=2048)
 def classify(text: str, stage: str = "") -> Diagnosis | None:
-    """The diagnosis that one error text gives; `stage` (provider, update) leaves out what cannot be meant."""
+    """The diagnosis of one error text; `stage` (provider, update) excludes impossible ones."""
     error, where = _taken_out(text)
     meant = catalogue().match(error, *([stage] if stage else _STAGES))
     if meant is None:
@@ -92,7 +94,7 @@ def classify(text: str, stage: str = "") -> Diagnosis | None:
 
 
 def unclassified(text: str) -> Diagnosis:
-    """The diagnosis of an error text that no entry of the catalogue knows: where it arose, and its words."""
+    """The diagnosis of an error text without an entry in the catalogue: its stage and its words."""
     error, where = _taken_out(text)
     key = where.get("key")
     says = f'the operator cannot process "{key}"' if key else "the operator reports an error"
@@ -100,7 +102,7 @@ def unclassified(text: str) -> Diagnosis:
 
 
 def _taken_out(text: str) -> tuple[str, dict[str, str]]:
-    """The error without what the operator writes around it, and the entry (`list`, `index`, `key`) that the envelope names."""
+    """The error without the operator's envelope, and the entry (`list`, `index`, `key`) in that envelope."""
     error = clean(text)
     where: dict[str, str] = {}
     for envelope in _envelopes():
@@ -125,9 +127,9 @@ _LEAST = 4
 def sentence(
     subject: str, because: str, so: str, quote: str = "", deciding: tuple[int, int] = (0, 0), room: int = 0
 ) -> str:
-    """The message of a finding: who fails, why, and what follows; a server's text is quoted as far as words are left for it.
+    """The message of a finding: the subject, the reason, the consequence; and a quotation of the server's text in the remaining words.
 
-    `deciding` is where the text names the cause, `room` is for words that are added later.
+    `deciding`: the position of the cause in the text; `room`: words to reserve for a later addition.
     """
     left = min(_QUOTED, _LONGEST - room - sum(len(part.split()) for part in (subject, "fails because so", because, so)))
     shown = _quoted(quote, deciding, left) if quote and left >= _LEAST else ""
@@ -138,7 +140,7 @@ _OF_A_REQUEST = re.compile(r"(?i)\b(?:trace|correlation|request|activity)[ -]?id
 
 
 def _quoted(text: str, deciding: tuple[int, int], words: int) -> str:
-    """Its last clauses, where Go says what happened; from where the cause is named, where identifiers of a request come last."""
+    """Its last clauses, which have the result in Go; from the cause on, if request identifiers are at the end."""
     shown = telling(text, words)
     named = text[deciding[0] : deciding[1]]
     if not named or named in shown or not _OF_A_REQUEST.search(shown):
@@ -148,7 +150,7 @@ def _quoted(text: str, deciding: tuple[int, int], words: int) -> str:
 
 
 def of_condition(message: str) -> tuple[str, str]:
-    """The stage and the cause that a condition's message gives away."""
+    """The stage and the cause that a condition's message shows."""
     for entry in load(__package__, "sync_texts.yaml")["conditions"]:
         if re.search(entry["match"], message):
             return str(entry.get("stage") or ""), str(entry.get("cause") or "")
@@ -156,7 +158,7 @@ def of_condition(message: str) -> tuple[str, str]:
 
 
 def warnings(app: App, resource: Resource) -> tuple[Event, ...]:
-    """Warning Events of the present failure, newest first: none that is older than the condition's last turn."""
+    """Warning Events of the present failure, newest first: none older than the condition's last change."""
     since = parse_time(es.ready(resource.live).get("lastTransitionTime"))
     found = app.events(resource.id, resource.uid) or ()
     return tuple(

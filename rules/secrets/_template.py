@@ -1,6 +1,6 @@
-"""Names in the templates of an ExternalSecret or PushSecret that Go cannot read or that no one fetches.
+"""Names in the templates of an ExternalSecret or PushSecret that Go cannot parse, or that no entry fetches.
 
-Go's templates read `.a-b` as a bad character and `.a.b` as field b of a. The operator's engine is Go's text/template with sprig
+Go's templates reject `.a-b` for a bad character, and read `.a.b` as field b of a. The operator's engine is Go's text/template with sprig
 (external-secrets runtime/template/v2; issues 1053, 3028, 3210).
 """
 
@@ -24,7 +24,7 @@ _SCOPED = re.compile(r"\{\{-?\s*(?:range|with|define|template|block)\b")
 
 @dataclass(frozen=True)
 class Misread:
-    """What a template writes in a way that Go does not read: a name of a key, or an escape in a quoted text (`escape`, which has no name).
+    """A part of a template that Go does not accept: the name of a key, or an escape in a quoted text (`escape`, without a name).
 
     `text` is the template, `pointer` its place.
     """
@@ -52,7 +52,7 @@ _TEMPLATE = "/spec/target/template"
 
 
 def misread(manifest: Object | None, template: str = _TEMPLATE) -> tuple[Misread, ...]:
-    """The names that no template engine of the operator reads: with "-", with a digit in front, or with a dot in the key itself."""
+    """The names that no template engine of the operator accepts: with "-", with a digit in front, or with a dot in the key itself."""
     keys = _fetched(manifest)
     found = []
     for pointer, text in _texts(manifest, template):
@@ -74,7 +74,7 @@ def misread(manifest: Object | None, template: str = _TEMPLATE) -> tuple[Misread
 
 @dataclass(frozen=True)
 class Unfetched:
-    """A name that nothing fetches; `near` is a key that is fetched and spelled much the same."""
+    """A name that no entry fetches; `near` is a fetched key with a similar spelling."""
 
     name: str
     text: str
@@ -83,7 +83,7 @@ class Unfetched:
 
 
 def unfetched(manifest: Object | None) -> tuple[Unfetched, ...]:
-    """Names that spec.data does not fetch, where it alone fetches (no dataFrom) and the template keeps its dot."""
+    """Names that spec.data does not fetch, if there is no dataFrom and the template uses the default dot."""
     keys = _fetched(manifest)
     if items(manifest, "spec", "dataFrom") or not keys:
         return ()
@@ -97,9 +97,9 @@ def unfetched(manifest: Object | None) -> tuple[Unfetched, ...]:
 
 
 def uses_nothing(manifest: Object | None) -> bool:
-    """True where the template writes the whole Secret and no action of it could name a fetched value.
+    """True if the template writes the whole Secret and none of its actions can use a fetched value.
 
-    An action with a dot or a `$` may; what a ConfigMap or Secret holds as a template is not known here.
+    An action with a dot or a `$` may use one. Templates in a ConfigMap or Secret are unknown here.
     """
     held = mapping(manifest, "spec", "target", "template")
     sources = items(held, "templateFrom")
@@ -119,7 +119,7 @@ def _fields(text: str) -> Iterator[str]:
 
 
 def _actions(text: str) -> Iterator[str]:
-    """What stands between `{{` and `}}`, comments aside."""
+    """The texts between `{{` and `}}`, without comments."""
     start = text.find("{{")
     while start >= 0:
         end = text.find("}}", start)
@@ -149,7 +149,7 @@ def _escapes(text: str) -> Iterator[str]:
 
 
 def _unquoted(body: str) -> str:
-    """An action without the texts that it quotes."""
+    """An action without its quoted texts."""
     kept, quote, escaped = [], "", False
     for sign in body:
         if not quote:
@@ -172,7 +172,7 @@ def _fetched(manifest: Object | None) -> frozenset[str]:
 
 
 def _texts(manifest: Object | None, base: str) -> Iterator[tuple[str, str]]:
-    """Pointer and text of every template that the manifest itself holds."""
+    """Pointer and text of every template in the manifest itself."""
     template = mapping(manifest, *base.split("/")[1:])
     places: list[tuple[str, Mapping[str, Json]]] = [("/data", mapping(template, "data"))]
     places += [(f"/metadata/{field}", mapping(template, "metadata", field)) for field in ("labels", "annotations")]
@@ -184,12 +184,12 @@ def _texts(manifest: Object | None, base: str) -> Iterator[tuple[str, str]]:
 
 
 def of_target(manifest: Object | None) -> tuple[Misread, ...]:
-    """`misread` of the template that makes the Secret; nothing where none is made."""
+    """`misread` of the template for the Secret; empty without such a template."""
     return misread(manifest) if es.creation_policy(manifest) != "None" else ()
 
 
 def template_fixes(resource: Resource, found: tuple[Misread, ...]) -> tuple[Fix, ...]:
-    """How to write what Go does not read. The texts of templates are not repeated: they stand among passwords, which are masked."""
+    """Fixes for parts that Go cannot parse. They do not repeat the templates' texts, since those are next to masked passwords."""
     lines = [f"{each.pointer}: {each.right} for {each.written}" for each in found]
     first = found[0]
     plain = re.sub(r"\W", "_", first.name).lstrip("0123456789") or "value"

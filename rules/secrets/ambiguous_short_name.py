@@ -1,14 +1,13 @@
-"""One kubectl short name stands for several kinds
+"""One kubectl short name is used by several kinds
 
-What it finds: a cluster that serves more than one kind with the short name `es`: External Secrets, Kubernetes External
-Secrets, Argo Events' EventSource, Elasticsearch. One finding for each cluster that holds ExternalSecrets. An account without
-the right to see clusters is judged by the objects and CRDs that applications manage there.
+What it finds: a cluster that serves more than one kind with the short name `es`: External Secrets, Kubernetes External Secrets, Argo Events'
+EventSource, Elasticsearch. One finding for each cluster with ExternalSecrets. If the account may not see clusters, the objects and CRDs of
+applications there count.
 
-Why it hurts: `kubectl get es` and `kubectl annotate es` then silently mean one of them, by the alphabetical order of group and
-version in discovery (not by the order of installation, as is sometimes said): an emergency command changes the wrong object or
-finds none.
+Why it hurts: `kubectl get es` and `kubectl annotate es` then silently select one of them, by the alphabetical order of group and version in
+discovery (not by the order of installation, a common error). An emergency command changes the wrong object or finds none.
 
-How to fix: type the full name in commands and runbooks.
+How to fix: write the full name in commands and runbooks.
 
 Example:
 
@@ -26,7 +25,7 @@ from . import _external_secret as es
 
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
-    """The ambiguous short names of the application's cluster, when it holds ExternalSecrets."""
+    """The ambiguous short names of the application's cluster, if it has ExternalSecrets."""
     if not any(r.kind == "ExternalSecret" and r.group in (es.GROUP, es.KES_GROUP) for r in app.resources):
         return
     served = {_unversioned(v) for v in fleet.api_versions(app.cluster) if v.count("/") > 1}
@@ -42,7 +41,7 @@ def _unversioned(served: str) -> str:
 
 
 def _managed(fleet: Fleet, cluster: str, known: Object) -> bool:
-    """Where the account may not see what the cluster serves: an application manages an object of the kind, or its CRD."""
+    """Whether an application manages an object of the kind, or its CRD; for an account that may not see the cluster's kinds."""
     group, _, kind = known["kind"].partition("/")
     crd = ResourceKey(cluster, "apiextensions.k8s.io", "CustomResourceDefinition", "", known["full"])
     return bool(fleet.of_kind(cluster, group, kind) or fleet.owners(crd))

@@ -1,13 +1,13 @@
 """A ClusterExternalSecret fails in some namespaces
 
-What it finds: a ClusterExternalSecret whose status names failed namespaces, or whose last condition says that it is not ready.
+What it finds: a ClusterExternalSecret with failed namespaces in its status, or with a last condition that is not ready.
 
 Why it hurts: those namespaces lack the ExternalSecret and so the Secret. Argo CD shows Progressing forever: its health check
 waits for the conditions PartiallyReady and NotReady, which the operator no longer writes since v0.9.5 (it writes Ready=False).
 
-How to fix: by the reason in `status.failedNamespaces`. `external secret already exists in namespace` means that another object of
-that name is in the way. Retry with the annotation `external-secrets.io/force-sync` (v0.20 and later). A namespace that is being terminated needs
-nothing: it leaves the list with its end, and the finding is only an information.
+How to fix: by the reason in `status.failedNamespaces`. `external secret already exists in namespace` means that another object of that name
+blocks it. Retry with the annotation `external-secrets.io/force-sync` (v0.20 and later). A namespace that is being terminated needs nothing: it
+leaves the list at its end, and the finding is only information.
 
 Example:
 
@@ -52,12 +52,12 @@ from ._sync_error_texts import clean
 
 TAKEN = "already exists in namespace"
 UNSAID = ("could not create or update ExternalSecret", "controller reference", "controller owner reference")
-"""The operator says no more (before v0.9) or what the API server answered: an object of that name is the first suspect (issue 1337)."""
+"""The operator gives no reason (before v0.9), or only the API server's answer: an object of that name is the first suspect (issue 1337)."""
 ENDING = "because it is being terminated"
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The stores of one that failed somewhere, where other applications manage them."""
+    """The stores of a failed one, if other applications manage them."""
     for resource in app.of_kind("ClusterExternalSecret", es.GROUP):
         for each in items(resource.live, "status", "failedNamespaces"):
             spec = {"spec": mapping(resource.live, "spec", "externalSecretSpec")}
@@ -65,7 +65,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each ClusterExternalSecret that failed somewhere."""
+    """One finding for each ClusterExternalSecret with a failed namespace."""
     for resource in app.of_kind("ClusterExternalSecret", es.GROUP):
         failed = [f for f in items(resource.live, "status", "failedNamespaces") if isinstance(f, dict)]
         if (failed or _bad(resource)) and not es.deleting(resource):
@@ -116,7 +116,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, failed: list[Json]) -> 
 
 
 def _bug(failed: list[Json], version: OperatorVersion) -> Object | None:
-    """The operator's own fault behind such a reason: what it finds in its way is its own, and to delete that deletes Secrets."""
+    """The operator's own bug behind such a reason: the existing object is its own, and its deletion would delete Secrets."""
     bugs = (b for b in load(__package__, "version_bugs.yaml") if "ClusterExternalSecret" in b.get("kinds", ()))
     reasons = [clean(str(dig(f, "reason") or "")) for f in failed]
     fits = (b for b in bugs if possible(version, b) and any(re.search(b["match"], reason) for reason in reasons))
@@ -133,7 +133,7 @@ def _mended(bug: Object) -> Fix:
 
 
 def _foreign(app: App, fleet: Fleet, name: str, spaces: tuple[str, ...]) -> dict[str, tuple[AppRef, ResourceId]]:
-    """By failed namespace: the ExternalSecret of that name that an application holds there, so that it is not the operator's."""
+    """By failed namespace: the ExternalSecret of that name that an application has there, so that it is not the operator's."""
     found = {}
     for namespace in spaces:
         there = ResourceId(es.GROUP, "ExternalSecret", namespace, name, cluster=app.cluster)
@@ -213,7 +213,7 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
-    """The operator, when the one ExternalSecret is gone that was in the way: it makes its own, as it does elsewhere."""
+    """The operator's result once the conflicting ExternalSecret is gone: it creates its own, as in other namespaces."""
     resource = after.resource(finding.at.resource.key) if finding.at.resource else None
     if fix.edit != GONE or fix.resource is None or resource is None or not resource.live:
         return None

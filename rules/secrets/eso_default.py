@@ -3,13 +3,13 @@
 What it finds: fields that the operator's CRDs write into list entries (`conversionStrategy`, `decodingStrategy`,
 `metadataPolicy`, `nullBytePolicy` and a few more), where Argo CD shows them as a difference.
 
-Why it hurts: the application is OutOfSync forever; with self-heal it syncs again and again. It happens only under
-`ServerSideApply=true` without server-side diff: that comparison knows no CRD defaults, and `data` and `dataFrom` are atomic
-lists. A client-side diff leaves the fields out of account, so other applications with the same manifest stay in sync.
+Why it hurts: the application is OutOfSync forever; with self-heal it syncs again and again. It happens only under `ServerSideApply=true` without
+server-side diff: that comparison has no CRD defaults, and `data` and `dataFrom` are atomic lists. A client-side diff ignores the fields, so
+other applications with the same manifest stay in sync.
 
-How to fix, in this order: upgrade (v2.9.0 writes these defaults no longer); write the defaults in Git; compare on the server
-(`argocd.argoproj.io/compare-options: ServerSideDiff=true`); or ignore the fields by jq expressions, without
-RespectIgnoreDifferences, which breaks on list paths.
+How to fix, in this order: upgrade (v2.9.0 no longer writes these defaults); write the defaults in Git; compare on the server
+(`argocd.argoproj.io/compare-options: ServerSideDiff=true`); or ignore the fields by jq expressions, without RespectIgnoreDifferences, which
+fails on list paths.
 
 Example:
 
@@ -103,7 +103,7 @@ def _mode(app: App) -> str:
 
 
 def _common(pointers: Sequence[str]) -> str:
-    """The deepest place that holds all differences; a single entry of a list when all are in it."""
+    """The deepest place that contains all differences; a single entry of a list if all are in it."""
     paths = [split_pointer(p)[:-1] for p in pointers]
     shared = []
     for tokens in zip(*paths, strict=False):

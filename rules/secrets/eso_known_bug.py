@@ -1,13 +1,12 @@
-"""The operator's version has a known bug that fits
+"""A known bug of the operator's version explains the symptom
 
-What it finds: what Argo CD shows, held against bugs of External Secrets by version: a `refreshInterval` that the operator or
-its conversion rewrites (`15m` to `15m0s`), a 1Password error that names another store's vault, success without a Secret, refreshes
-that stop, errors that one version gives wrongly (a lost region, a generator without an identity, ...), and an admission webhook of
-External Secrets that cannot be called.
+What it finds: symptoms of known bugs of External Secrets, by version. A `refreshInterval` that the operator or its conversion rewrites (`15m` to
+`15m0s`), a 1Password error with another store's vault, success without a Secret, refreshes that stop, wrong errors of one version (a lost
+region, a generator without an identity, ...), and an admission webhook of External Secrets that does not answer.
 
-Why it hurts: the manifest is right and no change to it helps for long.
+Why it hurts: the manifest is right, and no change to it helps for long.
 
-How to fix: upgrade to the version that mends it; until then write what the operator writes.
+How to fix: upgrade to the version with the correction; until then write the operator's spelling.
 
 Example:
 
@@ -36,7 +35,7 @@ from ._sync_error_texts import clean, warnings
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Events and stores of what fails, which the rules about failures ask for as well."""
+    """Events and stores of failed objects, which the rules about failures request as well."""
     for resource in _objects(app):
         if es.ready(resource.live).get("status") == "False":
             yield Want("events", resource.id, resource.uid)
@@ -44,7 +43,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """Findings for the bugs whose version and sign both fit."""
+    """Findings for the bugs with a matching version and symptom."""
     yield from own_webhook(app)
     found = tuple(_objects(app))
     if not found:
@@ -74,7 +73,7 @@ def _upgrade(bug: Object, version: OperatorVersion) -> Fix:
 
 
 def _respelled(resource: Resource) -> Change | None:
-    """refreshInterval means the same on both sides and is spelled otherwise."""
+    """The change of refreshInterval if both sides mean the same in different spellings."""
     for change in resource.changes:
         if change.pointer == "/spec/refreshInterval":
             want, have = parse_duration(change.desired), parse_duration(change.live)

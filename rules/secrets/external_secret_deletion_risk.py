@@ -3,11 +3,11 @@
 What it finds: `deletionPolicy: Delete` or `Merge` on an ExternalSecret or the template of a ClusterExternalSecret that reads a
 provider.
 
-Why it hurts: the operator cannot tell a key that was deleted from one that was mistyped, moved or hidden by a prefix. With
-Delete it then removes the whole Secret, with Merge the keys; the ExternalSecret stays Ready=True and Argo CD shows Healthy.
+Why it hurts: the operator cannot distinguish a deleted key from one that was mistyped, moved or hidden by a prefix. With Delete it then removes
+the whole Secret, with Merge the keys; the ExternalSecret stays Ready=True and Argo CD shows Healthy.
 
-How to fix: `deletionPolicy: Retain`, which turns a lost key into an error that is seen. Providers that cannot tell "does not
-exist" from other errors ignore the policy anyway.
+How to fix: `deletionPolicy: Retain`, which turns a lost key into a visible error. Providers that cannot distinguish "does not exist" from other
+errors ignore the policy anyway.
 
 Example:
 

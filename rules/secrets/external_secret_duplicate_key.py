@@ -2,12 +2,11 @@
 
 What it finds: two entries of `spec.data` with the same `secretKey`, also in the template of a ClusterExternalSecret.
 
-Why it hurts: the later entry overwrites the earlier one in silence, so the Secret holds another value than a reader of the
-manifest expects. The admission webhook of newer operators refuses it (`duplicate secretKey found`), which then fails the sync.
-With `deletionPolicy: Delete` or `Merge` it is allowed, since an entry whose key is gone is passed over and the earlier one then
-counts: worth knowing, and perhaps meant.
+Why it hurts: the later entry silently overwrites the earlier one, so the Secret has another value than the manifest suggests. The admission
+webhook of newer operators refuses it (`duplicate secretKey found`), and then the sync fails. With `deletionPolicy: Delete` or `Merge` it is
+allowed: an entry with a lost key is skipped, and the earlier one counts. That may be intended.
 
-How to fix: give each entry its own key, or remove the one that is not meant.
+How to fix: give each entry its own key, or remove the wrong one.
 
 Example:
 

@@ -1,15 +1,14 @@
 """Two writers of one Secret
 
-What it finds: two ExternalSecrets of one namespace, in one application or in two, that write the same Secret: two that own or
-replace it, one that owns and one that merges (refused since v0.11), two that merge the same key, or an ExternalSecret of
-External Secrets next to one of Kubernetes External Secrets. One of them may be made by a ClusterExternalSecret.
+What it finds: two ExternalSecrets of one namespace, in one application or in two, that write the same Secret. Two that own or replace it, one
+that owns and one that merges (refused since v0.11), two that merge the same key, or an ExternalSecret of External Secrets next to one of
+Kubernetes External Secrets. A ClusterExternalSecret may have made one of them.
 
-Why it hurts: with two owners the second fails and is never tried again; which one is second depends on the order of the first
-sync. With Orphan or Merge they overwrite each other at each refresh. Kubernetes External Secrets takes the Secret back within
-10 s.
+Why it hurts: with two owners the second fails and is never tried again; the order of the first sync decides which one is second. With Orphan or
+Merge they overwrite each other at each refresh. Kubernetes External Secrets takes the Secret back within 10 s.
 
-How to fix: give each one its own `target.name`, or put all entries into one ExternalSecret. To merge into a Secret that another
-ExternalSecret makes, the first must use `creationPolicy: Orphan`.
+How to fix: give each one its own `target.name`, or put all entries into one ExternalSecret. To merge into the Secret of another ExternalSecret,
+the other must use `creationPolicy: Orphan`.
 
 Example:
 
@@ -47,7 +46,7 @@ OLD = "KES"
 
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
-    """What each ExternalSecret writes, under the Secret's key."""
+    """The Secret and keys that each ExternalSecret writes, under the Secret's key."""
     for found in es.declared(app):
         resource, manifest, policy = found.resource, found.manifest, es.creation_policy(found.manifest)
         secret = es.target_name(manifest)
@@ -85,7 +84,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
 
 
 def _namespaces(app: App, fleet: Fleet, resource: Resource) -> Iterator[str]:
-    """Of a ClusterExternalSecret those that hold it, and an ExternalSecret of an application next to it."""
+    """The namespaces of a ClusterExternalSecret's objects, and of an application's ExternalSecret with the same target."""
     if resource.kind == "ExternalSecret":
         yield resource.namespace
         return
@@ -99,7 +98,7 @@ def _key(app: App, namespace: str, secret: str) -> str:
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
-    """One finding for each Secret that is contested."""
+    """One finding for each contested Secret."""
     contested = [f for f in facts if any(_clash(f.data, g.data) for g in facts if g is not f)]
     if not contested:
         return
@@ -109,7 +108,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     )
     second = max((f for f in ordered if f.data["policy"] != OLD), key=_second_rank, default=None)
     if second is None:
-        return  # two old ones: both have the Secret's name, so it is one object in two applications
+        return  # two old ones with the Secret's name are one object in two applications
     others = [f for f in ordered if f is not second]
     ident = ResourceId(**second.data["id"])
     secret = second.data["secret"]
@@ -154,7 +153,7 @@ _RESTS_ON = (
 
 
 def _deleted(others: Sequence[Fact], secret: str) -> str:
-    """What happens to the Secret when the one that is renamed should be its owner (deleteOrphanedSecrets of External Secrets)."""
+    """The fate of the Secret if the renamed ExternalSecret is its owner (deleteOrphanedSecrets of External Secrets)."""
     ids = [ResourceId(**f.data["id"]) for f in others if f.data["policy"] != OLD]
     again = [f"`{es.force_sync(f'{i.kind.lower()}s.{i.group}', i.namespace, i.name)}`" for i in ids]
     then = f": {enumerated(again)} makes it again" if again else ""
@@ -162,8 +161,8 @@ def _deleted(others: Sequence[Fact], secret: str) -> str:
 
 
 def _second_rank(fact: Fact) -> tuple[bool, bool, bool, bool, str]:
-    """The one that fails, else one of a single namespace, else not the owner, whose Secret would be deleted, else one whose own name is
-    not the Secret's: easier to rename."""
+    """Sort key for the one to rename: the failed one, else one of a single namespace, else not the owner, whose Secret would be deleted, else
+    one whose own name differs from the Secret's."""
     data = fact.data
     single = data["id"]["kind"] == "ExternalSecret"
     return bool(data["failed"]), single, not data["owns"], not _prefers_own(data), str(data["id"]["name"])
@@ -175,7 +174,7 @@ def _prefers_own(data: Any) -> bool:
 
 def _clash(one: Any, other: Any) -> bool:
     if all(one["id"][part] == other["id"][part] for part in ("group", "kind", "name")):
-        return False  # one object that two applications render: another fault
+        return False  # one object in two applications is another fault
     policies = {one["policy"], other["policy"]}
     if policies <= {"Owner", "Orphan", OLD}:
         return policies != {OLD}
@@ -205,7 +204,7 @@ def _called(data: Any) -> str:
 
 
 def _another_name(app: App, fleet: Fleet, resource: Resource, secret: str) -> str:
-    """What the ExternalSecret's Secret could be called instead: as the ExternalSecret, unless that is the name or a Secret that is known."""
+    """Another name for the ExternalSecret's Secret: its own name, unless that is the present one or a known Secret's."""
     key = ResourceKey(app.cluster, "", "Secret", resource.namespace, resource.name)
     taken = fleet.owners(key) or any(n.id.name == resource.name for n in _secrets(app, resource.namespace))
     return resource.name if resource.name != secret and not taken else f"{resource.name}-eso"
@@ -216,7 +215,7 @@ def _secrets(app: App, namespace: str) -> Iterator[Node]:
 
 
 def _owner_of(app: App, namespace: str, secret: str) -> str:
-    """The ExternalSecret that owns the live Secret, as far as this application's tree tells."""
+    """The ExternalSecret that owns the live Secret, by this application's tree."""
     owners = (o for n in _secrets(app, namespace) if n.id.name == secret for o in n.owners)
     return next((o.name for o in owners if o.kind == "ExternalSecret"), "")
 

@@ -1,15 +1,14 @@
-"""A generator draws a new value at each refresh
+"""A generator creates a new value at each refresh
 
-What it finds: an ExternalSecret that fills its Secret from a generator of random values (Password, UUID, SSHKey) and refreshes
-by time or by change (before v0.11 by a change even with interval 0). Generators of short-lived credentials (ECR, GCR, Vault
-and the like) are meant to change, and no finding.
+What it finds: an ExternalSecret that fills its Secret from a generator of random values (Password, UUID, SSHKey) and refreshes by time or by
+change (before v0.11 by a change even with interval 0). Generators of short-lived credentials (ECR, GCR, Vault and the like) change on purpose,
+and are not reported.
 
-Why it hurts: at each refresh, and at each change of a label or annotation (a chart's version label is enough), the generator
-draws a new value: sessions end, databases refuse the new password, replicas disagree. Also an upgrade over v0.16.2 refreshes
-all.
+Why it hurts: at each refresh, and at each change of a label or annotation (a chart's version label is enough), the generator creates a new
+value: sessions end, databases refuse the new password, replicas disagree. An upgrade over v0.16.2 also refreshes all.
 
-How to fix: `refreshPolicy: CreatedOnce` with `target.immutable: true`: the first stops refreshes, the second protects the
-Secret when the ExternalSecret is created again. Either of them alone keeps the value already.
+How to fix: `refreshPolicy: CreatedOnce` with `target.immutable: true`: the first stops refreshes, the second protects the Secret when the
+ExternalSecret is created again. Either of them alone already keeps the value.
 
 Example:
 
@@ -34,7 +33,7 @@ def _cluster_generator(app: App, name: str) -> ResourceId:
 
 
 def _drawing(app: App) -> Iterator[es.Declared]:
-    """ExternalSecrets that may ask a generator more than once and hand its value on."""
+    """ExternalSecrets that may use a generator more than once and write its value."""
     for found in es.declared(app):
         manifest = found.manifest
         again = es.refresh_policy(manifest) in ("Periodic", "OnChange") and not es.keeps_first_value(manifest)
@@ -43,7 +42,7 @@ def _drawing(app: App) -> Iterator[es.Declared]:
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """ClusterGenerators of other applications, which alone know what they generate."""
+    """ClusterGenerators of other applications: only they show what they generate."""
     for found in _drawing(app):
         for kind, name, _ in es.generator_refs(found.manifest):
             wanted = _cluster_generator(app, name)
@@ -52,10 +51,10 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each ExternalSecret that asks a random generator again and again."""
+    """One finding for each ExternalSecret that uses a random generator repeatedly."""
     random = load(__package__, "generators.yaml")["random"]
     drawing = tuple(_drawing(app))
-    # since v0.11 interval 0 stops every refresh, that by a label change too
+    # since v0.11 interval 0 stops every refresh, also after a label change
     old = bool(drawing) and version_of(app, fleet).at_least("v0.11.0") is False
     for found in drawing:
         manifest = found.manifest

@@ -1,14 +1,14 @@
 """An ExternalSecret refreshes very often
 
-What it finds: a `refreshInterval` under five minutes (also in the template of a ClusterExternalSecret, where it counts for each
-namespace), with the calls a month that it makes, what they cost and the provider's quota, against the same at one hour.
+What it finds: a `refreshInterval` under five minutes (also in the template of a ClusterExternalSecret, where it counts for each namespace). The
+finding has its calls a month, their cost and the provider's quota, and the same at one hour.
 
-Why it hurts: each refresh calls the provider for every key (Vault: also a login and a revoke), whether anything changed or
-not. That costs money, eats the quota that all clusters share, and keeps the operator busy.
+Why it hurts: each refresh calls the provider for every key (Vault: also a login and a revoke), even without a change. That costs money, uses up
+the quota that all clusters share, and loads the operator.
 
-How to fix: use the longest interval that a rotation can bear, fetch one key with `dataFrom.extract` in place of many entries,
-and force a sync when something was rotated on purpose. A short interval is no remedy for expired tokens or failing syncs, as is
-sometimes advised: failed syncs follow their own back-off, whatever the interval, and credentials are renewed apart from it.
+How to fix: use the longest interval that rotations permit, fetch one key with `dataFrom.extract` in place of many entries, and force a sync
+after a deliberate rotation. A short interval does not help against expired tokens or failing syncs, although that is common advice: failed syncs
+have their own back-off, at any interval, and credentials are renewed independently.
 
 Example:
 
@@ -44,7 +44,7 @@ def _hot(app: App, options: Options) -> Iterator[es.Declared]:
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
-    """The stores of hot ExternalSecrets, where another application manages them: they name the provider."""
+    """The stores of such ExternalSecrets, if another application manages them: they name the provider."""
     for found in _hot(app, options):
         yield from stores.wants_of(app, fleet, found.manifest, found.resource.namespace)
 

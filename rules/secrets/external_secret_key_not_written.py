@@ -1,14 +1,13 @@
 """A workload reads a key that its ExternalSecret never writes
 
-What it finds: a container or a volume that reads one key of a Secret, where an ExternalSecret of the same application makes that
-Secret and its manifest spells out every key: `spec.data` without `dataFrom`, a template that replaces what was fetched, or a last rewrite of
-every `dataFrom` entry that puts the same text before or behind each key. The key is not among them. References that are optional are left out, and so are Secrets that someone else may write to.
+What it finds: a container or a volume that reads a key of a Secret that an ExternalSecret of the same application makes without that key. The
+manifest must show every key: `spec.data` without `dataFrom`, a template that replaces the fetched keys, or a last rewrite of every `dataFrom`
+entry with a fixed prefix or suffix for each key. Optional references are not reported, and neither are Secrets with another possible writer.
 
 Why it hurts: the ExternalSecret is Ready and Argo CD shows it Healthy, while the pods cannot start
 (`CreateContainerConfigError`), now or at their next restart.
 
-How to fix: read a key that is written, or write the one that is read: its name is `secretKey` in `spec.data`, or a key of
-`target.template.data`.
+How to fix: read a key that is written, or write the missing one: its name is `secretKey` in `spec.data`, or a key of `target.template.data`.
 
 Example: `secretKey: pass` in the ExternalSecret, `key: password` in the container.
 
@@ -28,7 +27,7 @@ from ._rewrite import form_of, may_become
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each key that a workload reads in vain."""
+    """One finding for each key that a workload reads without success."""
     made = _made(app)
     if not made:
         return
@@ -45,7 +44,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _made(app: App) -> dict[tuple[str, str], Resource]:
-    """(namespace, Secret) -> the ExternalSecret that alone makes it, all of whose keys its manifest tells."""
+    """(namespace, Secret) -> the only ExternalSecret that makes it, if its manifest shows all keys."""
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in es.external_secrets(app):
         if resource.any and not es.leaving(app, resource):
@@ -61,7 +60,7 @@ def _made(app: App) -> dict[tuple[str, str], Resource]:
 
 
 def _may_write(writer: Resource, key: str) -> bool:
-    """Whether the manifest names the key, or fetches keys at large of which one may end so after its rewrites."""
+    """Whether the manifest names the key, or fetches unnamed keys that its rewrites may turn into it."""
     return key in es.written_keys(writer.any) or (
         not _replaces(writer) and any(may_become(entry, key) for entry in items(writer.any, "spec", "dataFrom"))
     )
@@ -73,7 +72,7 @@ def _replaces(resource: Resource) -> bool:
 
 
 def _is_known(resource: Resource) -> bool:
-    """Whether the manifest tells what gets into the Secret: no `templateFrom`, and of `dataFrom` only what a rewrite gives a form."""
+    """Whether the manifest shows the Secret's keys: no `templateFrom`, and only `dataFrom` with a known form after the rewrite."""
     fetched = items(resource.any, "spec", "dataFrom")
     template = mapping(es.target_of(resource.any), "template")
     return not template.get("templateFrom") and (

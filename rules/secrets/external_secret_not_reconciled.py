@@ -1,11 +1,10 @@
 """An External Secrets object has no status at all
 
-What it finds: an ExternalSecret, SecretStore, ClusterSecretStore, PushSecret or ClusterExternalSecret that was created
-minutes ago and has no condition: no operator has looked at it. A store with a foreign `spec.controller` is reported by
-`secret-store-error` instead.
+What it finds: an ExternalSecret, SecretStore, ClusterSecretStore, PushSecret or ClusterExternalSecret that was created minutes ago and has no
+condition: no operator has processed it. The rule `secret-store-error` reports a store with a foreign `spec.controller`.
 
-Why it hurts: the Secret is never made, Argo CD shows Progressing forever, and there is neither an Event nor a condition:
-the reasons (class, scope, disabled store kind, RBAC) stand only in the operator's log, if there is an operator.
+Why it hurts: the Secret is never created, Argo CD shows Progressing forever, and there is neither an Event nor a condition. The reasons (class,
+scope, disabled store kind, RBAC) are only in the operator's log, if there is an operator.
 
 How to fix: install the operator, or let it serve this object: its `--controller-class`, `--namespace` scope
 (`scopedNamespace`, `scopedRBAC` in the chart), `processClusterStore`, `processPushSecret`, `processClusterExternalSecret`, and
@@ -50,7 +49,7 @@ def _silent(app: App, options: Options) -> Iterator[Resource]:
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
-    """The stores of silent ExternalSecrets, where another application manages them."""
+    """The stores of ExternalSecrets without a status, if another application manages them."""
     for resource in _silent(app, options):
         yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
 
@@ -89,7 +88,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
 
 
 def _follows(app: App, resource: Resource, *, absent: bool) -> tuple[Follows, ...]:
-    """An operator that is not there explains its objects' stores as well; else a store does that is of no use."""
+    """The shared cause: a missing operator explains its objects' stores as well; else an unusable store."""
     if absent:
         title = f"No External Secrets Operator serves cluster {app.cluster}."
         return (Follows.common(title, "external-secrets-operator", app.cluster),)
@@ -99,7 +98,7 @@ def _follows(app: App, resource: Resource, *, absent: bool) -> tuple[Follows, ..
 
 
 def _foreign(app: App, fleet: Fleet, resource: Resource) -> str:
-    """The operator skips, without a word, an ExternalSecret whose store belongs to another controller class."""
+    """The foreign controller class of its store: the operator silently skips such an ExternalSecret."""
     for ref in es.store_refs(resource.live):
         store = stores.find(app, fleet, ref, resource.namespace)
         if store.controller:

@@ -1,15 +1,14 @@
-"""A generated Secret looks like one that Argo CD must prune
+"""A generated Secret looks like one that Argo CD should prune
 
-What it finds: with label tracking, an ExternalSecret that makes a Secret without owner reference (creationPolicy Orphan, Merge
-or CreateOrMerge) that carries Argo CD's instance label: without `target.template` all labels of the ExternalSecret are copied
-to the Secret; with one, the template may spell the label itself, as common labels of Helm charts do. A Secret that the
-application renders too, or that is handed `Prune=false`, is safe.
+What it finds: with label tracking, an ExternalSecret whose Secret has no owner reference (creationPolicy Orphan, Merge or CreateOrMerge) but
+Argo CD's instance label. Without `target.template` the operator copies all labels of the ExternalSecret to the Secret; with one, the template
+may set the label itself, as common labels of Helm charts do. A Secret that the application renders too, or that gets `Prune=false`, is safe.
 
-Why it hurts: the Secret carries the application's label and is not in Git, so the application is OutOfSync and a sync with
-pruning deletes it under the workloads. Merging into another application's Secret overwrites that one's label.
+Why it hurts: the Secret has the application's label and is not in Git. So the application is OutOfSync, and a sync with pruning deletes it
+although workloads use it. A merge into another application's Secret overwrites that one's label.
 
-How to fix: give the template empty metadata, or leave the label out of it; then nothing is copied. Or use annotation tracking
-(the default since Argo CD 3.0), where a copied tracking id that names another object is ignored.
+How to fix: give the template empty metadata, or leave the label out of it; then nothing is copied. Or use annotation tracking (the default since
+Argo CD 3.0), which ignores a copied tracking id with another object's name.
 
 Example:
 
@@ -19,17 +18,19 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.edits import set_field
 from argolint.edits.pruning import prune_option
-from argolint.values import annotations_of, join_pointer, labels_of
+from argolint.values import annotations_of, join_pointer, labels_of, sh
+from argolint.values.kubernetes import api_of
 
 from . import _external_secret as es
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each ExternalSecret that hands its tracking label on."""
+    """One finding for each ExternalSecret whose Secret gets its tracking label."""
     if fleet.tracking_method != "label":
         return
     for resource in es.external_secrets(app):
@@ -66,7 +67,7 @@ def _handed_on(resource: Resource) -> tuple[Mapping[str, str], Mapping[str, str]
 
 
 def _tracked(app: App, fleet: Fleet, resource: Resource, labels: Mapping[str, str]) -> bool:
-    """Own labels hold what Argo CD set; a template's count when their text names an application of this cluster."""
+    """Whether the labels have Argo CD's tracking; a template's count if their text names an application of this cluster."""
     value = labels.get(fleet.label_key)
     if value is None or _template(resource.any) is None:
         return value is not None
@@ -86,7 +87,9 @@ def _finding(app: App, fleet: Fleet, resource: Resource, policy: str, extra: Res
             *(("the Secret is already shown as to be pruned",) if extra else ()),
         ),
         fixes=(
-            _label_left_out(fleet, resource) if templated else _nothing_copied(resource),
+            _guarded(
+                app, fleet, resource, _label_left_out(fleet, resource) if templated else _nothing_copied(resource)
+            ),
             Fix(
                 "Track by annotation",
                 "argocd-settings",
@@ -101,6 +104,20 @@ def _finding(app: App, fleet: Fleet, resource: Resource, policy: str, extra: Res
 
 def _place(fleet: Fleet) -> str:
     return join_pointer("spec", "target", "template", "metadata", "labels", fleet.label_key)
+
+
+def _guarded(app: App, fleet: Fleet, resource: Resource, fix: Fix) -> Fix:
+    """The fix with what protects the Secret until the operator has taken the label off: the sync that brings the edit prunes first.
+
+    Operators that serve external-secrets.io/v1 take off the labels that they have set; v0.9.4 did not.
+    """
+    secret = f"kubectl -n {sh(resource.namespace)} {{}} secret {sh(es.target_name(resource.any))}"
+    guard = f"{secret.format('annotate')} --overwrite argocd.argoproj.io/sync-options=Prune=false"
+    old = api_of(resource.any)[1] != "v1"
+    off = (
+        f"v0.9.4 and older leave the label there: `{secret.format('label')} {sh(fleet.label_key + '-')}`" if old else ""
+    )
+    return replace(fix, before=(guard,) if app.prune else (), caveat=off)
 
 
 def _label_left_out(fleet: Fleet, resource: Resource) -> Fix:

@@ -1,11 +1,10 @@
-"""An ExternalSecret is Ready, and its Secret is not there
+"""An ExternalSecret is Ready, but its Secret is missing or incomplete
 
-What it finds: an ExternalSecret that is Ready=True while its Secret is absent, was deleted because the provider lost the key,
-holds nothing but old data (`secret retained due to DeletionPolicy=Retain`: the provider gave no key at all), holds no key, or
-lacks keys that spec.data names.
+What it finds: an ExternalSecret that is Ready=True without a complete Secret. The Secret is absent, was deleted because the provider lost the
+key, has only old data (`secret retained due to DeletionPolicy=Retain`: the provider gave no key at all), has no key, or lacks keys of spec.data.
 
-Why it hurts: Argo CD copies the condition and shows Healthy. The pods that need the Secret do not start, now or at their
-next restart, and nothing points here.
+Why it hurts: Argo CD copies the condition and shows Healthy. The pods that need the Secret do not start, now or at their next restart, and
+nothing shows the cause.
 
 How to fix: by reason. `creationPolicy: Merge` never creates a Secret: use Owner (or CreateOrMerge from v2.8.0 on) or create it.
 `deletionPolicy: Delete` and `Merge` remove data when a key is gone or mistyped: restore the key and use Retain. A `find` that
@@ -36,7 +35,7 @@ from ._template import Misread, of_target, template_fixes
 _LONGEST = 25
 LOST = re.compile(r"secret does not exist at provider using .{0,300}?key=(?P<key>[^)]+)\)?$")
 SETTLED = timedelta(minutes=2)
-"""The resource tree may lag behind a sync this long."""
+"""The greatest delay of the resource tree after a sync."""
 
 
 def _secret(app: App, resource: Resource) -> Node | None:
@@ -55,7 +54,7 @@ def _may_drop(resource: Resource) -> bool:
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Events and Secret of an ExternalSecret that may drop keys in silence (deletionPolicy Merge or Delete), and of no other."""
+    """Events and Secret of ExternalSecrets that may silently drop keys (deletionPolicy Merge or Delete), and of no other."""
     for resource in _ready(app):
         if not _may_drop(resource):
             continue
@@ -159,7 +158,7 @@ def _retained(app: App, fleet: Fleet, resource: Resource) -> Finding:
 
 
 def _absent(app: App, fleet: Fleet, resource: Resource) -> bool:
-    """An owned Secret is a child in the tree; it counts as absent when the sync is a while ago and nothing shows it."""
+    """Whether an owned Secret, a child in the tree, is absent some time after the sync."""
     live = resource.live
     last = parse_time(dig(live, "status", "refreshTime"))
     return (
@@ -175,9 +174,9 @@ def _absent(app: App, fleet: Fleet, resource: Resource) -> bool:
 
 
 def _settled(app: App, resource: Resource, last: datetime) -> bool:
-    """The tree has had the time to show what the last sync wrote, and no one edited the object meanwhile.
+    """Whether the tree has had the time to show the last sync's result, without a later edit of the object.
 
-    With an interval below that time the last refresh is always a moment ago: what counts there is how long it has been Ready.
+    With an interval below that time the last refresh is always recent: then the time since it became Ready counts.
     """
     turned = parse_time(es.ready(resource.live).get("lastTransitionTime"))
     since = min(last, turned) if turned and es.interval(resource.live) <= SETTLED else last
@@ -186,13 +185,13 @@ def _settled(app: App, resource: Resource, last: datetime) -> bool:
 
 
 def _secrets_show(app: App) -> bool:
-    """False when no Secret of several owned ones is in the tree: this Argo CD does not look at Secrets."""
+    """False if no Secret of several owned ones is in the tree: this Argo CD does not watch Secrets."""
     owned = [r for r in _ready(app) if es.creation_policy(r.live) == "Owner"]
     return len(owned) <= 1 or any((n.id.kind, n.id.group) == ("Secret", "") for n in app.nodes)
 
 
 def _finds_nothing(resource: Resource) -> bool:
-    """Before v0.11 a sync without any key was reported as done; only `find` gives no error when nothing is there."""
+    """Whether a `find` fetched nothing: before v0.11 a sync without any key counted as success, and only `find` gives no error."""
     sources = (*items(resource.live, "spec", "data"), *items(resource.live, "spec", "dataFrom"))
     return es.ready(resource.live).get("message") == "Secret was synced" and all(dig(s, "find") for s in sources)
 
@@ -230,7 +229,7 @@ def _lost(app: App, fleet: Fleet, resource: Resource) -> Finding:
 
 
 def _unreadable(app: App, resource: Resource, misread: tuple[Misread, ...]) -> Finding:
-    """A template that Go cannot read: operators such as v0.9.3 to v0.9.13 report success all the same (issues 3028, 3150, 3210)."""
+    """The finding for a template that Go cannot parse: operators such as v0.9.3 to v0.9.13 still report success (issues 3028, 3150, 3210)."""
     first = misread[0]
     what = f'makes no Secret "{es.target_name(resource.live)}", since Go cannot read {first.written} in its template'
     seen = (first.because, "operators such as v0.9.3 to v0.9.13 report success all the same")
@@ -258,7 +257,7 @@ def _right_key(app: App, fleet: Fleet, resource: Resource) -> Fix:
 
 
 def _first_source(resource: Resource) -> str:
-    """Pointer of what is fetched first, or alone."""
+    """Pointer of the first, or only, source."""
     field = "dataFrom" if items(resource.live, "spec", "dataFrom") else "data"
     entry = next(iter(items(resource.live, "spec", field)), None)
     inner = next((name for name in ("find", "extract", "remoteRef", "sourceRef") if dig(entry, name)), "")
@@ -301,7 +300,7 @@ def _incomplete(app: App, fleet: Fleet, resource: Resource) -> Iterator[Finding]
 
 
 def _lacking(app: App, resource: Resource) -> dict[str, str]:
-    """Keys of spec.data that the live Secret does not hold, with the pointers of their entries."""
+    """Keys of spec.data that the live Secret lacks, with the pointers of their entries."""
     live = _live_secret(app, resource)
     if live is None:
         return {}
@@ -320,13 +319,13 @@ def _held(secret: Object) -> frozenset[str]:
 
 
 def _copied(resource: Resource) -> bool:
-    """The Secret holds what was fetched as it came: no template writes keys of its own."""
+    """Whether the Secret has the fetched keys unchanged: no template writes its own."""
     template = mapping(resource.live, "spec", "target", "template")
     return not template.get("data") and not template.get("templateFrom")
 
 
 def _by_events(app: App, resource: Resource) -> dict[str, str]:
-    """Keys of the provider that the operator's Events of the last refresh miss, with the pointers of their entries."""
+    """Keys of the provider that are missing by the operator's Events of the last refresh, with the pointers of their entries."""
     last = parse_time(dig(resource.live, "status", "refreshTime"))
     places = {
         es.remote_key(resource.live, field, index): f"/spec/{field}/{index}/{inner}/key"
@@ -343,12 +342,12 @@ def _by_events(app: App, resource: Resource) -> dict[str, str]:
 
 
 def _keys(resource: Resource) -> dict[str, str]:
-    """The keys that the Secret must have, with the pointer of what makes each; empty when that cannot be determined."""
+    """The keys that the Secret must have, each with the pointer of its source; empty if that is unknown."""
     template = mapping(resource.live, "spec", "target", "template")
     if template.get("templateFrom"):
         return {}
     if template.get("data") and template.get("mergePolicy") != "Merge":
-        return {}  # a template with a missing value is an error of its own
+        return {}  # a template with a missing value has its own error
     return {
         str(dig(entry, "secretKey")): f"/spec/data/{index}/remoteRef/key"
         for index, entry in enumerate(items(resource.live, "spec", "data"))

@@ -6,7 +6,7 @@ target or a generator as the only source that is a choice, and no finding.)
 Why it hurts: the value is fetched once. A rotation at the provider never arrives, and since v0.11 neither an edit of the
 ExternalSecret nor the annotation `force-sync` fetches again; Argo CD's refresh action is disabled.
 
-How to fix: use a real interval, or say what is meant with `refreshPolicy: OnChange` (force-sync works) or `CreatedOnce`.
+How to fix: use a real interval, or state the intention with `refreshPolicy: OnChange` (force-sync works) or `CreatedOnce`.
 
 Example:
 
@@ -34,7 +34,7 @@ def _once(app: App) -> Iterator[es.Declared]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each ExternalSecret that fetches once although it is periodic."""
+    """One finding for each ExternalSecret that fetches only once although it is periodic."""
     zero = tuple(_once(app))
     if not zero:
         return
@@ -54,7 +54,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _fixes(app: App, fleet: Fleet, found: es.Declared) -> Iterator[Fix]:
-    """A field that the cluster's CRD does not know would be pruned, and differ forever."""
+    """Fixes with fields that the cluster's CRD has: an unknown field would be dropped, and differ forever."""
     where = str(found.resource.id)
     hourly = Edit("json-patch", found.set("/spec/refreshInterval", "1h0m0s"))
     yield Fix("Refresh every hour", "manifest", where, hourly, "one call a key and hour")

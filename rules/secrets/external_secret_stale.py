@@ -1,14 +1,14 @@
 """An ExternalSecret silently stopped refreshing
 
-What it finds: a periodic ExternalSecret that is Ready=True although its last successful sync is older than twice the refresh
-interval plus ten minutes. The age is measured at the moment Argo CD last compared the application, so that a server which
-ignores status updates raises no alarm. An immutable target keeps its first value whatever the operator does, and is no finding.
+What it finds: a periodic ExternalSecret that is Ready=True although its last successful sync is older than twice the refresh interval plus ten
+minutes. The age counts up to Argo CD's last comparison, so that a server which ignores status updates causes no finding. An immutable target
+keeps its first value in any case, and is not reported.
 
 Why it hurts: Argo CD shows Healthy, the condition says `secret synced`, and the Secret keeps a value that the provider may have
 rotated long ago. A skipped reconcile does not touch the condition, so nothing turns red.
 
-How to fix: look whether the operator runs and keeps up (its log, `--concurrent`, its work queue); v2.0.1 to v2.1.0 stop in big
-fleets and need v2.2.0. Then force a sync. A shorter interval changes nothing: the reconciles do not happen at all.
+How to fix: check whether the operator runs and keeps up (its log, `--concurrent`, its work queue); v2.0.1 to v2.1.0 stop in big fleets and need
+v2.2.0. Then force a sync. A shorter interval changes nothing: the reconciles do not happen at all.
 
 Example:
 
@@ -29,7 +29,7 @@ from argolint.values import age_text, dig, parse_time
 from . import _external_secret as es
 
 ANSWERED = timedelta(minutes=2)
-"""An operator that runs answers an edit of the interval within this time."""
+"""The time within which a running operator reacts to an edit of the interval."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,9 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             or es.refresh_policy(live) != "Periodic"
             or es.deleting(resource)
             or es.keeps_first_value(live)
-            or str(es.ready(live).get("reason")).endswith("Deleted")  # before v0.11 such a sync leaves the time alone
+            or str(es.ready(live).get("reason")).endswith(
+                "Deleted"
+            )  # before v0.11 such a sync does not change the time
             or every <= timedelta()
             or es.spec_of(live).get("syncWindows")
             or last is None
@@ -108,7 +110,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
 
 
 def _just_edited(app: App, resource: Resource) -> bool:
-    """The interval may have been longer until a moment ago."""
+    """True if the interval may have been longer until a moment ago."""
     last = writer(resource.live or {}, "/spec/refreshInterval")
     return last is not None and last.time is not None and es.seen_at(app) - last.time < ANSWERED
 

@@ -1,31 +1,28 @@
 """An ExternalSecret is not synced
 
-What it finds: an ExternalSecret of External Secrets (any version) whose Ready condition is False, and why. Since v0.4.2 the
-condition says only `could not get secret data from provider` or `could not update secret`; the error itself stands in an
-Event, which the cluster keeps for about an hour. argolint reads the newest Event that fits the condition, holds it against
-the objects that are there now (a store that was missing at start-up may exist by now, be of another controller class, shut
-the namespace out or not be ready), and falls back to the condition and the objects around the ExternalSecret. One that is new
-in Git, or turns to another store, is reported before it fails when the stores that Argo CD shows leave no doubt. What it failed for
-and what ended within the last five minutes (a store that became ready, a generator that was made after it, an edit that the
-operator has not answered yet) is an information: the next attempt is due.
+What it finds: an ExternalSecret of External Secrets (any version) whose Ready condition is False, and the cause. Since v0.4.2 the condition has
+only `could not get secret data from provider` or `could not update secret`; the error itself is in an Event, which the cluster keeps for about
+an hour. argolint reads the newest Event that fits the condition and compares it with the present objects: a store that was missing at start-up
+may exist by now, have another controller class, refuse the namespace or not be ready. Otherwise it uses the condition and the objects around the
+ExternalSecret. If one is new in Git, or gets another store, it is reported before it fails, once the visible stores prove it. If the cause ended
+within the last five minutes (a store that became ready, a generator that was created after it, an edit that the operator has not processed yet),
+the finding is information: the next attempt is due.
 
-Why it hurts: the Secret is missing, or it keeps an old value that the provider may already have revoked. The operator
-retries with a growing delay (1 s to 7 min since v0.14), and for some causes (a Secret of another owner, an immutable Secret)
-it never tries again.
+Why it hurts: the Secret is missing, or it keeps an old value that the provider may already have revoked. The operator retries with a growing
+delay (1 s to 7 min since v0.14), and for some causes (a Secret of another owner, an immutable Secret) it never tries again.
 
-How to fix: by cause, and by the provider that the store names: the message says which identity may not do what, the fix names the
-Secret or ServiceAccount of the store and the kind of grant. What the store's settings add is reported as well: a field that its API
-version or the operator drops or ignores, a key of another region or of an engine that makes credentials. Say the kind of a ClusterSecretStore, create or repair the store and admit the namespace; renew credentials
-and rights at the provider; correct key, property, decoding, template or generator; give each Secret one writer. What stays
-False after a race of the first sync (v0.10.7 and older) needs one forced sync, and v0.11.0 to be rid of it.
+How to fix: by cause and provider. The message has the identity and the missing permission; the fix has the Secret or ServiceAccount of the store
+and the kind of grant. Hints from the store's settings are reported as well: a field that its API version or the operator drops or ignores, a key
+of another region or of an engine that makes credentials. Set the kind of a ClusterSecretStore, create or repair the store and admit the
+namespace. Renew credentials and permissions at the provider. Correct key, property, decoding, template or generator. Give each Secret one
+writer. If it stays False after a race of the first sync (v0.10.7 and older), force one sync, and upgrade to v0.11.0 to prevent it.
 
-Two pieces of advice that are often read do not hold. A shorter `refreshInterval` does not cure an
-authentication error: failed syncs follow their own back-off, and IRSA tokens live 86,400 s and are renewed by the SDK. And
-External Secrets has no webhook receiver for changes at the provider (`reconcile.external-secrets.io/webhook-id` exists in
-neither code nor docs); what is event-driven is a function of your own that patches the annotation `force-sync`. That
-annotation is the documented one (`eso.external-secrets.io/force-sync` works only because any annotation does); it does
-nothing with `refreshInterval: 0` or `CreatedOnce` after the first success. Commands name
-`externalsecrets.external-secrets.io` in full: `es` may mean another kind.
+Two common pieces of advice are wrong. A shorter `refreshInterval` does not cure an authentication error: failed syncs have their own back-off,
+and IRSA tokens live 86,400 s and are renewed by the SDK. And External Secrets has no webhook receiver for changes at the provider
+(`reconcile.external-secrets.io/webhook-id` exists in neither code nor docs); an event-driven refresh needs your own function that patches the
+annotation `force-sync`. That annotation is the documented one (`eso.external-secrets.io/force-sync` works only because any annotation does); it
+does nothing with `refreshInterval: 0` or `CreatedOnce` after the first success. Commands have the full name
+`externalsecrets.external-secrets.io`: `es` may mean another kind.
 
 Example:
 
@@ -123,7 +120,7 @@ def _turning(app: App) -> Iterator[Resource]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each ExternalSecret that is Ready=False, or is sure to be so once Git is applied."""
+    """One finding for each ExternalSecret that is Ready=False, or certainly will be once Git is applied."""
     failing = tuple(_failing(app))
     for resource in _turning(app):
         found = predict(app, fleet, resource)
@@ -212,7 +209,7 @@ def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> 
 
 
 def _new_misread(resource: Resource) -> tuple[Misread, ...]:
-    """Names in a template that is new in Git and that Go cannot read; a live one tells by itself how it fares."""
+    """Names in a template that is new in Git and that Go cannot parse; a live one shows its own result."""
     known = of_target(resource.live)
     return tuple(each for each in of_target(resource.desired) if each not in known) if resource.desired_known else ()
 
@@ -253,12 +250,12 @@ _QUOTED = ("template", "generator", "store-credential", "admission", "invalid-ke
 
 
 def _quote(found: Diagnosis) -> str:
-    """The text, where the cause alone leaves open what to do."""
+    """The quoted text, if the cause alone does not show the remedy."""
     return found.text if found.cause in _QUOTED and found.topic in _GENERAL else ""
 
 
 def _so(resource: Resource, found: Diagnosis, users: tuple[Resource, ...], optional: tuple[Resource, ...]) -> str:
-    """What follows: who waits for the Secret, or what has become of it."""
+    """The consequence: the workloads that wait for the Secret, or the state of the Secret."""
     what = es.target_text(resource.live) if es.target_name(resource.live) else "its target"
     if found.passing:
         return "the operator will retry"
@@ -273,7 +270,7 @@ def _so(resource: Resource, found: Diagnosis, users: tuple[Resource, ...], optio
 
 
 def _seen(resource: Resource, found: Diagnosis, given: tuple[Hint, ...], users: tuple[Resource, ...]) -> Iterator[str]:
-    """Times, who waits, and what the store's settings say."""
+    """Times, waiting workloads, and hints from the store's settings."""
     if last := parse_time(dig(resource.live, "status", "refreshTime")):
         yield f"last written {last:%Y-%m-%d %H:%M}Z"
         if found.cause == "conflict" and raced(resource):
@@ -287,7 +284,7 @@ def _seen(resource: Resource, found: Diagnosis, given: tuple[Hint, ...], users: 
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
-    """The operator, when it looks at the ExternalSecret again."""
+    """The operator's result, once it processes the ExternalSecret again."""
     at = _ENTRY.match(finding.at.pointer)
     failed = Failed(finding.cause or "", at[1] if at else "", int(at[2]) if at else 0)
     return plays(fix, finding, after, fleet, failed)

@@ -1,17 +1,16 @@
-"""A Secret is in Git and made by an ExternalSecret too
+"""A Secret is in Git and an ExternalSecret writes it too
 
-What it finds: a Secret that an application renders and that an ExternalSecret on the same cluster, of this or another
-application, replaces (creationPolicy Owner or Orphan), or a key of it that differs because an ExternalSecret writes that key
-(creationPolicy Merge or CreateOrMerge), or labels and annotations that the operator copies onto it for want of a template (Argo CD's
-tracking id among them). Also a Secret that an object of another kind owns too, and Argo CD's own `argocd-secret`, which holds
-keys that no manifest names. Data that Argo CD ignores or Git leaves out is no finding.
+What it finds: a Secret that an application renders and that an ExternalSecret on the same cluster, of this or another application, replaces
+(creationPolicy Owner or Orphan). Or a key of it that differs because an ExternalSecret writes that key (creationPolicy Merge or CreateOrMerge).
+Or labels and annotations that the operator copies onto it because there is no template (Argo CD's tracking id among them). Also a Secret with an
+owner of another kind, and Argo CD's own `argocd-secret`, which has keys that no manifest names. Data that Argo CD ignores or Git omits is not
+reported.
 
-Why it hurts: the operator takes the Secret over: it sets its owner reference and replaces the data. Argo CD wants its own data
-back at each sync; the application stays OutOfSync, and with self-heal the two fight. Workloads see now one value, now the
-other.
+Why it hurts: the operator takes the Secret over: it sets its owner reference and replaces the data. Argo CD restores its own data at each sync;
+the application stays OutOfSync, and with self-heal the two overwrite each other. Workloads see alternating values.
 
-How to fix: keep one writer. Remove the Secret from Git (the operator creates it again), or give the ExternalSecret another
-`target.name`, or, when both have a share, let it add its keys only with `creationPolicy: Merge`.
+How to fix: keep one writer. Remove the Secret from Git (the operator creates it again), or give the ExternalSecret another `target.name`. If
+both have a share, let it only add its keys with `creationPolicy: Merge`.
 
 Example:
 
@@ -58,7 +57,7 @@ from . import _external_secret as es
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Secrets of other applications that are OutOfSync and get keys from here: which keys differ tells who wrote them."""
+    """OutOfSync Secrets of other applications that get keys from here: the differing keys show the writer."""
     for resource, secret in _targets(app):
         if es.creation_policy(resource.any) in es.ADDING:
             yield from (
@@ -104,7 +103,7 @@ def _targets(app: App) -> Iterator[tuple[Resource, ResourceId]]:
 
 
 def _other_owners(app: App, secret: ResourceId) -> tuple[str, ...]:
-    """Kind and name of the objects, ExternalSecrets aside, that own the Secret in the resource tree."""
+    """Kind and name of the objects, other than ExternalSecrets, that own the Secret in the resource tree."""
     wanted = (secret.group, secret.kind, secret.namespace, secret.name)
     node = next((n for n in app.nodes if (n.id.group, n.id.kind, n.id.namespace, n.id.name) == wanted), None)
     owners = node.owners if node is not None else ()
@@ -148,7 +147,7 @@ def _elsewhere(app: App, fleet: Fleet, secret: ResourceId) -> Iterator[tuple[App
 
 
 def _shell(resource: Resource, secret: Resource) -> bool:
-    """A Secret that lives in peace with its ExternalSecret: in sync, and no key of Git is known that Argo CD compares."""
+    """Whether a Secret has no conflict with its ExternalSecret: it is in sync, and Argo CD compares no known key of Git."""
     keys = {*mapping(secret.desired, "data"), *mapping(secret.desired, "stringData")}
     if secret.normalized is not None:
         keys &= mapping(secret.normalized, "data").keys()  # the others are ignored
@@ -156,7 +155,7 @@ def _shell(resource: Resource, secret: Resource) -> bool:
 
 
 def _of_argo_cd(fleet: Fleet, secret: ResourceId, own: Resource | None) -> bool:
-    """Argo CD's own Secret, which its API server fills by itself (server.secretkey, admin.password; util/settings of Argo CD)."""
+    """Whether it is Argo CD's own Secret, which its API server fills itself (server.secretkey, admin.password; util/settings of Argo CD)."""
     if secret.name != "argocd-secret":
         return False
     labelled = own is not None and labels_of(own.any).get("app.kubernetes.io/part-of") == "argocd"
@@ -164,7 +163,7 @@ def _of_argo_cd(fleet: Fleet, secret: ResourceId, own: Resource | None) -> bool:
 
 
 def _brings_the_key(resource: Resource) -> bool:
-    """It writes the key for sessions itself, or keys that only the provider knows: such a Secret may be whole."""
+    """Whether it writes the session key itself, or keys that only the provider knows: such a Secret may be complete."""
     return "server.secretkey" in es.written_keys(resource.any) or bool(items(resource.any, "spec", "dataFrom"))
 
 
@@ -241,7 +240,7 @@ def _field(secret: Resource, key: str) -> str:
 
 
 def _copied(resource: Resource, secret: Resource) -> tuple[str, ...]:
-    """Labels and annotations that differ since the operator copies the ExternalSecret's own: it does so without a template."""
+    """Labels and annotations that differ because the operator copies the ExternalSecret's own: it does so without a template."""
     if isinstance(es.target_of(resource.any).get("template"), Mapping):
         return ()
     own = {
@@ -258,7 +257,7 @@ def _copied(resource: Resource, secret: Resource) -> tuple[str, ...]:
 
 
 def _names(resource: Resource, value: Json) -> bool:
-    """The value is Argo CD's tracking id of the ExternalSecret (`app:group/kind:namespace/name`)."""
+    """Whether the value is Argo CD's tracking id of the ExternalSecret (`app:group/kind:namespace/name`)."""
     return str(value).endswith(f":{es.GROUP}/ExternalSecret:{resource.namespace}/{resource.name}")
 
 

@@ -1,14 +1,14 @@
 """An ExternalSecret fetches values that its template does not use
 
-What it finds: an ExternalSecret, also in the template of a ClusterExternalSecret, whose `target.template` writes the whole Secret
-and holds no action that could name a fetched value: nothing of `spec.data` and `spec.dataFrom` gets into the Secret. And a rewrite whose
-target reads a group that its source does not have, such as `$1_URL` (Go reads the group "1_URL"): the keys lose their names.
+What it finds: an ExternalSecret, also in the template of a ClusterExternalSecret, whose `target.template` writes the whole Secret without an
+action that could use a fetched value: no value of `spec.data` and `spec.dataFrom` gets into the Secret. Also a rewrite whose target uses a group
+that its source does not have, such as `$1_URL` (Go reads the group "1_URL"): the keys lose their names.
 
-Why it hurts: it is Ready, and the Secret holds fixed text, such as a connection string without its password. In a Helm chart the usual
-reason is that Helm itself has evaluated `{{ .password }}`, which is empty there.
+Why it hurts: it is Ready, and the Secret has fixed text, such as a connection string without its password. In a Helm chart the usual reason is
+that Helm itself has evaluated `{{ .password }}`, which is empty there.
 
-How to fix: in a Helm chart write the action so that Helm prints it: ``{{ `{{ .password }}` }}``. Else use the fetched keys in the
-template, or set `mergePolicy: Merge`, which keeps them next to it. In a rewrite put the group in braces: `${1}_URL`.
+How to fix: in a Helm chart write the action so that Helm prints it: ``{{ `{{ .password }}` }}``. Otherwise use the fetched keys in the template,
+or set `mergePolicy: Merge`, which keeps them next to it. In a rewrite put the group in braces: `${1}_URL`.
 
 Example: `url: postgres://app:@db/shop`, where the chart's source reads `postgres://app:{{ .password }}@db/shop`.
 
@@ -37,7 +37,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _renamed(app: App, found: es.Declared, lost: Lost) -> Finding:
-    """A rewrite that loses what tells the keys apart: all that are fetched there end under one name."""
+    """The finding for a rewrite that loses the distinction between keys: all keys that it fetches get one name."""
     lost = replace(lost, pointer=found.pointer(lost.pointer))
     return Finding(
         message=f"{found.resource.id} loses the names of its keys: {lost.says}.",

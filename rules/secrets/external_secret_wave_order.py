@@ -1,17 +1,17 @@
 """Store, ExternalSecret and workload block each other by sync waves
 
-What it finds: within one application, a store (or generator, or a template's ConfigMap) in a later wave than an ExternalSecret
-that reads it, or an ExternalSecret in a later wave than a workload that cannot start without its Secret. Equal waves are fine.
-Also a PreSync hook (Helm: pre-install, pre-upgrade) that needs the Secret: it must complete before the ExternalSecret is
-applied at all. Hooks show in the rendered manifests (`--manifests`), or when the last run was left on the cluster.
+What it finds: within one application, a store (or generator, or a template's ConfigMap) in a later wave than an ExternalSecret that reads it, or
+an ExternalSecret in a later wave than a workload that cannot start without its Secret. Equal waves are fine. Also a PreSync hook (Helm:
+pre-install, pre-upgrade) that needs the Secret: it must complete before the ExternalSecret is applied at all. Hooks are known from the rendered
+manifests (`--manifests`), or if the last run is still on the cluster.
 
-Why it hurts: Argo CD waits until a wave is healthy before it starts the next one, and a Degraded object fails the sync. So the
-ExternalSecret fails for want of a store that would come later, or the pods wait for a Secret that would come later: the first
-sync on a new cluster never ends, although the running one looks healthy.
+Why it hurts: Argo CD waits until a wave is healthy before it starts the next one, and a Degraded object fails the sync. So the ExternalSecret
+fails because its store would come later, or the pods wait for a Secret that would come later. The first sync on a new cluster never ends,
+although the running cluster looks healthy.
 
-How to fix: wave of the store < wave of the ExternalSecret < wave of the workload, or no waves at all, and `syncPolicy.retry`.
-Make such a hook a Sync hook in a later wave (an ExternalSecret that is a PreSync hook itself is deleted, with its Secret,
-before each sync). Waves order objects of one application only: across applications use the waves of an app of apps.
+How to fix: wave of the store < wave of the ExternalSecret < wave of the workload, or no waves at all, and `syncPolicy.retry`. Make such a hook a
+Sync hook in a later wave (an ExternalSecret that is a PreSync hook itself is deleted, with its Secret, before each sync). Waves order objects of
+one application only: across applications use the waves of an app of apps.
 
 Example:
 
@@ -66,7 +66,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _makes_secret(resource: Resource) -> bool:
-    """Other policies than these leave the making of the Secret to someone else."""
+    """Whether its policy creates the Secret; with other policies another writer does."""
     return resource.desired is not None and es.creation_policy(resource.desired) in ("Owner", "Orphan")
 
 
@@ -96,7 +96,7 @@ def _before_the_sync(app: App, late: Resource, hooks: Sequence[Member], secret: 
 
 
 def _sources(app: App, resource: Resource) -> Iterator[tuple[Resource, str]]:
-    """What the ExternalSecret reads and the application holds, with what to call it."""
+    """The objects that the ExternalSecret reads and the application has, each with its name for a sentence."""
     for ref in es.store_refs(resource.desired):
         store = app.resource(ref.id(resource.namespace, app.cluster).key)
         if store is not None:
@@ -113,7 +113,7 @@ def _sources(app: App, resource: Resource) -> Iterator[tuple[Resource, str]]:
 
 
 def _finding(app: App, late: Resource, early: Resource, need: str, what: str, least: int | None = None) -> Finding:
-    """`least`: a wave that the later object needs itself, if that is possible at all."""
+    """`least`: a wave that the later object itself needs, if one is possible at all."""
     wave = early.wave - 1
     if least is not None and least <= early.wave:
         wave = max(wave, least)

@@ -3,17 +3,16 @@
 What it finds: ExternalSecrets of `kubernetes-client.io` (Kubernetes External Secrets), its CustomResourceDefinition and its
 controller, in Git or live. An object whose last poll failed is an error.
 
-Why it hurts: the project is archived; no one mends it, its images age, and its client libraries stop to work with newer
-clusters and clouds. It polls the provider every 10 s, and it owns the Secrets it makes: deleting the old object deletes the
-Secret under the workloads (`kes-prune-kills-secret`).
+Why it hurts: the project is archived: its bugs stay, its images age, and its client libraries stop working with newer clusters and clouds. It
+polls the provider every 10 s, and it owns the Secrets it makes: deletion of the old object deletes the Secret although workloads use it
+(`kes-prune-kills-secret`).
 
-How to fix: the fix carries the complete `external-secrets.io/v1` manifest, store included. The safe order is another target
-name: sync the new ExternalSecret, wait until it is Ready, move the workloads to the new Secret, then remove the old object.
-To keep the Secret's name, stop the old controller, remove the Secret's ownerReferences, sync and force-sync the new
-ExternalSecret, and only then delete the old object; self-heal must be paused meanwhile, for it starts the old controller again.
-The converter kes-to-eso removes the old owner reference and lets External Secrets adopt the Secret (it does not rewrite the
-reference, as is often said), writes v1alpha1, which no supported operator serves, and drops fields that this fix keeps.
-External Secrets polls too: it does not watch the provider.
+How to fix: the fix has the complete `external-secrets.io/v1` manifest, with its store. The safe order is another target name: sync the new
+ExternalSecret, wait until it is Ready, move the workloads to the new Secret, then remove the old object. To keep the Secret's name, stop the old
+controller, remove the Secret's ownerReferences, sync and force-sync the new ExternalSecret, and only then delete the old object; pause self-heal
+in the meantime, since it starts the old controller again. The converter kes-to-eso removes the old owner reference and lets External Secrets
+adopt the Secret (a common error is that it rewrites the reference). It writes v1alpha1, which no supported operator serves, and drops fields
+that this fix keeps. External Secrets polls too: it does not watch the provider.
 
 Example:
 
@@ -38,13 +37,13 @@ IMAGE = "kubernetes-external-secrets"
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """Applications that hold its objects, or run its image as the list tells it."""
+    """Whether the application has its objects, or runs its image by the list."""
     images = items(app.status, "summary", "images")
     return es.holds_old_external_secrets(app, fleet) or any(IMAGE in str(image) for image in images)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each object of Kubernetes External Secrets that the application wants or still runs."""
+    """One finding for each object of Kubernetes External Secrets that the application renders or still runs."""
     for resource in app.resources:
         if es.leaving(app, resource):
             continue

@@ -1,14 +1,13 @@
 """Removing an old ExternalSecret deletes a Secret in use
 
-What it finds: an ExternalSecret of Kubernetes External Secrets that is no longer in the desired state, or is being deleted,
-while it still owns a live Secret. One that `Prune=false` keeps is none. In the pull-request gate: a change that removes such
-an object.
+What it finds: an ExternalSecret of Kubernetes External Secrets that is no longer in the desired state, or is being deleted, while it still owns
+a live Secret. One with `Prune=false` is not reported. In the pull-request gate: a change that removes such an object.
 
 Why it hurts: Kubernetes deletes the Secret together with its owner. Workloads that read it fail at their next start, and a new
 ExternalSecret of the same name can fill it again only after it is gone.
 
-How to fix: first take the owner reference off the Secret, or move the workloads to a Secret of another name that External
-Secrets already filled; only then remove the old object.
+How to fix: first remove the owner reference from the Secret, or move the workloads to a Secret with another name that External Secrets has
+already filled. Only then remove the old object.
 
 Example:
 
@@ -26,7 +25,7 @@ from . import _external_secret as es
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each old object on its way out that owns a Secret."""
+    """One finding for each old object that will be removed and owns a Secret."""
     for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
         if not (es.leaving(app, resource) or es.deleting(resource)):
             continue

@@ -1,12 +1,12 @@
 """A PushSecret is not synced
 
-What it finds: a PushSecret (or ClusterPushSecret) that is Ready=False, and why. Its condition holds the whole error. One whose
-source Secret was made, or whose store became ready, within the last five minutes is an information.
+What it finds: a PushSecret (or ClusterPushSecret) that is Ready=False, and the cause. Its condition has the whole error. If its source Secret
+was created, or its store became ready, within the last five minutes, the finding is information.
 
-Why it hurts: the provider does not get the value, or keeps an old one; a reader there works with what it was.
+Why it hurts: the provider does not get the value, or keeps an old one, and its readers use that.
 
-How to fix: by cause: the store (it must exist, be ready and allow writes), the source Secret in the PushSecret's own namespace, the
-rights to write at the provider. Force-sync retries.
+How to fix: by cause: the store (it must exist, be ready and allow writes), the source Secret in the PushSecret's own namespace, the permission
+to write at the provider. Force-sync retries.
 
 Example:
 
@@ -65,7 +65,7 @@ def _failing(app: App) -> Iterator[Resource]:
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The Events of failing PushSecrets whose condition says nothing, and their stores where another application manages them."""
+    """The Events of failing PushSecrets without a reason in their condition, and their stores if another application manages them."""
     for resource in _failing(app):
         yield from stores.wants_of_refs(app, fleet, _refs(resource), resource.namespace)
         if str(es.ready(resource.live).get("message")) in GENERIC:
@@ -93,7 +93,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _follows(app: App, resource: Resource, text: str) -> tuple[Follows, ...]:
-    """The store that the text names."""
+    """The shared cause: the store in the text."""
     found = classify(text)
     if found is None or not found.detail.get("store"):
         return ()
@@ -106,7 +106,7 @@ def _no_source(resource: Resource, text: str) -> bool:
 
 
 def _has_come(app: App, resource: Resource) -> bool:
-    """The tree shows the source Secret, made within the last minutes: the PushSecret was there before it."""
+    """Whether the tree shows the source Secret, created within the last minutes and after the PushSecret."""
     own = (resource.namespace, _source(resource))
     return any(
         (node.id.namespace, node.id.name) == own
@@ -117,7 +117,7 @@ def _has_come(app: App, resource: Resource) -> bool:
 
 
 def _store_has_come(app: App, fleet: Fleet, resource: Resource, text: str) -> bool:
-    """The store that the text misses turned Ready within the last minutes."""
+    """Whether the missing store turned Ready within the last minutes."""
     found = classify(text)
     if found is None or found.cause not in ("store-not-found", "store-not-ready"):
         return False
@@ -166,7 +166,7 @@ def _source(resource: Resource) -> str:
 
 
 def _origin(resource: Resource) -> tuple[str, str, str]:
-    """Kind, name and pointer of what is pushed: a Secret, Secrets by label, or a generator."""
+    """Kind, name and pointer of the source: a Secret, Secrets by label, or a generator."""
     generator = dig(resource.any, "spec", "selector", "generatorRef")
     if _source(resource):
         return "Secret", _source(resource), "/spec/selector/secret/name"
@@ -176,7 +176,7 @@ def _origin(resource: Resource) -> tuple[str, str, str]:
 
 
 def _no_generator(resource: Resource) -> str:
-    """The apiVersion of the generatorRef, where its group is not that of the generators."""
+    """The apiVersion of the generatorRef, if its group is not that of the generators."""
     api = str(dig(resource.any, "spec", "selector", "generatorRef", "apiVersion") or "")
     return "" if _source(resource) or not api or api.startswith(f"{es.GENERATORS}/") else api
 
@@ -202,7 +202,7 @@ def _pointer(resource: Resource, text: str) -> str:
 
 
 def _other_kind(app: App, fleet: Fleet, resource: Resource, text: str) -> Iterator[Fix]:
-    """The store that was not found exists under the other kind (without a kind, a SecretStore is looked for)."""
+    """The fix for a store that exists with the other kind (without a kind, the operator looks for a SecretStore)."""
     found, pointer = classify(text), _pointer(resource, text)
     if found is None or found.cause != "store-not-found" or not pointer:
         return
@@ -224,7 +224,7 @@ def _refs(resource: Resource) -> list[es.StoreRef]:
 
 
 def _target(app: App, fleet: Fleet, resource: Resource, text: str, found: Diagnosis) -> stores.Store:
-    """The store that the error names, else the first that the PushSecret writes to."""
+    """The store in the error, else the first one of the PushSecret."""
     refs = _refs(resource)
     store = _STORE.search(text)
     name = found.detail.get("store") or (store[1] if store else "")
@@ -313,7 +313,7 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
 
 
 def _template(resource: Resource, found: Diagnosis, retry: str) -> tuple[Fix, ...]:
-    """Its template reads the keys of the source Secret: since v0.9.19 one that is not there is an error (pull request 3480)."""
+    """Fixes for its template, which reads the source Secret's keys: since v0.9.19 a missing key is an error (pull request 3480)."""
     absent = found.detail.get("absent")
     origin = f'Secret "{_source(resource)}"' if _source(resource) else "its source"
     title = (
@@ -327,12 +327,12 @@ def _template(resource: Resource, found: Diagnosis, retry: str) -> tuple[Fix, ..
 
 
 def _asked_since(target: stores.Store) -> str:
-    """The release from which on the operator asks this provider whether a key exists; empty for none."""
+    """The first release in which the operator asks this provider whether a key exists; empty if there is none."""
     return str(load(__package__, "provider_advice.yaml")[_provider.name_of(target)].get("exists_since") or "")
 
 
 def _by_distance(write: Fix, since: str, version: OperatorVersion) -> tuple[Fix, ...]:
-    """An upgrade within a minor release comes first, a longer way last."""
+    """The fixes by distance: an upgrade within a minor release first, a longer one last."""
     if not since or version.at_least(since) is True:
         return (write,)
     content = (

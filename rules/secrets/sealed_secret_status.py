@@ -1,15 +1,14 @@
-"""A SealedSecret is not unsealed, or does not say so
+"""A SealedSecret is not unsealed, or has no status
 
-What it finds: a SealedSecret without a status minutes after its creation, and one whose condition Synced is False (`no key
-could decrypt secret`, or a Secret of that name which it does not manage).
+What it finds: a SealedSecret without a status minutes after its creation. Also one whose condition Synced is False (`no key could decrypt
+secret`, or a Secret with its name that it does not manage).
 
-Why it hurts: without a status Argo CD shows Progressing forever. Either no controller runs (then there is no Secret), or it
-runs without `--update-status`. After a decryption error the Secret keeps old data or does not exist; the error may be stale
-when the key came back later.
+Why it hurts: without a status Argo CD shows Progressing forever. Either no controller runs (then there is no Secret), or it runs without
+`--update-status`. After a decryption error the Secret has old data or does not exist; the error may be outdated if the key was restored later.
 
-How to fix: run the controller with `--update-status` (the default since v0.18); seal again with the certificate of this
-cluster, and for the name and namespace that the SealedSecret has after all renaming; or restart the controller when the sealing key was restored. A Secret that was there before is taken over when it
-bears the annotation `sealedsecrets.bitnami.com/managed: "true"`.
+How to fix: run the controller with `--update-status` (the default since v0.18). Seal again with the certificate of this cluster, and for the
+final name and namespace of the SealedSecret. Restart the controller if the sealing key was restored. The controller takes over an existing
+Secret with the annotation `sealedsecrets.bitnami.com/managed: "true"`.
 
 Example:
 
@@ -32,7 +31,7 @@ from ._sync_error_texts import clean
 
 RESTART = "kubectl -n kube-system rollout restart deployment sealed-secrets-controller"
 DETACHED = ("sealedsecrets.bitnami.com/skip-set-owner-references", "sealedsecrets.bitnami.com/patch")
-"""Annotations of the template by which the Secret gets no owner, so that the tree does not show it."""
+"""Annotations of the template that give the Secret no owner, so that the tree does not show it."""
 SCOPE = "sealedsecrets.bitnami.com"
 FOREIGN = "already exists and is not managed by SealedSecret"
 
@@ -45,7 +44,7 @@ class Options:
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
-    """One finding for each SealedSecret that is not known to be unsealed."""
+    """One finding for each SealedSecret without evidence that it is unsealed."""
     for resource in app.of_kind("SealedSecret", es.SEALED_GROUP):
         if resource.live is None or es.deleting(resource):
             continue
@@ -63,7 +62,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
 
 
 def _secret(app: App, resource: Resource) -> tuple[str, bool | None]:
-    """The Secret's name, which is the SealedSecret's own, and whether the tree shows it; None when it would not in any case."""
+    """The Secret's name, which is the SealedSecret's own, and whether the tree shows it; None if it never would."""
     template = dig(resource.live, "spec", "template")
     name = resource.name
     found = any(_is_secret(n, resource.namespace, name) for n in app.nodes)
@@ -158,7 +157,7 @@ def _taken_over(resource: Resource, name: str) -> tuple[Fix, ...]:
 
 
 def _outlived(app: App, resource: Resource, message: str, synced: Object) -> Finding | None:
-    """The error is older than the Secret that came of this very SealedSecret; None where it is not, or no time tells."""
+    """The finding for an error older than the Secret of this SealedSecret; None if it is not, or if the times are unknown."""
     failed = parse_time(synced.get("lastUpdateTime")) or parse_time(synced.get("lastTransitionTime"))
     own = (
         n
@@ -225,7 +224,7 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
 
 
 _UNREADABLE = re.compile(r"decrypt|no key could|illegal base64|private key|registry has no keys|unseal", re.IGNORECASE)
-"""What a seal of another certificate, name or namespace gives; every other refusal concerns the Secret that comes of it, or the controller."""
+"""Errors of a seal for another certificate, name or namespace; every other error is about the resulting Secret or the controller."""
 
 
 def _look(resource: Resource) -> tuple[Fix, ...]:
@@ -243,7 +242,7 @@ def _look(resource: Resource) -> tuple[Fix, ...]:
 
 
 def _moved(resource: Resource) -> str:
-    """What kubeseal wrote into the template is what it sealed for: a prefix or a namespace that came later is not part of it."""
+    """A phrase with the name for which kubeseal sealed it, if a later prefix or namespace changed it; otherwise empty."""
     own = annotations_of(resource.live)
     if own.get(f"{SCOPE}/cluster-wide") == "true":
         return ""
@@ -268,7 +267,7 @@ def _wider(resource: Resource) -> Fix:
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """A stale error does not always show in the health."""
+    """Whether there are SealedSecrets: an outdated error is not always visible in the health."""
     return es.SEALED_GROUP in app.groups
 
 

@@ -1,16 +1,16 @@
 """A SecretStore is not usable
 
-What it finds: a SecretStore or ClusterSecretStore that is Ready=False, with the cause from its Event (`unable to create
-client` and `unable to validate store` alone say nothing), a store that names a `spec.controller` which no running operator
-serves: it never gets a status, and a store that the operator's own webhook refuses, so that its sync fails. The ExternalSecrets that depend on the store are counted across all applications. A store that is
-being deleted is left out; one whose credential was made within the last five minutes, after it, is an information.
+What it finds: an unusable SecretStore or ClusterSecretStore. It is Ready=False, with the cause from its Event (`unable to create client` and
+`unable to validate store` alone show no cause). Or its `spec.controller` is one that no running operator serves: it never gets a status. Or the
+operator's own webhook refuses it, so that its sync fails. The ExternalSecrets of the store are counted across all applications. A store that is
+being deleted is not reported. If its credential was created after it, within the last five minutes, the finding is information.
 
-Why it hurts: every ExternalSecret of the store fails with `SecretStore "..." is not ready` (since v0.11 the operator does not
-even try), and Secrets keep values that the provider may have changed.
+Why it hurts: every ExternalSecret of the store fails with `SecretStore "..." is not ready` (since v0.11 the operator does not even try), and
+Secrets keep values that the provider may have changed.
 
-How to fix: by cause and provider: create the Secret or ServiceAccount of the credential (a ClusterSecretStore must name its namespace),
-correct the identity, open the network, or remove `spec.controller`. Then force a sync of the ExternalSecrets: they do not watch
-their store. A store that is Ready proves little: validation of AWS only resolves credentials, GCP and Azure make no call at all.
+How to fix: by cause and provider: create the Secret or ServiceAccount of the credential (a ClusterSecretStore must name its namespace), correct
+the identity, open the network, or remove `spec.controller`. Then force a sync of the ExternalSecrets: they do not watch their store. A Ready
+store proves little: validation of AWS only resolves credentials, GCP and Azure make no call at all.
 
 Example:
 
@@ -84,12 +84,12 @@ ADVICE_OF = {
 }
 SHOWN = 5
 _DEPENDENTS = 5
-"""Words that `join` adds: how many ExternalSecrets cannot refresh."""
+"""Words that `join` adds: the number of ExternalSecrets that cannot refresh."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """`waiting_minutes`: how long a store may be without a status before that is a fault."""
+    """`waiting_minutes`: how long a store may be without a status before it is reported."""
 
     waiting_minutes: int = 5
 
@@ -100,7 +100,7 @@ def _stores(app: App) -> Iterator[Resource]:
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
-    """The Events of stores that are not Ready, and the CRD that tells the operator's version."""
+    """The Events of stores that are not Ready, and the CRD with the operator's version."""
     failing = [r for r in _stores(app) if es.ready(r.live).get("status") == "False" and not es.deleting(r)]
     for resource in failing:
         yield Want("events", resource.id, resource.uid)
@@ -109,7 +109,7 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
 
 
 def collect(app: App, fleet: Fleet, options: Options) -> Iterator[Fact]:
-    """Bad stores, and every ExternalSecret under the store it reads; they meet in `join`."""
+    """Bad stores, and every ExternalSecret with the key of its store; `join` combines them."""
     for resource in _stores(app):
         finding = _inspect(app, fleet, resource, options)
         if finding is not None:
@@ -146,7 +146,7 @@ def _key(resource: ResourceId) -> str:
 
 def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Finding | None:
     if es.deleting(resource):
-        return None  # its credentials may be gone before it: a finalizer that holds it is reported as such
+        return None  # its credentials may be deleted before it; a blocking finalizer has its own rule
     if why := refusal(app, resource):
         return _refused(app, fleet, resource, why)
     condition = es.ready(resource.live)
@@ -258,7 +258,7 @@ def _fixes(
 
 
 def _has_come(app: App, resource: Resource, text: str) -> bool:
-    """The missing Secret was made within the last minutes, after the attempt that failed for it (a first sync)."""
+    """Whether the missing Secret was created within the last minutes, after the attempt that failed because of it (a first sync)."""
     attempt = next((e.last for e in warnings(app, resource)), None)
     wanted = set(MISSING.findall(text))
     namespace = next(iter(NAMESPACE.findall(text)), resource.namespace)
@@ -279,14 +279,14 @@ def _says(cause: str) -> str:
 
 
 def _of_itself(says: str) -> str:
-    """What a text means for an ExternalSecret, about the store itself."""
+    """An ExternalSecret's text, as a statement on the store itself."""
     says = says.replace(" from its store", "")
     of_it = _OWN.sub(r"its \1", says).replace("its store's", "its").replace("the store's", "its")
     return of_it.replace("its store", "it").replace("the store", "it")
 
 
 def _pointer(resource: Resource, cause: str, text: str) -> str:
-    """The block of the provider that is at fault, as deep as it is certain."""
+    """The faulty block of the provider, as deep as it is certain."""
     providers = mapping(resource.any, "spec", "provider")
     provider = next(iter(providers), "")
     base = f"/spec/provider/{provider}" if provider else "/spec/provider"
@@ -300,7 +300,7 @@ def _pointer(resource: Resource, cause: str, text: str) -> str:
 
 
 def _naming(settings: Json, names: Sequence[str], pointer: str) -> Iterator[str]:
-    """Pointers of the references that name one of the missing objects."""
+    """Pointers of the references to one of the missing objects."""
     if isinstance(settings, dict):
         if settings.get("name") in names:
             yield pointer
@@ -312,7 +312,7 @@ def _naming(settings: Json, names: Sequence[str], pointer: str) -> Iterator[str]
 
 
 def _revive(data: Any) -> Finding:
-    """The Finding that `collect` put into plain JSON."""
+    """The Finding from `collect`'s plain JSON."""
     at = data["at"]
     return Finding(
         message=data["message"],

@@ -1,1 +1,1 @@
-"""What several families know: charts, pods, how long a thing may wait, and how advice is written."""
+"""Shared by several families: charts, pods, ages, advice and messages."""

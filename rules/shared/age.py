@@ -1,4 +1,4 @@
-"""How long something has been waiting, by its own times, and how long it may."""
+"""How long an object has been waiting, by its own times, and how long it may."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argolint.values.kubernetes import containers, pod_spec
 
 @dataclass(frozen=True)
 class Patience:
-    """minutes: how long a thing may wait (Progressing, no status yet, a deletion) before that is a finding."""
+    """minutes: how long an object may wait (Progressing, no status yet, a deletion) before it is reported."""
 
     minutes: int = 5
 
@@ -23,9 +23,9 @@ class Patience:
 
 
 def waiting_since(resource: Resource) -> datetime | None:
-    """The newest of: made, deleted, its spec last written, a condition of its status last changed; None when nothing is known.
+    """The newest of: created, deleted, spec last written, a condition of its status last changed; None if nothing is known.
 
-    So a rollout that began a minute ago is young, however old its Deployment is.
+    So a rollout that began a minute ago is recent, even if its Deployment is old.
     """
     live = resource.live
     times = [resource.created_at, *_times(live)]
@@ -44,9 +44,9 @@ def _times(live: Object | None) -> Iterator[datetime | None]:
 
 
 def allowed(resource: Resource, patience: timedelta) -> timedelta:
-    """How long it may be Progressing: the option, or the object's own deadlines where they are longer.
+    """How long it may be Progressing: the option, or the object's own deadlines if they are longer.
 
-    Those of its pods count as well: the time that a startup probe gives, and the one to shut down.
+    The times of its pods count as well: that of a startup probe, and that for the shutdown.
     """
     obj = resource.live or resource.desired
     deadlines = [dig(obj, "spec", field) for field in ("progressDeadlineSeconds", "minReadySeconds")]
@@ -57,7 +57,7 @@ def allowed(resource: Resource, patience: timedelta) -> timedelta:
 
 
 def _startup(container: Object) -> int:
-    """Seconds that a container's startup probe gives it (core/v1 Probe, with the defaults of the API server)."""
+    """Seconds of a container's startup probe (core/v1 Probe, with the defaults of the API server)."""
     if not dig(container, "startupProbe"):
         return 0
     period, failures, delay = (
@@ -68,15 +68,15 @@ def _startup(container: Object) -> int:
 
 
 def overdue(app: App, since: datetime | None, allowance: timedelta) -> bool:
-    """True when it has waited longer than it may; what has no time is taken as old."""
+    """True if it has waited longer than it may, or if the time is unknown."""
     return since is None or app.observed_at - since > allowance
 
 
 def judged(resource: Resource) -> bool:
-    """False for an object whose health its annotation takes out of its application's (controller/health.go)."""
+    """False for an object whose annotation excludes its health from its application's (controller/health.go)."""
     return annotations_of(resource.live).get("argocd.argoproj.io/ignore-healthcheck") != "true"
 
 
 def waited(app: App, since: datetime | None) -> timedelta | None:
-    """How long it has waited when the server was read."""
+    """How long it had waited when the server was read."""
     return app.observed_at - since if since else None

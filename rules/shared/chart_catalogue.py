@@ -1,6 +1,6 @@
-"""What is known of charts: charts.yaml, and for each name of a chart a file in chart_data/, read when it is first asked for.
+"""The records of charts: charts.yaml, and for each chart name a file in chart_data/, read at its first use.
 
-The head of charts.yaml says how it was measured and what the placeholders mean.
+The head of charts.yaml describes the measurement and the placeholders.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ _FOLDER = "chart_data"
 class Pin:
     """One way to make an item constant.
 
-    values   dotted keys of the chart and what to set, without the umbrella's prefix
-    keys     keys that the Secret must hold when the values name an existing one; empty when they do not
-    since    oldest chart version in which each of the values was seen: an older one may know it too; a key without an entry is as old
-             as the record goes
-    until    first chart version that knows them no longer; empty when the newest one does
+    values   dotted keys of the chart with their values, without the umbrella's prefix
+    keys     keys that the Secret must have if the values name an existing one; else empty
+    since    oldest chart version with each of the values: an older one may have it too; a key without an entry is as old as the record
+    until    first chart version without them; empty if the newest one has them
     """
 
     values: Mapping[str, Any]
@@ -38,15 +37,15 @@ class Pin:
 
     @property
     def first_version(self) -> str:
-        """The chart version from which on this pin is known to work; empty when none is. What picks a key may come later."""
+        """The first chart version in which this pin is known to work; empty if there is none. Keys that only select may come later."""
         needed = (v for k, v in self.since.items() if not self._picks_key(k) and parse_version(v))
         return max(needed, key=lambda v: parse_version(v) or (), default="")
 
     def at(self, version: str) -> Pin | None:
-        """This pin as that chart version knows it; None when it lacks a key that counts.
+        """This pin for that chart version; None if the version lacks an essential key.
 
-        Values that only pick a key of the Secret (`auth.existingSecretPasswordKey`) are left out where the chart does not
-        know them yet: it then reads the key of that very name.
+        Values that only select a key of the Secret (`auth.existingSecretPasswordKey`) are left out if the chart does not have them yet: it then
+        reads the key with that name.
         """
         have, need = parse_version(version), parse_version(self.first_version)
         if have is None:
@@ -72,7 +71,7 @@ class RandomSecret:
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a chart generates again at each render, in `templates`; `usual` when it does so at its default values."""
+    """A value that a chart generates again at each render, in `templates`; `usual` if it does so at its default values."""
 
     what: str
     functions: tuple[str, ...]
@@ -88,7 +87,7 @@ class Item:
 
     @property
     def salted(self) -> bool:
-        """A salt is generated even when the password is fixed, so only a ready hash pins it."""
+        """True for a salt: it is generated even with a fixed password, so only a complete hash pins it."""
         return bool({"htpasswd", "bcrypt", "encryptAES"} & set(self.functions))
 
 
@@ -96,7 +95,7 @@ class Item:
 class SharedGroup:
     """Objects whose names two releases share; see `shared_cluster_scoped` in the head of charts.yaml.
 
-    scope       fixed: one name for every release; release: it holds the release name, not the namespace; unique: no collision
+    scope       fixed: one name for every release; release: it has the release name, not the namespace; unique: no collision
     resources   kind -> names, with placeholders
     toggle      values that switch the group off, one key at a time; `component_switch` switches a whole component off
     rename      values that change the names
@@ -128,23 +127,23 @@ class Chart:
 
 @cache
 def named(name: str) -> tuple[Chart, ...]:
-    """The charts of this name, each of other repositories; none where nothing is known."""
+    """The charts of this name, each from another repository; none if there is no record."""
     return tuple(map(_chart, load(__package__, f"{_FOLDER}/{name}.yaml"))) if name in names() else ()
 
 
 @cache
 def names() -> frozenset[str]:
-    """The names of all charts that are known."""
+    """The names of all charts with a record."""
     return frozenset(name.removesuffix(".yaml") for name in knowledge_names(__package__, _FOLDER))
 
 
 def draws(name: str) -> bool:
-    """Whether a chart of this name generates something new at each render."""
+    """Whether a chart of this name generates a new value at each render."""
     return any(chart.random for chart in named(name))
 
 
 def deterministic(chart: str, version: str) -> bool:
-    """Whether a chart of this name and major version was rendered twice at default values and came out equal."""
+    """Whether a chart of this name and major version rendered equally twice at default values."""
     have = parse_version(version)
     return have is not None and (chart, have[0]) in _deterministic() and not draws(chart)
 
@@ -165,9 +164,9 @@ def bundles() -> Mapping[tuple[str, str], str]:
 
 
 def measured(root: str, name: str, version: str) -> bool:
-    """Whether this umbrella, in this major version, was seen to leave the subchart's value to chance.
+    """Whether a measurement of this umbrella, in this major version, found the subchart's value random.
 
-    An umbrella's own values may pin it, and no Application tells those: kube-prometheus-stack long set Grafana's password.
+    An umbrella's own values may pin it, and no Application shows them: kube-prometheus-stack long set Grafana's password.
     """
     have = parse_version(version)
     return have is not None and any(
@@ -180,7 +179,7 @@ def measured(root: str, name: str, version: str) -> bool:
 
 
 def newest(entry: Chart) -> Version | None:
-    """The newest version seen of this chart in any of its repositories; of a Git head its newest release tag."""
+    """The newest known version of this chart in any of its repositories; for a Git head its newest release tag."""
     same = (e for e in named(entry.name) if set(e.repositories) & set(entry.repositories))
     return max((v for e in same if (v := verified(e))), default=None)
 
@@ -190,7 +189,7 @@ def verified(entry: Chart) -> Version | None:
 
 
 def in_range(version: str, versions: str) -> bool:
-    """Whether a chart version fits `< 1.14.0 (...)` or `>= 1.14.0 (...)`; an unknown version fits."""
+    """Whether a chart version is within `< 1.14.0 (...)` or `>= 1.14.0 (...)`; an unknown version is."""
     match = re.match(r"(<|>=)\s*([\d.]+)", versions)
     have = parse_version(version)
     if match is None or have is None:

@@ -1,7 +1,7 @@
-"""Which charts an application renders: recognised from labels, sources and images.
+"""Finds the charts that an application renders, by labels, sources and images.
 
-`releases(app)` reads the label `helm.sh/chart` or `chart` of the objects, the sources (repository, chart, path, values) and
-the images in use, and joins each chart with what catalogue.py knows of it::
+`releases(app)` reads the label `helm.sh/chart` or `chart` of the objects, the sources (repository, chart, path, values) and the images in use,
+and joins each chart with its record in chart_catalogue.py::
 
     for release in releases(app):
         for item in release.random():      # valid at this chart version
@@ -59,15 +59,15 @@ __all__ = [
 class Release:
     """A chart as one application renders it.
 
-    chart      its name as rendered, which is the alias when the umbrella gives one
-    version    empty when no label and no source tells it
+    chart      its rendered name, which is the alias if the umbrella sets one
+    version    empty if no label and no source shows it
     name       Helm release name;   namespace   the destination's
-    prefix     what to put before each values key: empty for the chart of the source itself, else `airflow.`
-    assumed    True when the prefix is deduced from names and the source may as well be the chart itself
-    values_at  the file, or the field of the Application, where values belong
-    inline     values that the Application itself sets, nested; `complete` says that there are no others to read
+    prefix     prefix of each values key: empty for the chart of the source itself, else `airflow.`
+    assumed    True if the prefix is deduced from names and the source may also be the chart itself
+    values_at  the file, or the field of the Application, for values
+    inline     values that the Application itself sets, nested; `complete`: there are no other values
     known      the entry of charts.yaml, or None
-    stem       what the names of its workloads begin with
+    stem       the common beginning of its workloads' names
     """
 
     chart: str
@@ -88,7 +88,7 @@ class Release:
 
     @property
     def fullnames(self) -> tuple[str, ...]:
-        """What `{fullname}` may be: the override, else the chart's helper; then what its workloads' names begin with."""
+        """The possible values of `{fullname}`: the override, else the chart's helper; then the beginning of its workloads' names."""
         override = dig(self.inline, *self._path("fullnameOverride"))
         if isinstance(override, str) and override:
             return (override,)
@@ -99,15 +99,15 @@ class Release:
         return tuple(dict.fromkeys(filter(None, (default[:63].rstrip("-"), self.stem))))
 
     def fill(self, template: str) -> str:
-        """A name or text of the knowledge with this release's names in it."""
+        """A name or text of the record with this release's names."""
         return self._fill(template, self.fullnames[0])
 
     def named(self, template: str, name: str) -> bool:
-        """Whether `name` is what the chart makes of `template`; `*` stands for a random part."""
+        """Whether `name` is the chart's result for `template`; `*` is a random part."""
         return any(_same(self._fill(template, full), name) for full in self.fullnames)
 
     def values_key(self, key: str) -> str:
-        """A key of the chart as the application's values spell it."""
+        """A key of the chart as a key of the application's values."""
         return key if key.startswith("global.") else self.prefix + key
 
     def values_block(self, values: Mapping[str, Any]) -> str:
@@ -122,21 +122,21 @@ class Release:
         return dump([nested])
 
     def sets(self, key: str, wished: Any = None) -> bool:
-        """Whether the Application itself gives this key of the chart a value; of a switch or mode, whether the wished one."""
+        """Whether the Application itself sets this key of the chart; for a switch or mode, whether it has the wished value."""
         held = dig(self.inline, *self._path(key))
         if isinstance(wished, bool) or (isinstance(wished, str) and _MODE.fullmatch(wished)):
             return str(held).lower() == str(wished).lower()
         return held not in (None, "", [], {})
 
     def random(self) -> Iterator[Item]:
-        """What this chart draws at random, at this version."""
+        """The values that this chart generates at random, in this version."""
         for item in self.known.random if self.known else ():
             have, first = parse_version(self.version), parse_version(item.since)
             if have is None or first is None or have >= first:
                 yield item
 
     def shared(self) -> Iterator[SharedGroup]:
-        """Objects of this chart that may collide with another release's, at this version."""
+        """Objects of this chart that may collide with another release's, in this version."""
         return (g for g in (self.known.shared if self.known else ()) if in_range(self.version, g.versions))
 
     def _fill(self, template: str, fullname: str) -> str:
@@ -151,16 +151,16 @@ class Release:
 
 
 _MODE = re.compile(r"(?!my-)[A-Za-z][A-Za-z-]{3,}")
-"""A value of a pin that is meant as it stands, `cert-manager` or `none`: neither an example nor the name of a Secret."""
+"""A literal value of a pin, `cert-manager` or `none`: neither an example nor the name of a Secret."""
 
 
 def pins(item: Item, release: Release) -> tuple[Pin, ...]:
-    """The pins that this chart version knows, in the order of charts.yaml; pins that are only a remark are left out."""
+    """The pins for this chart version, in the order of charts.yaml, without those that are only a remark."""
     return tuple(found for p in item.pins if p.values and (found := p.at(release.version)) is not None)
 
 
 def pinned(item: Item, release: Release) -> bool:
-    """Whether the Application itself already sets every key of one of the pins, or a global value named like one."""
+    """Whether the Application itself already sets every key of one of the pins, or a global value with such a name."""
     if any(
         p.values and all(release.sets(k, None if v in p.keys else v) for k, v in p.values.items()) for p in item.pins
     ):
@@ -173,9 +173,9 @@ def pinned(item: Item, release: Release) -> bool:
 
 
 def releases(app: App) -> tuple[Release, ...]:
-    """Every chart that the application renders, as far as labels, sources and images tell; the root chart first.
+    """Every chart that the application renders, by labels, sources and images; the root chart first.
 
-    Without states (an application that was not read) only sources and images speak.
+    Without states (an application that was not read) only sources and images count.
     """
     return app.derive(_releases)
 
@@ -191,14 +191,14 @@ def _releases(app: App) -> tuple[Release, ...]:
             names.insert(0, root)
         for name in sorted(names, key=lambda n: (n != root, n)):
             if name != root and (name in roots or any(name == chart for chart, _ in found)):
-                continue  # a source of its own tells more than a bundle; two sources may be two releases of one chart
+                continue  # a source of its own is better evidence than a bundle; two sources may be two releases of one chart
             made = _release(app, index, name, labels)
             found[name, made.name] = made
     return tuple(found.values())
 
 
 def release_of(resource: Resource, among: Sequence[Release]) -> Release | None:
-    """The release whose chart rendered this object, by its label and then its name; the only one when there is no other."""
+    """The release whose chart rendered this object, by its label and then its name; the only one if there is no other."""
     label = chart_label(resource.any)
     if label:
         mine = [r for r in among if r.chart == label[0]]
@@ -224,7 +224,7 @@ _LABELLED = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Secret
 
 
 def _chart_labels(app: App) -> Mapping[str, str]:
-    """chart -> the version that most of its objects name. Kinds whose objects are small are enough."""
+    """chart -> the version of most of its objects. Kinds with small objects are enough."""
     counts: dict[str, Counter[str]] = {}
     for resource in (r for kind in _LABELLED for r in app.of_kind(kind)):
         label = chart_label(resource.any)
@@ -234,7 +234,7 @@ def _chart_labels(app: App) -> Mapping[str, str]:
 
 
 def source_type(app: App, index: int = 0) -> str:
-    """Helm, Kustomize, Directory or Plugin, as Argo CD found it; empty when it never rendered that source."""
+    """Helm, Kustomize, Directory or Plugin, as Argo CD found it; empty for a source that it never rendered."""
     types = texts(app.status, "sourceTypes") or (text_at(app.status, "sourceType"),)
     return types[index] if index < len(types) else ""
 
@@ -244,13 +244,13 @@ def _by_kustomize(app: App, index: int) -> bool:
 
 
 def _is_helm(app: App, index: int, source: Object) -> bool:
-    """By the type that Argo CD found for this source, else by the source's own fields. Kustomize may inflate charts."""
+    """Whether it is Helm, by Argo CD's type of this source, else by the source's own fields. Kustomize may inflate charts."""
     found = source_type(app, index)
     return found in ("Helm", "Kustomize") if found else bool(source.get("chart") or source.get("helm"))
 
 
 def _root(source: Object) -> str:
-    """The name of the chart that a source itself is: exact for a chart repository, the directory's name in Git."""
+    """The chart name of a source: exact for a chart repository, the directory's name in Git."""
     text = source.get("chart") or source.get("path") or ""
     return str(text).rstrip("/").rpartition("/")[2]
 
@@ -284,7 +284,7 @@ def _release(app: App, index: int, name: str, labels: Mapping[str, str]) -> Rele
 
 
 def _resolved(app: App, index: int) -> str:
-    """The chart's version that Argo CD deploys from this source; empty when it is none."""
+    """The chart's version that Argo CD deploys from this source; empty for another source."""
     revision = str(app.sources[index].get("targetRevision") or "")
     resolved = app.revisions[index] if index < len(app.revisions) else revision
     return next((v for v in (resolved, revision) if parse_version(v)), "")
@@ -304,9 +304,9 @@ def _prefix(root: str, name: str, labels: Mapping[str, str], *, exact: bool) -> 
 
 
 def _values_at(app: App, index: int, source: Object, kustomize: bool) -> str:
-    """The last value file, which wins; a `$ref/` one with the repository of the source of that ref.
+    """The last value file, which takes precedence; a `$ref/` one with the repository of that ref's source.
 
-    An Application that has `values` keeps its values there: a valuesObject next to them would replace them all (ValuesYAML of its source).
+    An Application with `values` has its values there: a valuesObject next to them would replace them all (ValuesYAML of its source).
     """
     if kustomize:
         return f"helmCharts[].valuesInline in {source.get('path')}/kustomization.yaml"
@@ -327,7 +327,7 @@ def _values_at(app: App, index: int, source: Object, kustomize: bool) -> str:
 
 
 def inline_values(helm: Mapping[str, Any]) -> dict[str, Any]:
-    """valuesObject, else values, with parameters laid over: the values that the Application itself carries."""
+    """valuesObject, else values, overridden by parameters: the Application's own values."""
     values = helm.get("valuesObject")
     if not values and isinstance(helm.get("values"), str):
         try:
@@ -349,7 +349,7 @@ _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Service")
 
 
 def _stem(app: App, chart: str) -> str:
-    """What the names of the chart's workloads and services begin with: after fullnameOverride it shows {fullname}."""
+    """The common beginning of the names of the chart's workloads and services: it shows {fullname} even with fullnameOverride."""
     names = {
         r.name
         for kind in _WORKLOADS
@@ -360,15 +360,15 @@ def _stem(app: App, chart: str) -> str:
 
 
 def _by_image(app: App, root: str) -> tuple[str, ...]:
-    """Known charts whose name is that of an image in use, `bitnami/postgresql:17` for instance."""
+    """Known charts with the name of an image in use, such as `bitnami/postgresql:17`."""
     images = {str(i).split("@")[0].rpartition("/")[2].split(":")[0] for i in items(app.status, "summary", "images")}
     return tuple(sorted(name for name in images - {root} if draws(name)))
 
 
 def _known(app: App, source: Object, release: Release) -> Chart | None:
-    """The entry that fits best when several charts share a name: by repository, by object names, by version.
+    """The best matching record if several charts share a name: by repository, by object names, by version.
 
-    An entry is refused when the rendered version is a whole major above the newest that was seen: another chart's.
+    A record does not match a rendered version a whole major above its newest one: that is another chart.
     """
     ranked = [
         (score, _distance(entry, release.version), number, entry)
@@ -380,13 +380,13 @@ def _known(app: App, source: Object, release: Release) -> Chart | None:
 
 
 _MAJORS = 5
-"""How many major versions an alias may lie from the newest that was seen: a chart of that very name may be older."""
+"""Most major versions between an alias and the newest known version: a chart with exactly that name may be older."""
 
 
 def _aliased(app: App, release: Release) -> Chart | None:
-    """The known chart behind a dependency's alias, which Helm puts in the place of the chart's name in labels and names.
+    """The known chart behind a dependency's alias, with which Helm replaces the chart's name in labels and names.
 
-    An image of that name runs in the alias's workloads, and the alias's Secrets bear the names and keys that the chart draws.
+    Evidence: an image of that name runs in the alias's workloads, and the alias's Secrets have the chart's random names and keys.
     """
     have = parse_version(release.version)
     if have is None:
@@ -440,14 +440,14 @@ def _fit(app: App, source: Object, release: Release, entry: Chart) -> int:
 
 
 def _images(app: App) -> list[str]:
-    """The images in use, as Argo CD sums them up; else those of the workloads' manifests."""
+    """The images in use, from Argo CD's summary; else from the workloads' manifests."""
     found = [str(image) for image in items(app.status, "summary", "images")]
     workloads = (r for kind in _LABELLED for r in app.of_kind(kind))
     return found or [str(container.get("image")) for r in workloads for _, container in containers(r.any)]
 
 
 def _distance(entry: Chart, version: str) -> tuple[bool, int, Version]:
-    """The oldest entry that is at least as new as the version comes first, the newest when there is no version."""
+    """Sort key: the oldest record at least as new as the version first; the newest without a version."""
     seen, have = verified(entry) or (10**6,), parse_version(version)
     if have is None:
         return False, -seen[0], tuple(-part for part in seen)

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of the fleet: which one defines a kind, and whether it declares a field."""
+"""CustomResourceDefinitions of the fleet: the one that defines a kind, and whether it declares a field."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Definition:
 
 
 def wanted_definitions(app: App, fleet: Fleet, group: str, kind: str, owners: int = 1) -> Iterator[Want]:
-    """The CRD of this kind when other applications manage it: its name is `<plural>.<group>`, and plurals begin like kinds.
+    """The CRD of this kind if other applications manage it: its name is `<plural>.<group>`, and plurals begin like kinds.
 
-    `owners` is how many of the applications that claim one CRD are asked.
+    `owners`: from how many of the applications that claim one CRD it is read.
     """
     if not group or next(_own(app, group, kind), None) is not None:
         return
@@ -38,12 +38,12 @@ def wanted_definitions(app: App, fleet: Fleet, group: str, kind: str, owners: in
 
 
 def definition_of(app: App, group: str, kind: str) -> Definition | None:
-    """The CRD that defines this kind: the application's own, or one of another application that was asked for."""
+    """The CRD that defines this kind: the application's own, or one of another application that was read."""
     return next(definitions(app, group, kind), None)
 
 
 def definitions(app: App, group: str, kind: str) -> Iterator[Definition]:
-    """Every CRD known of this kind: the application's own first, then those of other applications that were asked for."""
+    """Every known CRD of this kind: the application's own first, then those of other applications that were read."""
     return chain(_own(app, group, kind), _peers(app, group, kind))
 
 
@@ -69,7 +69,7 @@ def _defines(crd: Resource, group: str, kind: str) -> bool:
 
 
 def schema_of(app: App, group: str, kind: str, version: str) -> Object | None:
-    """The openAPIV3Schema of a version, from the first CRD that has the version; None when that one has no schema."""
+    """The openAPIV3Schema of a version, from the first CRD with that version; None if that one has no schema."""
     for definition in definitions(app, group, kind):
         for crd in (definition.live, definition.desired):
             if (served := _served(crd, version)) is not None:
@@ -78,7 +78,7 @@ def schema_of(app: App, group: str, kind: str, version: str) -> Object | None:
 
 
 def declares(crd: Object | None, version: str, pointer: str) -> bool | None:
-    """True when the version's schema has the field, None when there is no schema to tell."""
+    """True if the version's schema has the field, None without a schema."""
     node = _schema(crd, version)
     if node is None:
         return None
@@ -92,7 +92,7 @@ def declares(crd: Object | None, version: str, pointer: str) -> bool | None:
 
 
 def sibling_names(crd: Object | None, version: str, pointer: str) -> tuple[str, ...]:
-    """The fields that the schema declares where the pointer's last token stands; none when it is not known."""
+    """The fields that the schema declares next to the pointer's last token; none if they are unknown."""
     node = _schema(crd, version)
     for token in split_pointer(pointer)[:-1]:
         node = child_schema(node, token)
@@ -113,7 +113,7 @@ def _of(served: Object | None) -> Object | None:
 
 
 def child_schema(schema: Object | None, token: str) -> Object | None:
-    """The schema of a field, of a list's items, or of a map's values; None when the schema does not declare it."""
+    """The schema of a field, of a list's items, or of a map's values; None if the schema does not declare it."""
     listed = index_of(token) is not None and isinstance(dig(schema, "items"), Mapping)
     found = dig(schema, "items") if listed else dig(schema, "properties", token)
     found = dig(schema, "additionalProperties") if found is None else found

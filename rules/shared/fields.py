@@ -1,4 +1,4 @@
-"""What mends a field that a validation refuses: of the API server, or of an operator that writes InvalidSpec into a status."""
+"""Fixes for a field that a validation refuses: by the API server, or by an operator that writes InvalidSpec into a status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOPICS = {
 
 
 def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple[Fix, ...]:
-    """The fixes for the first field that the message refuses, the rest named next to it; none when it names no field."""
+    """The fixes for the first refused field in the message, with the names of the others; none if it names no field."""
     errors = field_errors(message)
     if not errors:
         return ()
@@ -38,13 +38,13 @@ def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple
 
 
 def _as_text(manifest: Object | None, error: FieldError) -> str:
-    """The value in quotes, of a number or boolean where the schema has a text; empty where that is not what is refused."""
+    """The value in quotes, for a number or boolean where the schema has a text; empty if another fault is refused."""
     held = get(manifest, error.pointer, None) if "must be of type string" in error.detail else None
     return str(held).lower() if isinstance(held, bool) else str(held) if isinstance(held, int | float) else ""
 
 
 def quoting(manifest: Object | None) -> list[Json]:
-    """Operations that put into quotes the numbers and booleans where only texts may stand: labels, annotations, data, environment."""
+    """Operations that quote the numbers and booleans in places for texts only: labels, annotations, data, environment."""
     if manifest is None:
         return []
     pod, spec = pod_spec(manifest)
@@ -67,7 +67,7 @@ def _keys(found: Json) -> list[str]:
 
 
 def refused_pointer(manifest: Object | None, message: str) -> str:
-    """The field of the manifest that the message refuses first, or the nearest one above it that is written; empty without any."""
+    """The field of the manifest that the message refuses first, or its nearest existing parent; empty without any."""
     errors = field_errors(message)
     tokens = errors[0].pointer.split("/")[1:] if errors else []
     while tokens and get(manifest, "/" + "/".join(tokens), None) is None:
@@ -84,7 +84,7 @@ def _topic(error: FieldError, operations: list[Json]) -> str:
 
 
 def _labels(manifest: Object | None, error: FieldError) -> list[Json]:
-    """Operations that give the Pod template the labels of its own selector; none when that is not what is refused."""
+    """Operations that give the Pod template the labels of its own selector; none if another fault is refused."""
     if "selector" not in f"{error.path} {error.detail}" or "label" not in f"{error.path} {error.detail}":
         return []
     wanted, held = (

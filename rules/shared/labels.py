@@ -1,4 +1,4 @@
-"""Label selectors, and how near two names are."""
+"""Label selectors, and the similarity of names."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _SET_LIVE = frozenset(
         "statefulset.kubernetes.io/pod-name",
     )
 )
-"""Labels that controllers give pods: no template holds them (kubernetes.io, well-known labels; argo-rollouts)."""
+"""Labels that controllers set on pods: templates do not have them (kubernetes.io, well-known labels; argo-rollouts)."""
 
 
 @dataclass(frozen=True)
 class Selector:
-    """What a selector asks: `equal` labels, and the other expressions, each (key, operator, values)."""
+    """The requirements of a selector: `equal` labels, and the other expressions, each (key, operator, values)."""
 
     equal: Mapping[str, str]
     others: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
 
     @property
     def empty(self) -> bool:
-        """It asks nothing. Whether that selects all or none differs by kind."""
+        """True if it has no requirement. Whether that selects all or none differs by kind."""
         return not self.equal and not self.others
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """An operator that Kubernetes does not know counts as met: nothing is to be said of it."""
+        """Whether the labels match; an unknown operator counts as met, so that it causes no finding."""
         return all(labels.get(key) == value for key, value in self.equal.items()) and all(
             _met(labels, *expression) for expression in self.others
         )
@@ -62,7 +62,7 @@ def _met(labels: Mapping[str, str], key: str, operator: str, values: tuple[str, 
 
 
 def plain_selector(found: Json) -> Selector | None:
-    """A map of labels, as of a Service; None when it is none, or not one that an API server takes."""
+    """A map of labels, as in a Service; None if it is none, or if an API server does not accept it."""
     if not isinstance(found, dict) or not all(isinstance(v, str) and len(v) <= 63 for v in found.values()):
         return None
     if any(len(key) > 317 for key in found):
@@ -71,7 +71,7 @@ def plain_selector(found: Json) -> Selector | None:
 
 
 def label_selector(found: Json) -> Selector | None:
-    """A LabelSelector (apimachinery, meta/v1); None when it is none. `In` with one value is an equality."""
+    """A LabelSelector (apimachinery, meta/v1); None if it is none. `In` with one value is an equality."""
     if not isinstance(found, dict) or (plain := plain_selector(mapping(found, "matchLabels"))) is None:
         return None
     equal = dict(plain.equal)
@@ -88,17 +88,17 @@ def label_selector(found: Json) -> Selector | None:
 
 
 def labels_at(found: Object | None) -> Mapping[str, str]:
-    """The labels of a metadata that are texts."""
+    """The labels of a metadata with text values."""
     return {key: value for key, value in mapping(found, "labels").items() if isinstance(value, str)}
 
 
 _LONGEST = 253
-"""Of a name or a value of a label. What is longer, no API server has taken."""
+"""Most characters of a name or a label's value that an API server accepts."""
 
 
 @lru_cache(maxsize=8192)
 def alike(one: str, other: str, *, within: bool = False) -> bool:
-    """Whether the one may be a slip of the pen for the other; with `within` also where the one is a part of the other."""
+    """Whether one may be a misspelling of the other; with `within` also if one is a part of the other."""
     a, b = _bare(one), _bare(other)
     if not a or not b or max(len(a), len(b)) > _LONGEST:
         return False
@@ -117,7 +117,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def _slip(a: str, b: str) -> bool:
-    """Whether two words of some length differ by a letter or two; `shard1` and `shard2` are two things, as are `a` and `b`."""
+    """Whether two longer words differ by a letter or two; `shard1` and `shard2` are different things, as are `a` and `b`."""
     if min(len(a), len(b)) < 4 or _digits(a) != _digits(b) or 5 * min(len(a), len(b)) < 4 * max(len(a), len(b)):
         return False
     return SequenceMatcher(None, a, b, autojunk=False).ratio() >= 0.85
@@ -128,5 +128,5 @@ def _bare(name: str) -> str:
 
 
 def _digits(name: str) -> str:
-    """`shard-1` and `shard-2` are two things."""
+    """The digits of a name: `shard-1` and `shard-2` are different things."""
     return "".join(c for c in name if c.isdigit())

@@ -1,4 +1,4 @@
-"""Why the pods of a workload do not run: from the resource tree, and from the Events of what is unhealthy in it."""
+"""The reasons why a workload's pods do not run: from the resource tree, and from the Events of its unhealthy objects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NODE_STATE = re.compile(
 )
 _CONTROL_PLANE = "node-role.kubernetes.io/"
 ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
-"""How the kubelet, the scheduler and the controllers of workloads name what a pod needs and does not find."""
+"""Words of the kubelet, the scheduler and the controllers of workloads for a missing object of a pod."""
 _ABSENT_KEY = re.compile(
     r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:[^/\s]{1,63}/)?([^\s,;\"]{1,253})", re.IGNORECASE
 )
@@ -44,15 +44,15 @@ _ENDED = re.compile(
 )
 _INIT_FAILED = re.compile(
     r"Init:(Err.*|.*Error|.*BackOff)$"
-)  # as health_pod.go judges containers, which looks at no init one
+)  # as health_pod.go judges containers, without init containers
 _NOT_RUNNING = ("Degraded", "Progressing", "Unknown")
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One reason. `cause` is pod-unschedulable's; empty when the pods start and then fail.
+    """One reason. `cause` is pod-unschedulable's; empty if the pods start and then fail.
 
-    `failed` is true for what is broken now, false for what may still come by itself; `since` is when the waiting began.
+    `failed` is True for a present failure, False if a wait may end by itself; `since` is the start of the wait.
     """
 
     cause: str
@@ -64,7 +64,7 @@ class Trouble:
 
 
 def below(app: App) -> Mapping[str, tuple[Node, ...]]:
-    """By uid of a managed object: the pods, ReplicaSets and Jobs under it that are not well, in the tree's order."""
+    """By uid of a managed object: the pods, ReplicaSets and Jobs below it that are not well, in the tree's order."""
     return app.derive(_below)
 
 
@@ -81,7 +81,7 @@ def _below(app: App) -> Mapping[str, tuple[Node, ...]]:
 
 
 def _replaced(app: App, node: Node) -> bool:
-    """True for a pod that ended on its node, and whose controller has made another since: it is history."""
+    """True for a pod that ended on its node and that its controller has replaced: it is history."""
     if node.id.kind != "Pod" or not _ENDED.match(status_reason(node)):
         return False
     others = (n for owner in node.owners if owner.kind in _KEEP_RUNNING for n in app.children(owner.uid))
@@ -89,24 +89,24 @@ def _replaced(app: App, node: Node) -> bool:
 
 
 def ailing(node: Node) -> bool:
-    """Not well in Argo CD's eyes, except a pod that works: the pods of Jobs are Progressing until they end."""
+    """Whether Argo CD shows it as not well, except for a working pod: the pods of Jobs are Progressing until they end."""
     if node.health.status not in _NOT_RUNNING or status_reason(node) == "Completed":
         return False
     return status_reason(node) != "Running" or any(owner.kind in _KEEP_RUNNING for owner in node.owners)
 
 
 def status_reason(node: Node) -> str:
-    """What kubectl shows as STATUS of a pod; empty for other kinds."""
+    """A pod's STATUS in kubectl; empty for other kinds."""
     return node.info.get("Status Reason", "")
 
 
 def crashes(node: Node) -> bool:
-    """True for a pod of which the kubelet starts a container again and again."""
+    """True for a pod with a container that the kubelet restarts again and again."""
     return status_reason(node).removeprefix("Init:") == "CrashLoopBackOff"
 
 
 def wanted_events(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) -> Iterator[Want]:
-    """Events of the workload itself and of some of what is not well under it, pods first."""
+    """Events of the workload itself and of some of its unhealthy descendants, pods first."""
     watched = _pods_first(ailing_nodes)[:_WATCHED]
     claim = next((node for node in ailing_nodes if node.id.kind == _CLAIM and node not in watched), None)
     for node in (*watched, *([claim] if claim else [])):
@@ -116,18 +116,18 @@ def wanted_events(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) 
 
 
 def watched_below(app: App, node: Node) -> tuple[Node, ...]:
-    """What is not well under one object of the tree, pods first, and no more of it than is worth reading Events of."""
+    """The unhealthy objects below one object of the tree, pods first, up to the number whose Events are read."""
     return tuple(_pods_first(tuple(n for n in app.descendants(node.uid) if ailing(n)))[:_WATCHED])
 
 
 def troubles(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) -> tuple[Trouble, ...]:
-    """What is known of these nodes and of the workload itself, one entry a node at most, the surest first."""
+    """The troubles of these nodes and of the workload itself, at most one for each node, the most certain first."""
     own = app.node(resource.id) if resource.uid else None
     return _troubles(app, (*_pods_first(ailing_nodes), *([own] if own else [])))
 
 
 def troubles_below(app: App, node: Node) -> tuple[Trouble, ...]:
-    """The same for any object of the tree, a hook for instance."""
+    """The same for any object of the tree, such as a hook."""
     return _troubles(app, (*watched_below(app, node), node))
 
 
@@ -141,7 +141,7 @@ _CLAIM = "PersistentVolumeClaim"
 
 
 def _waits(trouble: Trouble) -> bool:
-    """True where the scheduler says no more than that a claim is not bound: what the claim says is why."""
+    """True if the scheduler only says that a claim is not bound: then the claim has the reason."""
     return "unbound immediate PersistentVolumeClaims" in trouble.text
 
 
@@ -157,7 +157,7 @@ _UNPROVISIONED = (
 
 
 def _claim(app: App, node: Node) -> Trouble | None:
-    """Why a claim is not bound, unless it only waits for its pod."""
+    """The reason why a claim is not bound, unless it only waits for its pod."""
     event = next((e for e in app.events(node.id, node.uid) or () if e.reason in _UNPROVISIONED), None)
     if event is None or node.health.status != "Progressing":
         return None
@@ -166,14 +166,14 @@ def _claim(app: App, node: Node) -> Trouble | None:
 
 
 _OF_KUBELET = ("Unhealthy", "BackOff", "Failed", "Error")
-"""Reasons that mean something else where the controller of a custom resource gives them."""
+"""Reasons with another meaning in Events of a custom resource's controller."""
 
 
 def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     if node.id.kind == "PersistentVolumeClaim":
         return _claim(app, node)
     if status_reason(node) == "Terminating":
-        return None  # it is on its way out, whatever kept it from running
+        return None  # it is being deleted, so its reason does not matter
     custom = "." in node.id.group
     own = tuple(e for e in app.events(node.id, node.uid) or () if not custom or e.reason not in _OF_KUBELET)
     events = _of_now(own, degraded=degraded)
@@ -191,9 +191,7 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
         if known is not None:
             cause, verb = known
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
-            cut = (
-                shortened if verb in _REASON_AT_END else excerpt
-            )  # long names go before what refuses a pod or an image
+            cut = shortened if verb in _REASON_AT_END else excerpt  # long names before a refused pod or image
             said = cut(_sharpest(texts, cause) or message or text)
             return Trouble(cause, verb, said, node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
@@ -207,13 +205,13 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
 
 
 def _own(app: App, node: Node) -> Object | None:
-    """The status of a pod that the application manages by itself; that of others is not at hand."""
+    """The status of a pod that the application manages itself; that of others is unknown."""
     found = app.resource(node.id.key) if node.id.kind == "Pod" else None
     return found.live if found else None
 
 
 def _unscheduled(app: App, node: Node) -> str:
-    """What the scheduler wrote into the pod, where no Event is left."""
+    """The scheduler's message in the pod, if there is no Event left."""
     conditions = maps(_own(app, node), "status", "conditions")
     scheduled = next(
         (c for c in conditions if c.get("type") == "PodScheduled" and c.get("reason") == "Unschedulable"), {}
@@ -222,7 +220,7 @@ def _unscheduled(app: App, node: Node) -> str:
 
 
 def _states(app: App, node: Node) -> tuple[str, ...]:
-    """What the kubelet wrote of the containers that wait, where no Event is left."""
+    """The kubelet's messages on waiting containers, if there is no Event left."""
     status = mapping(_own(app, node), "status")
     waiting = (
         mapping(each, "state", "waiting")
@@ -239,11 +237,11 @@ _OVERCOME_BY = {
     "FailedCreate": ("SuccessfulCreate",),
     **dict.fromkeys(("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"), _STARTING),
 }
-"""Events that tell that what a Warning complained of is over, if they are newer."""
+"""Events that end the fault of an older Warning."""
 
 
 def _of_now(events: Sequence[Event], *, degraded: bool) -> list[Event]:
-    """The Warnings that no newer Event has overcome; all of them while the object's own health still speaks of failure."""
+    """The Warnings without a newer Event that ends them; all of them while the object's own health shows a failure."""
 
     def over(event: Event) -> bool:
         better = (e.last for e in events if e.reason in _OVERCOME_BY.get(event.reason, ()))
@@ -263,9 +261,9 @@ _BACK_OFF = re.compile(r"^(\w+: )?back-off (pulling image \"[^\"]*\"$|.*restarti
 
 
 def _sharpest(texts: Sequence[str], cause: str) -> str:
-    """Of the sentences on one cause, the first that says more than a state's name or that the kubelet waits; empty without any."""
+    """The first sentence on one cause with more than the name of a state or the kubelet's wait; empty without any."""
     if killed := next((t for t in texts if "OOMKilled" in t), ""):
-        return killed  # why it is restarted, whatever else is said of that
+        return killed  # the reason for the restart, with or without other messages
     kinds = {t: _known(t) for t in texts if " " in t}
     alike = [t for t, known in kinds.items() if (known and known[0] == cause) or t.startswith("Failed: ")]
     return min(alike, key=lambda t: 2 if _BARE.match(t) else 1 if _BACK_OFF.match(t) else 0, default="")
@@ -283,9 +281,9 @@ _PREEMPTION = re.compile(r"(?<!\s)\s*(no new claims to deallocate,?\s*)?preempti
 def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
     """(cause, text) of a FailedScheduling message such as `0/3 nodes are available: 1 …, 2 …. preemption: …`.
 
-    The scheduler tells of each node the first filter that refused it (framework/runtime, RunFilterPlugins), so an item of a
-    later filter speaks of nodes that passed the earlier ones: it decides, and among equals the one that stops most nodes.
-    The scheduler's remark on preemption is left out of the text.
+    The scheduler reports for each node the first filter that refused it (framework/runtime, RunFilterPlugins), so an item of a later filter is
+    about nodes that passed the earlier ones. That item decides; among equals, the one with the most nodes. The scheduler's remark on preemption
+    is left out of the text.
     """
     text = _PREEMPTION.sub("", message).strip()
     _, found, body = text.partition("nodes are available:")
@@ -305,7 +303,7 @@ def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
 
 
 def _wanted_by(workload: Object | None, part: str) -> bool:
-    """True when the pods ask for the very nodes that have this taint: its key or value is one of their node labels."""
+    """True if the pods require the nodes with this taint: its key or value is one of their node labels."""
     _, spec = pod_spec(workload)
     terms = items(
         spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"
@@ -318,12 +316,12 @@ def _wanted_by(workload: Object | None, part: str) -> bool:
 
 
 def _parts(body: str) -> list[str]:
-    """The items between commas; a taint `{key: value}` may hold commas of its own."""
+    """The items between commas; a taint `{key: value}` may contain commas."""
     return [part.strip().rstrip(".") for part in re.split(r",\s*(?=\d+ )", body)]
 
 
 def pointer_of(obj: Object | None, trouble: Trouble) -> str:
-    """The field of the workload that decides, as far as the manifest has one."""
+    """The deciding field of the workload, or its nearest parent in the manifest."""
     at, spec = pod_spec(obj)
     match trouble.cause:
         case "selector":
@@ -345,7 +343,7 @@ def pointer_of(obj: Object | None, trouble: Trouble) -> str:
 
 
 def _chosen_by(text: str) -> tuple[str, ...]:
-    """The fields of a pod spec that the scheduler's words speak of."""
+    """The fields of a pod spec that the scheduler's message is about."""
     if "topology spread" in text:
         return ("topologySpreadConstraints",)
     if "anti-affinity" in text:
@@ -354,13 +352,13 @@ def _chosen_by(text: str) -> tuple[str, ...]:
 
 
 def _asked(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
-    """What a container requests of these resources; a limit without a request counts as one."""
+    """A container's requests of these resources; a limit without a request counts as one."""
     asked = {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
     return (wanted for name in names if (wanted := amount(asked.get(name))) is not None)
 
 
 def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
-    """Ways to let the pods run, for the workload `id_` whose manifest is `obj` (None: not known)."""
+    """Fixes that let the pods run, for the workload `id_` with manifest `obj` (None: unknown)."""
     absent = ABSENT.search(trouble.text)
     keyless = _ABSENT_KEY.search(trouble.text)
     topic = _topic(trouble)
@@ -387,7 +385,7 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
 
 
 def _bringer(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -> str:
-    """What brings the Secret or ConfigMap: an object that makes it, or an application that manages it; empty where that is not known."""
+    """The object that makes the Secret or ConfigMap, or the application that manages it; empty if unknown."""
     if kind == "secret" and (maker := maker_of(app, fleet, id_.namespace, name)):
         return str(maker.id)
     key = ResourceKey(app.cluster, "", "Secret" if kind == "secret" else "ConfigMap", id_.namespace, name)
@@ -396,7 +394,7 @@ def _bringer(app: App, fleet: Fleet, id_: ResourceId, kind: str, name: str) -> s
 
 
 def _topic(trouble: Trouble) -> str:
-    """The topic of advice: by the cause, and what the kubelet or the deciding filter of the scheduler says of it."""
+    """The topic of advice: by the cause, and by the message of the kubelet or of the scheduler's deciding filter."""
     if trouble.cause in ("image", "volume"):
         said = catalogue().match(trouble.text, trouble.cause)
         return said.entry.advice if said else trouble.cause
@@ -424,7 +422,7 @@ _REFUSED_POD = re.compile(r'\bPod "[^"]{1,253}" is invalid: ')
 
 
 def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> dict[str, Json]:
-    """What advice.yaml speaks of."""
+    """The facts for advice.yaml."""
     pointer = pointer_of(obj, trouble)
     selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
     tolerations, away = _taints(trouble.text)
@@ -444,7 +442,7 @@ def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> d
 
 
 def _taints(text: str) -> tuple[list[Json], bool]:
-    """Tolerations of the taints that the scheduler names, and whether nodes are away: cordoned, or not ready."""
+    """Tolerations of the taints that the scheduler names, and whether nodes are unavailable: cordoned, or not ready."""
     named = (*_TAINT.findall(text), *_KARPENTER_TAINT.findall(text))
     taints = [t for t in named if not _NODE_STATE.search(t[0])]
     taints = [t for t in taints if not t[0].startswith(_CONTROL_PLANE)] or taints

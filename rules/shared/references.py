@@ -1,4 +1,4 @@
-"""Who names an object in the manifests of an application."""
+"""The references to an object in the manifests of an application."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argolint.relations.references import namespaced, references
 
 @dataclass(frozen=True, order=True)
 class User:
-    """An object of an application that names another one, and where."""
+    """An object of an application that refers to another one, and the place."""
 
     app: AppRef
     id: ResourceId
@@ -19,7 +19,7 @@ class User:
 
 
 def users(app: App) -> Mapping[tuple[str, str, str, str], Sequence[User]]:
-    """(group, kind, namespace, name) -> who names it: desired objects of the application, and those that were looked up in others."""
+    """(group, kind, namespace, name) -> the users of that object: desired objects of the application, and those read from others."""
     found: dict[tuple[str, str, str, str], list[User]] = {}
     mine = [(app.ref, r) for r in app.resources]
     peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]

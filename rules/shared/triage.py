@@ -1,15 +1,15 @@
-"""Which applications are worth a look at their manifests although Argo CD shows them as fine."""
+"""Selects applications whose manifests are worth reading although Argo CD shows no fault."""
 
 from __future__ import annotations
 
 from argolint import App, Fleet
 
 SMALL = 200
-"""Applications that are read one by one within seconds; a larger fleet is read where the list gives a reason, or with `--deep`."""
+"""Most applications that are read one by one, within seconds; in a larger fleet the list must give a reason, or `--deep` is set."""
 
 
 def worth_reading(app: App, fleet: Fleet, options: object = None) -> bool:
-    """A rule's `reads` for faults that nothing in the list hints at: in a small fleet every application that manages something."""
+    """A rule's `reads` for faults without any hint in the list: in a small fleet every application that manages something."""
     return fleet.derive(_is_small) and any(not row.hook for row in app.rows)
 
 

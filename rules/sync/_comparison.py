@@ -1,4 +1,4 @@
-"""Why Argo CD cannot compare, by the words of its error, and what ends it: the catalogue of messages and advice.yaml."""
+"""Explains why Argo CD cannot compare, from its error message: the catalogue of messages gives the cause, advice.yaml the fixes."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _ABSENT = re.compile(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+
 _UNPROMOTED = "its path is not in the branch that it syncs before that of hydrateTo is merged there"
 _OF_SOURCE = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
 _OWN_COMPARISON = frozenset({"server-side-diff", "structured-merge", "three-way"})
-"""Stages that begin after rendering: the repo-server remembers nothing of their errors."""
+"""Stages after rendering: the repo-server caches none of their errors."""
 
 
 @cache
 def _groups() -> Mapping[str, str]:
-    """Every fact that a message may name, empty."""
+    """All facts that a message may contain, with empty values."""
     return dict.fromkeys(catalogue().names("comparison-error"), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a message means: the topic of its advice, the cause, `fact` as in Read, and what it names."""
+    """The meaning of a message: the topic of its advice, its cause, `fact` as in Read, and the values in it."""
 
     name: str
     cause: str
@@ -55,7 +55,7 @@ _UNKNOWN = Meaning("unknown", "unknown", "its reason is in no catalogue", {})
 
 
 def classify(message: str, *, hydrated: bool = False) -> Meaning:
-    """What the message of a failed comparison, or of a source hydrator, means, by the catalogue."""
+    """The meaning of the message of a failed comparison, or of a source hydrator, by the catalogue."""
     where = unwrap(message).stage
     found = catalogue().match(message, *(("hydrate", "target-state") if hydrated else (where or "comparison",)))
     if found is None:
@@ -66,7 +66,7 @@ def classify(message: str, *, hydrated: bool = False) -> Meaning:
 
 
 def _of_dry_run(message: str) -> Meaning:
-    """What the API server refuses in the dry run of a server-side diff, by the words that it has for a sync as well."""
+    """The API server's refusal in the dry run of a server-side diff; its messages are the same as in a sync."""
     refused = refusal(message)
     why = refused.says if refused else "the API server refuses the object"
     return Meaning("refused", "diff", f"the dry run of its server-side diff is refused, since {why}", {})
@@ -74,7 +74,7 @@ def _of_dry_run(message: str) -> Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What an error of a comparison says. `fact` completes "… cannot sync:", and is `whole` where it names what the message names; `pointer` leads into the Application."""
+    """The meaning of a comparison error. `fact` completes "… cannot sync:"; `whole`: it includes the names. `pointer`: a place in the Application."""
 
     name: str
     cause: str
@@ -86,7 +86,7 @@ class Read:
 
 
 def read(app: App, fleet: Fleet, message: str, *, dry: bool = False) -> Read:
-    """The reason that the message gives, and what ends it. `dry` is True for what a source hydrator says of its dry source."""
+    """The reason in the message, and its fixes. `dry` is True for an error of a source hydrator about its dry source."""
     bad = unparsable(app)
     entry = classify(message, hydrated=dry)
     if entry is _UNKNOWN and bad:
@@ -125,7 +125,7 @@ def read(app: App, fleet: Fleet, message: str, *, dry: bool = False) -> Read:
 
 
 def _remembered(cause: str, message: str) -> bool:
-    """Whether the repo-server may answer from its cache of errors: it does for what it renders, no one does for a cluster."""
+    """Whether the repo-server may answer from its cache of errors: it caches rendering errors, never errors of a cluster."""
     return cause != "cluster" and unwrap(message).stage not in _OWN_COMPARISON
 
 
@@ -140,7 +140,7 @@ def unparsable(app: App) -> tuple[str, ...]:
 
 
 def _values_file(source: Object, base: str, message: str) -> str:
-    """The pointer of the entry of valueFiles that the message misses: its path ends so; empty when none does."""
+    """The pointer of the valueFiles entry whose path ends like the file that the message misses; empty if there is none."""
     absent = _ABSENT.search(unwrap(message).said)
     found = ((len(tail), place) for place, tail in _tails(source) if absent and f"/{absent[1]}".endswith(tail))
     place = max(found, default=None)
@@ -148,7 +148,7 @@ def _values_file(source: Object, base: str, message: str) -> str:
 
 
 def _tails(source: Object) -> Iterator[tuple[int, str]]:
-    """Where each values file lies in its repository: an absolute entry from the root, `$ref/` from another one's root."""
+    """The path of each values file in its repository: from the root for an absolute entry, from the other root for `$ref/`."""
     for place, entry in enumerate(items(source, "helm", "valueFiles")):
         root = entry.startswith(("/", "$"))
         path = entry.partition("/")[2] if root else posixpath.join(str(source.get("path") or ""), entry)
@@ -156,7 +156,7 @@ def _tails(source: Object) -> Iterator[tuple[int, str]]:
 
 
 def _from_root(app: App, source: Object, pointer: str) -> str:
-    """The entry of valueFiles that `pointer` names, below the path of the source that it refers to; empty where that has none."""
+    """The valueFiles entry at `pointer`, below the path of the source that it refers to; empty if that source has no path."""
     place = pointer.rpartition("/helm/valueFiles/")[2]
     entries = items(source, "helm", "valueFiles")
     entry = entries[int(place)] if place.isdigit() and int(place) < len(entries) else ""
@@ -169,14 +169,14 @@ def _from_root(app: App, source: Object, pointer: str) -> str:
 
 
 def _maybe_manifest(file: str) -> bool:
-    """Whether a YAML file may well be meant as a manifest, by its name."""
+    """Whether the name of a YAML file suggests a manifest."""
     name = posixpath.basename(file)
     of_tools = {"values", "chart", "Chart", "kustomization"}.intersection(re.split(r"[._-]", name))
     return name.endswith((".yaml", ".yml")) and not of_tools
 
 
 def _libs(source: Object) -> list[Json]:
-    """jsonnet's folders below the source's own path, where one of them is not written from the root; else none."""
+    """jsonnet's folders with the source's own path in front; none if one of them starts at the root already."""
     path = str(source.get("path") or "").strip("/")
     libs = [str(each).strip("/") for each in items(source, "directory", "jsonnet", "libs")]
     below = [each if f"{each}/".startswith(f"{path}/") else posixpath.join(path, each) for each in libs]
@@ -184,7 +184,7 @@ def _libs(source: Object) -> list[Json]:
 
 
 def _with_ref(app: App, source: Object, pointer: str) -> str:
-    """The entry of valueFiles that `pointer` names, in the one source of a ref that no values file of the application names; else empty."""
+    """The valueFiles entry at `pointer`, in the only source whose ref no values file uses; empty if there is no such source."""
     place = pointer.rpartition("/helm/valueFiles/")[2]
     entries = items(source, "helm", "valueFiles")
     entry = entries[int(place)] if place.isdigit() and int(place) < len(entries) else ""
@@ -206,7 +206,7 @@ def _facts(
     message: str,
     resource: Resource | None,
 ) -> Mapping[str, Json]:
-    """What the topics of comparison-error in advice.yaml speak of."""
+    """The facts for the comparison-error topics in advice.yaml."""
     repo, path, revision, chart = (str(source.get(k) or "") for k in ("repoURL", "path", "targetRevision", "chart"))
     folders, _, bare = chart.rpartition("/")
     ref = revision or "HEAD"
@@ -281,13 +281,13 @@ def _facts(
 
 
 def _elsewhere(user: str) -> bool:
-    """Argo CD's own account of an installation outside of namespace argocd, which the bindings of install.yaml name."""
+    """Whether `user` is Argo CD's own account in a namespace other than argocd, the one in the bindings of install.yaml."""
     account = user.split(":")
     return len(account) == 4 and account[3] == "argocd-application-controller" and account[2] != "argocd"
 
 
 def _plugin_env(source: Object, message: str) -> str:
-    """The variables of the source's plugin that the command of the message reads by the name that the source gives them."""
+    """The variables of the source's plugin that the command in the message reads without their prefix."""
     names = (text_at(entry, "name") for entry in maps(source, "plugin", "env"))
     return ", ".join(name for name in names if name and re.search(rf"\$\{{?{re.escape(name)}\b", message))
 
@@ -304,7 +304,7 @@ _HOST = re.compile(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
 
 
 def _address(message: str, repo: str) -> str:
-    """The repository that the message names next to the source's own, such as that of a dependency or a remote base."""
+    """The repository in the message other than the source's own, such as that of a dependency or a remote base."""
     bare_base = _BASE.search(message)
     for address in (*_ADDRESS.findall(message), *((f"https://{bare_base[1]}",) if bare_base else ())):
         bare = excerpt(address.rstrip(".,:;)]")).removesuffix("/index.yaml")
@@ -327,12 +327,12 @@ _DEPENDENCY = re.compile(r"helm dependency|could not download oci://")
 
 
 def _registry(address: str) -> str:
-    """The registry of a chart that a dependency names, as Argo CD registers it for Helm: without oci:// and without the chart's own name."""
+    """The registry of a dependency's chart in the form that Argo CD registers for Helm: without oci:// and the chart's name."""
     return address.removeprefix("oci://").rstrip("/").rpartition("/")[0] if address.startswith("oci://") else ""
 
 
 def _login(repo: str, chart: str) -> Shell:
-    """The options of `argocd repo add` that say how to log in, and of what type a repository of charts is (cmd/argocd/commands/repo.go)."""
+    """The options of `argocd repo add` for the login and for the type of a chart repository (cmd/argocd/commands/repo.go)."""
     if _SSH.match(repo):
         return Shell("--ssh-private-key-path KEY_FILE")
     of_type = ""

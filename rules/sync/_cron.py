@@ -1,4 +1,4 @@
-"""When a sync window opens: cron schedules of five fields as robfig/cron reads them for Argo CD.
+"""Computes when a sync window opens: cron schedules of five fields as robfig/cron parses them for Argo CD.
 
 Argo CD's parser takes no descriptors such as `@daily` (pkg/apis/application/v1alpha1/types.go, SyncWindow.Validate). Source of the
 grammar: robfig/cron v3 parser.go (getField, getRange) and spec.go (SpecSchedule.Next).
@@ -13,7 +13,7 @@ from functools import lru_cache
 from argolint.values import integer
 
 MAX_LENGTH = 400
-"""Characters of a schedule: every minute, hour, day, month and weekday by itself has 340."""
+"""Most characters of a schedule: a list of every minute, hour, day, month and weekday has 340."""
 _MONTHS = dict(
     zip(("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), range(1, 13), strict=True)
 )
@@ -25,12 +25,12 @@ _FIELDS: tuple[tuple[int, int, dict[str, int]], ...] = (
     (1, 12, _MONTHS),
     (0, 6, _DAYS),
 )
-_YEARS = 5  # robfig/cron looks no further; the 29th of February comes within
+_YEARS = 5  # robfig/cron searches no further; 29 February comes within
 
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """The minutes, hours, days, months and weekdays of a schedule; a star in one day field makes the other one decide."""
+    """The minutes, hours, days, months and weekdays of a schedule; with a star in one day field, only the other one counts."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -62,7 +62,7 @@ class Cron:
         return None
 
     def _day(self, day: date, last_year: int) -> date | None:
-        """The first day from this one on which it may fire. Months in which it does not are passed as a whole."""
+        """The first day from this one on that may match; months without a match are skipped as a whole."""
         if not (self.minutes and self.hours):
             return None
         while day.year <= last_year:
@@ -90,9 +90,9 @@ def parse(schedule: str) -> Cron | None:
 
 
 def _field(text: str, low: int, high: int, names: dict[str, int]) -> tuple[frozenset[int], bool]:
-    """The numbers of a comma list of `*`, `n`, `a-b`, each with an optional `/step`, and whether it holds a star for every number.
+    """The numbers of a comma list of `*`, `n`, `a-b`, each with an optional `/step`, and whether a star matches every number.
 
-    ValueError when it is no such list.
+    ValueError if the text is no such list.
     """
     found: set[int] = set()
     star = False

@@ -1,4 +1,4 @@
-"""What a failed sync says of each object."""
+"""The failures of a sync, one for each object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNANSWERED = ("sync-failed", "unknown")
 class Failed:
     """One message of a failed operation: `id` is None when it is the operation's own.
 
-    `rule` answers it, by the catalogue of messages; `cause` is sync-failed's. `hook` is the phase of a hook that failed.
+    `rule` explains it, by the catalogue of messages; `cause` is sync-failed's. `hook` is the phase of a hook that failed.
     """
 
     id: ResourceId | None
@@ -31,12 +31,12 @@ class Failed:
 
 
 def refusal(message: str) -> Match | None:
-    """What the message of a failed operation, or of an object in it, means; None for what is not known."""
+    """The meaning of a message of a failed operation, or of an object in it; None if the catalogue has none."""
     return catalogue().match(message, "sync")
 
 
 def classify(message: str) -> tuple[str, str]:
-    """(rule, cause) that answers this message."""
+    """(rule, cause) for this message."""
     found = refusal(message)
     return (found.entry.rule, found.entry.cause) if found else UNANSWERED
 
@@ -55,7 +55,7 @@ def complaint_of(app: App, fleet: Fleet, failed: Failed) -> Complaint:
 
 
 def passes(app: App, failed: Failed) -> bool:
-    """True when a later attempt can get over this failure without a change; False for what no one knows.
+    """True if a retry can succeed without a change; False if the catalogue does not say.
 
     A manifest that writes metadata.resourceVersion or uid conflicts at each attempt.
     """
@@ -66,7 +66,7 @@ def passes(app: App, failed: Failed) -> bool:
 
 
 def failures(app: App) -> tuple[Failed, ...]:
-    """What failed in the last operation, one entry an object, in the server's order; empty when it did not fail or is over."""
+    """The failures of the last operation, one for each object, in the server's order; empty if it did not fail or is history."""
     return app.derive(_failures)
 
 
@@ -82,11 +82,10 @@ _BEFORE_ANY_TASK = re.compile(r"(ComparisonError|InvalidSpecError): ")  # contro
 
 
 def _over(app: App, operation: Operation) -> bool:
-    """True when the failure is history: all is in sync now, by another revision, or Argo CD could only not compare then, or
-    it was but a dry run.
+    """True if the failure is history: all is in sync now at another revision, or only the comparison failed, or it was a dry run.
 
-    Automated sync starts nothing where all is Synced, so the failed operation stays the last one. A hook that failed is no
-    history: nothing tells that what it should have done was done.
+    Automated sync starts nothing while all is Synced, so the failed operation stays the last one. A failed hook is never history, since nothing
+    shows that its work was done later.
     """
     if app.sync_status != "Synced" or operation.waiting_to_retry or operation.hook_failed:
         return False
@@ -98,7 +97,7 @@ def _over(app: App, operation: Operation) -> bool:
 
 
 def moved_on(app: App, operation: Operation) -> bool:
-    """True when Argo CD compares with another revision than the operation applied; False when that one is not resolved."""
+    """True if Argo CD now compares another revision than the operation applied; False if the latter is not resolved."""
     asked = {str(source.get("targetRevision") or "HEAD") for source in app.sources}
     tried = {was for was, now in zip(operation.revisions, app.revisions, strict=False) if was and was != now}
     return bool(tried) and not asked & tried
@@ -116,7 +115,7 @@ def _of_results(app: App, operation: Operation) -> Iterator[Failed]:
 
 
 def of_result(app: App, result: Object, otherwise: str = "") -> Failed:
-    """What the result of one object says; of a result without words those of the operation."""
+    """The failure in the result of one object; a result without a message uses the operation's (`otherwise`)."""
     message = str(result.get("message") or otherwise)
     return Failed(_named(app, result), message, *classify(message))
 

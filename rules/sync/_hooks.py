@@ -1,4 +1,4 @@
-"""What the manifest and the pods of a hook tell of why its end is not seen."""
+"""Explains from a hook's manifest and pods why Argo CD does not see it end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..shared import pods
 
 
 def rendered(app: App, awaited: Awaited) -> tuple[ResourceId, Object] | None:
-    """The hook among the rendered manifests, with its identity; None when they were not asked for or do not hold it."""
+    """The hook among the rendered manifests, with its identity; None if the render was not read or lacks it."""
     for manifest in app.evidence.get(Want("manifests")) or ():
         group, version = api_of(manifest)
         namespace = str(dig(manifest, "metadata", "namespace") or app.destination_namespace)
@@ -29,21 +29,21 @@ def rendered(app: App, awaited: Awaited) -> tuple[ResourceId, Object] | None:
 
 
 def lives_for(manifest: Object | None) -> int | None:
-    """Seconds that a finished Job stays (ttlSecondsAfterFinished); None when it stays for good."""
+    """Seconds that a finished Job stays (ttlSecondsAfterFinished); None if it stays without limit."""
     if dig(manifest, "spec", "ttlSecondsAfterFinished") is None:
         return None
     return number_at(manifest, "spec", "ttlSecondsAfterFinished")
 
 
 def gone_fixes(id_: ResourceId | None, manifest: Object | None, awaited: Awaited) -> tuple[Fix, ...]:
-    """What lets the end of a hook be seen that is not there any more."""
+    """Fixes that let Argo CD see the end of a hook that is deleted too early."""
     topic = "ttl" if lives_for(manifest) is not None else "gone" if manifest is None else "absent"
     return advice(__package__, f"hook-stuck/{topic}", {"hook": str(id_ or f"{awaited.kind} {awaited.name}")}, id_)
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """A container that the manifest does not write, in a pod of the hook. `product` is empty when no one known puts it there."""
+    """A container in a pod of the hook that the manifest lacks. `product` is empty if the injector is unknown."""
 
     pod: Node
     image: str
@@ -59,13 +59,13 @@ def _known() -> tuple[tuple[re.Pattern[str], Object], ...]:
 
 
 def sidecar_of(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
-    """The injected container that keeps a pod of the hook from ending; None when all its containers are the manifest's own."""
+    """The injected container that keeps a pod of the hook running; None if the manifest has all its containers."""
     own = {str(container.get("image")) for _, container in containers(manifest)}
     if not own:
         return None
     for pod in (node, *app.descendants(node.uid)):
         more = [image for image in pod.images if image not in own]
-        injected = len(set(pod.images)) > len(own)  # else a webhook has only rewritten their registry
+        injected = len(set(pod.images)) > len(own)  # else a webhook has only changed their registry
         if pod.id.kind == "Pod" and more and injected and pods.status_reason(pod) in ("Running", "NotReady"):
             entry = next((e for image in more for match, e in _known() if match.search(image)), None)
             if entry is None:
@@ -79,7 +79,7 @@ _STARTED = re.compile(r"(?:Created|Started) container:? ([a-z0-9][a-z0-9-]{0,62}
 
 
 def _started(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
-    """The same by the kubelet's Events, where the tree knows no images: a container that it started and the manifest does not name."""
+    """The same from the kubelet's Events, if the tree has no images: a started container that the manifest lacks."""
     own = {str(container.get("name")) for _, container in containers(manifest)}
     for pod in (node, *app.descendants(node.uid)):
         if pod.id.kind != "Pod" or pods.status_reason(pod) != "NotReady":
@@ -94,7 +94,7 @@ def _started(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
 
 
 def sidecar_fixes(id_: ResourceId, manifest: Object | None, sidecar: Sidecar) -> tuple[Fix, ...]:
-    """What keeps the sidecar out of the hook's pods, or lets it end with them."""
+    """Fixes that keep the sidecar out of the hook's pods, or let it end with them."""
     at = "metadata" if pod_spec(manifest)[0] == "/spec" else "spec.template.metadata"
     facts = {
         "hook": str(id_),

@@ -1,7 +1,7 @@
-"""Fields that a validation refuses though Git does not state them: they stand live, and a patch keeps what it does not name.
+"""Fields that a validation refuses although Git lacks them: they exist live, and a patch keeps fields that it does not contain.
 
-Source: kubectl's three-way merge and server-side apply remove a field only where its last writer stops stating it; items of a list
-are merged by their key (k8s.io/apimachinery pkg/util/strategicpatch).
+Source: kubectl's three-way merge and server-side apply remove a field only after its last writer drops it; list items are merged by their key
+(k8s.io/apimachinery pkg/util/strategicpatch).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SIBLING = re.compile(r"when `(\w{1,60})` is (?:not empty|set|specified)")
 
 
 def left_over(resource: Resource | None, message: str) -> str:
-    """What only the live object holds, for which the API server refuses the merged one, in words; empty when Git states it itself."""
+    """A phrase for the live-only field that makes the API server refuse the merged object; empty if Git has the field itself."""
     errors = field_errors(message)
     if resource is None or resource.desired is None or resource.live is None or not errors:
         return ""
@@ -36,7 +36,7 @@ def left_over(resource: Resource | None, message: str) -> str:
 
 
 def left_over_fixes(app: App, resource: Resource | None, message: str) -> tuple[Fix, ...]:
-    """One sync that sends the object whole, where Argo CD can compare and so sync; none for an object that is sent whole each time."""
+    """A fix: one sync that sends the object whole, if Argo CD can compare and so sync; none if each sync sends it whole already."""
     field = left_over(resource, message)
     if not field or resource is None or sent_whole(app, resource.desired):
         return ()
@@ -52,7 +52,7 @@ def left_over_fixes(app: App, resource: Resource | None, message: str) -> tuple[
 
 
 def _merged_list(resource: Resource, error: FieldError) -> str:
-    """The list that is longer once live items are merged in than Git writes it."""
+    """The list that is longer after the merge with live items than in Git."""
     tokens = split_pointer(error.pointer)
     for place, token in enumerate(tokens):
         number, above = index_of(token), join_pointer(*tokens[:place])
@@ -65,7 +65,7 @@ def _merged_list(resource: Resource, error: FieldError) -> str:
 
 
 def _sibling(resource: Resource, error: FieldError) -> str:
-    """The field next to it that excludes it (`value` next to `valueFrom`), where only the live object states that one."""
+    """The neighbour that excludes the field (`value` next to `valueFrom`), if only the live object has it."""
     found, above = _SIBLING.search(error.detail), error.pointer.rpartition("/")[0]
     stated = get(resource.desired, above, None)
     if found is None or not isinstance(stated, dict) or found[1] in stated:
@@ -75,7 +75,7 @@ def _sibling(resource: Resource, error: FieldError) -> str:
 
 
 def _same_item(resource: Resource, pointer: str, stated: dict[str, Json]) -> Json:
-    """What is live in its place: the item of the same name, where it is an item of a list."""
+    """The live value at the pointer; in a list, that of the item with the same name."""
     tokens = split_pointer(pointer)
     if not tokens or index_of(tokens[-1]) is None or "name" not in stated:
         return get(resource.live, pointer, None)

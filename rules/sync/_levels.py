@@ -1,4 +1,4 @@
-"""Fields of workloads that stand where another kind, or another level of the same object, has them: `strategy` of a StatefulSet, `tolerations` of a container."""
+"""Fields of workloads that are valid only in another kind, or at another level of the object: `strategy` of a StatefulSet, `tolerations` of a container."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from argolint.values.kubernetes import group_of, pod_spec
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """`to` is where the object has that field, empty where its kind has none; `sister` that it is called otherwise there.
+    """`to`: the pointer where this object has the field, empty if its kind lacks it; `sister`: whether it has another name there.
 
-    `value` is what holds there of what is written; MISSING when nothing of it does.
+    `value`: the part of the written value that is valid there; MISSING if none is.
     """
 
     pointer: str
@@ -28,7 +28,7 @@ class Misplaced:
 
     @property
     def guess(self) -> str:
-        """What is meant, for a sentence that names the field."""
+        """A phrase with the right name and place of the field."""
         if self.sister:
             return f" (a {self.kind} has {self.to} in its place)"
         return f" (it belongs at {self.to})" if self.to else f" (a {self.kind} has none)"
@@ -40,12 +40,12 @@ _UPDATES: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "StatefulSet": ("updateStrategy", ("RollingUpdate", "OnDelete"), ("partition", "maxUnavailable")),
     "DaemonSet": ("updateStrategy", ("RollingUpdate", "OnDelete"), ("maxSurge", "maxUnavailable")),
 }
-"""How each kind calls the way it updates its pods, the types of it and what a RollingUpdate may say (k8s.io/api/apps/v1)."""
+"""By kind: the name of its update strategy, the strategy's types, and the fields of a RollingUpdate (k8s.io/api/apps/v1)."""
 _SISTERS = ("strategy", "updateStrategy")
 
 
 def misplaced(obj: Object | None, pointer: str) -> Misplaced | None:
-    """Where the field belongs that the kind does not have there; None when it has it, or when no one knows such a field."""
+    """The right place of a field that the kind does not have at `pointer`; None if it is valid there, or unknown everywhere."""
     group, kind = group_of(obj) if obj else "", str((obj or {}).get("kind"))
     tokens, known = split_pointer(pointer), load(__package__, "fields.yaml")
     if obj is None or kind not in _kinds(known) or group != _GROUPS.get(kind, "apps") or not tokens:
@@ -70,13 +70,13 @@ def misplaced(obj: Object | None, pointer: str) -> Misplaced | None:
 
 
 def repair(obj: Object | None, found: Misplaced) -> list[dict[str, Any]]:
-    """Operations that bring the field to its place; where that is taken, or takes no such value, they only remove it."""
+    """Operations that move the field to its place; if that is occupied, or does not accept the value, they only remove it."""
     moved = set_field(obj, found.to, found.value) if moves(obj, found) else []
     return [*moved, *removals(obj, [found.pointer])]
 
 
 def moves(obj: Object | None, found: Misplaced) -> bool:
-    """Whether `repair` keeps what is written."""
+    """Whether `repair` keeps the written value."""
     return bool(found.to) and get(obj, found.to) is MISSING and found.value is not MISSING
 
 
@@ -85,7 +85,7 @@ def _kinds(known: Mapping[str, Json]) -> list[str]:
 
 
 def _levels(kind: str, pod: str) -> dict[str, str]:
-    """The lists of fields.yaml by the pointer that they hold for, in this object."""
+    """The lists of fields.yaml by their pointers in this object."""
     between = {"Job": "/spec/jobTemplate/spec"} if kind == "CronJob" else {}
     return {kind: "/spec", **between, **({"pod": pod} if pod else {})}
 
@@ -96,7 +96,7 @@ def _is_container(pod: str, tokens: tuple[str, ...]) -> bool:
 
 
 def _sister(obj: Object, kind: str, pointer: str) -> Misplaced:
-    """`strategy` and `updateStrategy`: the value goes along where the kind's own field takes it."""
+    """For `strategy` and `updateStrategy`: the value moves too, if the kind's own field accepts it."""
     if kind not in _UPDATES:
         return Misplaced(pointer, kind, "")
     name, types, fields = _UPDATES[kind]

@@ -1,4 +1,4 @@
-"""Whether an operator decides which namespaces an Argo CD manages: by the account that a message names, or by where Argo CD runs."""
+"""Whether an operator decides which namespaces an Argo CD manages, by the account in a message or Argo CD's own namespace."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _OF_NAMESPACE = re.compile(r'\b[Nn]amespace "([a-z0-9-]{1,63})"')
 
 
 def managed_by(app: App, user: str, message: str) -> Mapping[str, Json]:
-    """`managed` is the namespace that the message names, `control_plane` that of Argo CD.
+    """`managed` is the namespace in the message, `control_plane` that of Argo CD.
 
-    `of_operator` is True in OpenShift GitOps, `perhaps_operator` where the account has the form that argocd-operator gives it
-    (NAME-argocd-application-controller), which a Helm release of another name gives it as well.
+    `of_operator` is True in OpenShift GitOps. `perhaps_operator` is True if the account has argocd-operator's form
+    (NAME-argocd-application-controller), which a Helm release with another name uses as well.
     """
     named = _OF_NAMESPACE.search(message)
     account = user.split(":")

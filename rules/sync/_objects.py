@@ -1,4 +1,4 @@
-"""Which managed object an error text is about: by the words of the message, or by what only one object holds."""
+"""Finds the managed object that an error message is about: by name, or by a value that only one object has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argolint.values import maps
 
 
 def object_named(app: App, message: str) -> Resource | None:
-    """The managed object that the message names; None when it names none, or several may be meant."""
+    """The managed object that the message names; None if it names none, or if several match."""
     named_object = named(message)
     if named_object is None:
         return _converted(app, message)
@@ -29,7 +29,7 @@ _CONVERTING = re.compile(r"converting \((?:\w{1,40}\.)?(\w{1,100})\) to ")
 
 
 def _converted(app: App, message: str) -> Resource | None:
-    """The object of the kind that cannot be converted, one field manager of which has written another version."""
+    """The object of the kind that cannot be converted, if one of its field managers has written another version."""
     found = _CONVERTING.search(message)
     if found is None:
         return None
@@ -43,7 +43,7 @@ def _converted(app: App, message: str) -> Resource | None:
 
 
 def only(app: App, holds: Callable[[Object], bool], side: str = "live") -> Resource | None:
-    """The one object whose live (or desired) state holds it; None when there are none or several."""
+    """The only object whose live (or desired) state satisfies `holds`; None if there are none or several."""
     found = list(_holding(app, holds, side))
     return found[0] if len(found) == 1 else None
 
@@ -56,5 +56,5 @@ def _holding(app: App, holds: Callable[[Object], bool], side: str) -> Iterator[R
 
 
 def left_missing(app: App) -> Iterator[Symptom]:
-    """What an application that cannot be compared shows as Missing: nothing is applied, so nothing comes."""
+    """The Missing objects of an application that cannot be compared: nothing is applied, so they stay missing."""
     return (Symptom.health(r.id) for r in app.resources if r.health.status == "Missing")

@@ -11,7 +11,7 @@ from argolint.values.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS
 
 
 def on_manifest(desired: Object | None, *options: str) -> list[Json]:
-    """Operations that add sync options to the annotation of one manifest; none when it has them all."""
+    """Operations that add sync options to the annotation of one manifest; none if it has them all."""
     return [*annotation_option(desired, SYNC_OPTIONS, *options)]
 
 
@@ -22,7 +22,7 @@ def as_hook(desired: Object | None) -> list[Json]:
 
 
 def as_deleted_before(hook: Object | None) -> list[Json]:
-    """Operations that have a hook deleted before each run, in the words that its manifest uses (Argo CD's or Helm's)."""
+    """Operations that have a hook deleted before each run, with the annotations that its manifest uses (Argo CD's or Helm's)."""
     of_helm = "helm.sh/hook" in annotations_of(hook) and HOOK not in annotations_of(hook)
     policy = (
         {"helm.sh/hook-delete-policy": "before-hook-creation"}
@@ -33,8 +33,8 @@ def as_deleted_before(hook: Object | None) -> list[Json]:
 
 
 def once_a_hook(app: App, resource: Resource) -> Iterator[str]:
-    """What is left to do when the object has become a hook: hooks are no objects of the application, so that its live object is
-    extra, and automated sync with prune refuses to take the last one (controller/appcontroller.go, autoSync)."""
+    """Warnings after the object has become a hook: hooks do not count as objects of the application, so its live object is extra, and automated
+    sync with prune refuses to delete the last one (controller/appcontroller.go, autoSync)."""
     if resource.live is not None:
         yield f"what is live now is extra then: `argocd app sync {sh(app.ref)} --prune` once"
     others = (r for r in app.resources if not (r.hook or r.extra or r.key == resource.key))
@@ -46,7 +46,7 @@ def once_a_hook(app: App, resource: Resource) -> Iterator[str]:
 
 
 def pasted(operations: list[Json]) -> str:
-    """The annotations that these operations add, as YAML to paste: for edits that no replay of a comparison can judge."""
+    """The annotations that these operations add, as YAML to paste: for edits that a replayed comparison cannot prove."""
     pairs: dict[str, str] = {}
     for operation in operations:
         value = operation["value"]
@@ -55,19 +55,19 @@ def pasted(operations: list[Json]) -> str:
 
 
 def sync_options(desired: Object | None) -> frozenset[str]:
-    """The options of the manifest's own annotation."""
+    """The options in the manifest's own annotation."""
     return frozenset(comma_list(annotations_of(desired).get(SYNC_OPTIONS)))
 
 
 def sent_whole(app: App, desired: Object | None) -> bool:
-    """True when a sync sends the object whole (Replace=true) and does not delete it first."""
+    """True if a sync sends the object whole (Replace=true) without deleting it first."""
     own = sync_options(desired)
     whole = "Replace=true" in own or ("Replace=true" in app.sync_options and "Replace=false" not in own)
     return whole and "Force=true" not in own
 
 
 def compare_options(app: App, option: str) -> str:
-    """The Application's compare-options with this one, and without what it replaces."""
+    """The Application's compare-options with this one, without those that it replaces."""
     held = comma_list(annotations_of(app.raw).get(COMPARE_OPTIONS))
     kept = [o for o in held if o.partition("=")[0] not in ("ServerSideDiff", "IncludeMutationWebhook")]
     return ",".join([*kept, option])

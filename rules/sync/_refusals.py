@@ -1,4 +1,4 @@
-"""What lets through what the API server, a policy or the project refuses: the fixes of a failed sync and of a refused dry run."""
+"""Fixes for a refusal by the API server, a policy or the project, in a failed sync or a refused dry run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._webhooks import served_by_itself, service_of
 
 
 def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[Fix, ...]:
-    """The fixes of one refused object, root cause first; of what a validation names, the field's own."""
+    """The fixes of one refused object, root cause first; for a validation error, those of the field."""
     topic, facts = _topic(app, failed, empties=empties)
     manifest = _manifest(app, failed)
     if topic == "quote" and failed.id and (patch := quoting(manifest)):
@@ -51,24 +51,25 @@ _NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
 _DEADLINE = re.compile(r"DeadlineExceeded|active longer than specified deadline|exceeded its deadline", re.IGNORECASE)
 _GONE = re.compile(
     r"is missing, it might have been deleted"
-)  # a hook that its TTL or someone removes before its end is seen
+)  # a hook that its TTL or a person removes before Argo CD sees its end
 _POLICY = re.compile(
     r"blocked due to the following policies\s+(?P<kyverno>[\w.-]{1,253}):"
     r"|denied the request: \[(?P<gatekeeper>[\w.-]{1,253})\]"
     r"|ValidatingAdmissionPolicy '(?P<admission>[^']{1,253})'"
     r'|violates PodSecurity "(?P<level>[^"]{1,60})"'
 )
-"""The policy that denies, by the words of Kyverno, Gatekeeper and the API server itself."""
+"""The policy that denies, as Kyverno, Gatekeeper and the API server name it."""
+_DENIES = re.compile(r'admission webhook "([^"]{1,253})" denied')
 _TAKEN_PORT = re.compile(r"Invalid value: (\d{1,5}): provided port is already allocated")
 _SILENT = re.compile(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
 
 
 _TASKS = frozenset({"argoproj.io", "tekton.dev", "chaos-mesh.org", "testing.k6.io", "k6.io"})
-"""Groups of custom resources that run once and end, as a hook's object should."""
+"""Groups of custom resources that run once and end, so that they can be hooks."""
 
 
 def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str, str]]:
-    """The topic of sync-failed in advice.yaml, and what the message says for it."""
+    """The topic of sync-failed in advice.yaml, and the values from the message for it."""
     absent = _NO_NAMESPACE.search(failed.message)
     if empties:
         return "empties", {}
@@ -91,13 +92,13 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
 
 
 def _narrower(app: App, failed: Failed, topic: str) -> str:
-    """The same words with and without Replace=true have other reasons."""
+    """The topic by whether Replace=true is set: the same message then has another reason."""
     whole = sent_whole(app, _manifest(app, failed))
     return {"replaced": "stale-version", "exists": "exists-already"}.get(topic, topic) if not whole else topic
 
 
 def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
-    """What the topics of sync-failed in advice.yaml speak of."""
+    """The facts for the sync-failed topics in advice.yaml."""
     id_ = failed.id
     silent, service = _SILENT.search(failed.message), service_of(failed.message)
     return {
@@ -134,7 +135,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
 
 
 def _managed(app: App, failed: Failed) -> Mapping[str, Json]:
-    """Whether an operator grants the right that is missing: it does for what lies in a namespace, not for the namespace itself."""
+    """Whether an operator grants the missing permission: it does for objects in a namespace, not for the namespace itself."""
     found = refusal(failed.message)
     said = found.facts if found else {}
     user = "" if said.get("resource") == "namespaces" else said.get("user", "")
@@ -142,7 +143,7 @@ def _managed(app: App, failed: Failed) -> Mapping[str, Json]:
 
 
 def _holder(app: App, failed: Failed) -> str:
-    """The other Service of the application that states the port which is taken; empty when none does."""
+    """The other Service of the application with the occupied port; empty if there is none."""
     taken = _TAKEN_PORT.search(failed.message)
     if taken is None or failed.id is None:
         return ""
@@ -158,6 +159,7 @@ def _holder(app: App, failed: Failed) -> str:
 def _policy(message: str) -> str:
     found = _POLICY.search(message)
     if found is None:
-        return "the policy"
+        webhook = _DENIES.search(message)
+        return f"webhook {webhook[1]}" if webhook else "the policy"
     name = next(value for value in found.groups() if value)
     return f"Pod Security level {name}" if found["level"] else f"policy {name}"

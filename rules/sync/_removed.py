@@ -1,4 +1,4 @@
-"""API versions that are gone: the table removed_apis.yaml, what a cluster serves, and failures that speak of either."""
+"""API versions that no longer exist: the table removed_apis.yaml, the versions that a cluster serves, and failures due to either."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def removal_of(group: str, version: str, kind: str) -> Object | None:
 
 
 def refused(app: App, fleet: Fleet) -> dict[ResourceKey, Failed]:
-    """Failures for a version that is gone. Before Argo CD 2.9 their words are those of an unknown kind."""
+    """Failures due to a removed version. Before Argo CD 2.9 their message is that of an unknown kind."""
     found = {f.id.key: f for f in answered_by(app, "removed-api") if f.id}
     for failed in answered_by(app, "crd-missing"):
         if failed.id is None or not failed.id.version:
@@ -45,7 +45,7 @@ def refused(app: App, fleet: Fleet) -> dict[ResourceKey, Failed]:
 
 
 def _defined(app: App, fleet: Fleet, failed: Failed) -> bool:
-    """Whether an application has the CRD of the kind in sync: then the kind is there, and only the version is not."""
+    """Whether an application has the CRD of the kind in sync: then the kind exists, and only the version is missing."""
     assert failed.id is not None
     stem, group = failed.id.kind.lower().rstrip("sy"), failed.id.group
     return any(

@@ -1,4 +1,4 @@
-"""What the API server will not read of an object: fields that are a slip of the pen, and values of another type."""
+"""Faults in an object that the API server rejects: misspelt or misplaced fields, and values of a wrong type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argolint.values import below, schema, split_pointer
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """The field, what is meant, and what it stands in: a container, a pod, or a kind."""
+    """The field, the one that is probably meant, and its parent: a container, a pod, or a kind."""
 
     pointer: str
     meant: str
@@ -21,7 +21,7 @@ class Slip:
 
 
 def coming(resource: Resource) -> Iterator[Slip]:
-    """Those that the next sync brings: of an object that is not there yet, or that a change in the gate adds to it."""
+    """The slips that the next sync applies: in an object that does not exist yet, or that a change in the gate adds to it."""
     if resource.live is None:
         yield from slips(resource.desired)
         return
@@ -32,7 +32,7 @@ def coming(resource: Resource) -> Iterator[Slip]:
 
 
 def mistyped(resource: Resource) -> Iterator[schema.Fault]:
-    """Values that the next sync brings and that the API server cannot read: a number for a text, a text for a number."""
+    """Values that the next sync applies and the API server cannot decode: a number in place of a text, a text in place of a number."""
     places = [change.pointer for change in resource.pending]
     brought = resource.desired if resource.live is None or places else None
     for fault in islice(schema.faults(brought), _MOST) if brought else ():
@@ -50,7 +50,7 @@ def slips(obj: Object | None) -> Iterator[Slip]:
 
 
 def _within(type_: str, kind: str) -> str:
-    """What the field stands in: `V1HTTPGetAction` is a part, `V1DeploymentSpec` the Deployment itself."""
+    """The parent of the field in words: `V1HTTPGetAction` is a part, `V1DeploymentSpec` the Deployment itself."""
     a = "an" if kind[:1] in "AEIOU" else "a"
     return _PARTS.get(type_) or (f"{a} {kind}" if type_.endswith(f"{kind}Spec") else f"that part of {a} {kind}")
 
@@ -58,4 +58,4 @@ def _within(type_: str, kind: str) -> str:
 _PARTS = {"V1Container": "a container", "V1PodSpec": "a pod", "V1ObjectMeta": "metadata"}
 _LONGEST = 60
 _MOST = 200
-"""Faults of one object that are looked at."""
+"""Most faults of one object that are reported."""

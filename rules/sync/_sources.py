@@ -1,4 +1,4 @@
-"""Which source of an Application a message is about, and what else the fleet reads from there."""
+"""Finds the source of an Application that a message is about, and other applications that use its repository."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from argolint import App, Fleet, Object
 from argolint.values import mapping, text_at
 
 Repository = tuple[str, str]
-"""repoURL, and the chart that it names."""
+"""repoURL and chart."""
 
 _NUMBERED = re.compile(r"source (\d{1,9}) of \d+")
 
 
 def pointer_of_source(app: App, message: str, *, dry: bool = False) -> str:
-    """The RFC 6901 pointer, in the Application, of the source that the message counts or names; of the first when it tells none.
+    """The RFC 6901 pointer, in the Application, of the source that the message counts or names; of the first by default.
 
-    Of a source hydrator that is what Argo CD compares with, or (`dry`) what is rendered into it.
+    With a source hydrator it is the source that Argo CD compares, or (`dry`) the one that is rendered into it.
     """
     if app.spec.get("sourceHydrator"):
         return f"/spec/sourceHydrator/{'drySource' if dry else 'syncSource'}"
@@ -28,7 +28,7 @@ def pointer_of_source(app: App, message: str, *, dry: bool = False) -> str:
 
 
 def source_in(app: App, message: str, *, dry: bool = False) -> Object:
-    """The source that the message counts (Argo CD counts from 1) or names by its repoURL; the first when it tells none."""
+    """The source that the message counts (Argo CD counts from 1) or names by its repoURL; the first by default."""
     hydrator = mapping(app.spec, "sourceHydrator")
     if hydrator and not dry:
         rendered, written = mapping(hydrator, "drySource"), mapping(hydrator, "syncSource")
@@ -50,7 +50,7 @@ def _index(app: App, message: str) -> int:
 
 
 def usual_revision(fleet: Fleet, app: App, source: Object) -> str:
-    """The revision that most other applications, compared without trouble, follow in the same repository; empty when none do."""
+    """The revision of the same repository that most other applications without errors use; empty if there are none."""
     followed = fleet.derive(_followed).get(_repository(source), Counter())
     listed = fleet.by_ref.get(app.ref)
     own = _revisions(listed, _repository(source)) if listed is not None and listed.desired_known else ()
@@ -59,7 +59,7 @@ def usual_revision(fleet: Fleet, app: App, source: Object) -> str:
 
 
 def _followed(fleet: Fleet) -> Mapping[Repository, Counter[str]]:
-    """How often each revision of each repository is followed by applications that are compared without trouble."""
+    """How many applications without errors use each revision of each repository."""
     found: dict[Repository, Counter[str]] = defaultdict(Counter)
     for app in fleet.apps:
         for repository in {_repository(source) for source in app.sources} if app.desired_known else ():
@@ -68,7 +68,7 @@ def _followed(fleet: Fleet) -> Mapping[Repository, Counter[str]]:
 
 
 def _revisions(app: App, repository: Repository) -> list[str]:
-    """What the application follows in a repository."""
+    """The revisions of a repository that the application uses."""
     found = (text_at(source, "targetRevision") for source in app.sources if _repository(source) == repository)
     return [revision for revision in found if revision]
 

@@ -1,4 +1,4 @@
-"""A webhook that does not answer because the very sync that it stops brings what serves it."""
+"""Finds a webhook that does not answer because the sync that it blocks brings its own workload."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What the webhook's pods come from: `workload` of wave `wave`, both of the application that was stopped."""
+    """The workload that makes the webhook's pods, with its `wave`, both in the blocked application."""
 
     workload: ResourceId
     wave: int
 
 
 def service_of(message: str) -> tuple[str, str]:
-    """(namespace, name) of the Service that a webhook is asked by; empty when the message names none."""
+    """(namespace, name) of the webhook's Service; empty if the message names none."""
     named = ((found[2], found[1]) for found in _SERVICE.finditer(message))
-    return next((each for each in named if each != ("default", "kubernetes")), ("", ""))  # the API server is none
+    return next((each for each in named if each != ("default", "kubernetes")), ("", ""))  # the API server's own Service
 
 
 def served_by_itself(app: App, message: str) -> Served | None:
-    """The workload of this application behind the webhook's Service that is not up; None where someone else serves it."""
+    """The workload of this application behind the webhook's Service, if it is not up; None if another one serves it."""
     namespace, name = service_of(message)
     service = app.find("", "Service", namespace, name) if name else None
     selector = mapping(service.any, "spec", "selector") if service else {}

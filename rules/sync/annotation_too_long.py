@@ -1,12 +1,12 @@
 """The last-applied annotation would exceed its limit
 
-What it finds: an object that is too large for client-side apply: kubectl's way stores the whole manifest in an annotation,
-and all annotations together may hold 262144 bytes. Reported by the failed sync, or foreseen for a missing object of that size.
+What it finds: an object that is too large for client-side apply. Client-side apply stores the whole manifest in an annotation, and all
+annotations together have a limit of 262144 bytes. Reported for a failed sync, or in advance for a missing object of that size.
 
-Why it hurts: the object is refused each time, and the sync with it. Large CRDs (Prometheus operator, Argo CD, KEDA) are the
-usual case.
+Why it hurts: the API server refuses the object each time, and the sync fails. Large CRDs (Prometheus operator, Argo CD, KEDA) are the usual
+case.
 
-How to fix: server-side apply for these objects; it needs no annotation.
+How to fix: server-side apply for these objects. It needs no annotation.
 
 Example: the CRD `prometheuses.monitoring.coreos.com`.
 
@@ -33,7 +33,7 @@ _SERVER_SIDE = "ServerSideApply=true"
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for all such objects of the application: one option cures them."""
+    """One finding for all such objects of the application: one option fixes them."""
     refused = {f.id.key: f for f in answered_by(app, "annotation-too-long") if f.id}
     found = [r for r in app.resources if (refused and r.key in refused) or _foreseen(app, r)]
     if found:
@@ -43,7 +43,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _foreseen(app: App, resource: Resource) -> bool:
-    """A missing object whose manifest alone is over the limit and that would be applied by the client."""
+    """True for a missing object that is too large by its manifest alone and that client-side apply would send."""
     if not resource.missing or not isinstance(resource.desired_state, str):
         return False
     own = sync_options(resource.desired)
@@ -98,7 +98,7 @@ def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
 
 
 def _bare(first: Resource) -> bool:
-    """True when neither side holds long annotations: what is refused is what this Argo CD itself adds."""
+    """True if neither side holds long annotations: the annotation that this Argo CD adds is too long."""
     if first.live is None or first.desired is None:
         return False
     return all(
@@ -127,7 +127,7 @@ def _by_another_release(first: Resource) -> Iterator[Fix]:
 
 
 def _left_over(app: App, first: Resource) -> Iterator[Fix]:
-    """Server-side apply writes no annotation: what is too long stands there already, from applying before, or in Git."""
+    """Fixes for an annotation that exists already, from earlier applies or in Git: server-side apply writes none."""
     kind = f"{first.kind.lower()}.{first.group}" if first.group else first.kind.lower()
     where = f"-n {sh(first.namespace)} " if first.namespace else ""
     yield Fix(
@@ -143,9 +143,9 @@ def _left_over(app: App, first: Resource) -> Iterator[Fix]:
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
-    """The API server, when the objects that it has refused for nothing else come without the annotation of client-side apply.
+    """The API server's answer once the objects come without the annotation of client-side apply, if it refused them for nothing else.
 
-    It tells all that is invalid in an object at once (k8s.io/apiserver pkg/registry/rest, BeforeCreate: an aggregate of all faults).
+    It reports all faults of an object at once (k8s.io/apiserver pkg/registry/rest, BeforeCreate: an aggregate of all faults).
     """
     refused = {f.id.key: f for f in answered_by(after, "annotation-too-long") if f.id}
     objects = [r for key in refused if (r := after.resource(key)) and r.desired]
@@ -166,7 +166,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
 
 
 _TOO_LONG = re.compile(r"^\S+ \"[^\"]+\" is invalid: metadata\.annotations: Too long: [^:\[\]]*$")
-"""The whole of what the API server says where nothing else is wrong: several faults stand in brackets."""
+"""The whole message of the API server if this is the only fault: several faults are in brackets."""
 
 
 RULE = Rule(

@@ -1,4 +1,4 @@
-"""An ApplicationSet selects clusters by a version that is written otherwise
+"""An ApplicationSet selects clusters by a version in the wrong format
 
 What it finds: a cluster generator that selects the label `argocd.argoproj.io/kubernetes-version` as `1.34`, on an Argo CD that writes `v1.34.2`
 (3.3.3 and later); or as `v1.34.2`, on one that writes `1.34`.
@@ -6,8 +6,8 @@ What it finds: a cluster generator that selects the label `argocd.argoproj.io/ku
 Why it hurts: the selector matches no cluster. The ApplicationSet then makes no Application, and deletes those that it has made, unless its
 syncPolicy forbids that.
 
-How to fix: forbid the deletion first (`applicationsSync: create-update`), then select by a label of your own, since a patch upgrade of a
-cluster changes the one of Argo CD.
+How to fix: first forbid the deletion (`applicationsSync: create-update`). Then select by your own label, since a patch upgrade of a cluster
+changes the label of Argo CD.
 
 Example: `matchLabels: {argocd.argoproj.io/kubernetes-version: "1.34"}` on Argo CD 3.4.
 
@@ -33,14 +33,14 @@ _NEW = ((3, 3, 3), (3, 4, 0))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a set, reported by the first Application that it made, else by the fleet's first."""
+    """One finding for each ApplicationSet, reported by the first Application that it made, else by the fleet's first."""
     for raw, pointer, asked in fleet.derive(_by_application).get(app.ref, ()):
         keeps = not seen(app, fleet).deletes(raw)
         yield _finding(app, raw, pointer, asked, fleet.version, keeps=keeps)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The policy of the controller, which counts for every set."""
+    """The controller's policy, which applies to every ApplicationSet."""
     want = settings_want(fleet)
     if want is not None and want.app != app.ref and fleet.derive(_by_application).get(app.ref):
         yield want
@@ -61,7 +61,7 @@ def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, str,
 
 
 def _writes_patch(version: str) -> bool | None:
-    """None where the version is not known."""
+    """Whether this version writes the patch version; None if it is unknown."""
     have = parse_version(version)
     if not have:
         return None
@@ -74,7 +74,7 @@ def _is_other(asked: str, long: bool | None) -> bool:
 
 
 def _asked(spec: Json) -> Iterator[tuple[str, str]]:
-    """(pointer, value) of each version that a cluster generator selects, those of nested generators included."""
+    """(pointer, value) of each version that a cluster generator selects, in nested generators as well."""
     for here, generator, _ in generators(spec):
         selector = dig(generator, "clusters", "selector")
         labels = mapping(selector, "matchLabels")

@@ -3,15 +3,15 @@
 What it finds: an application that gives its child Applications different sync waves while Argo CD has no health check for
 `argoproj.io/Application` (`resourceOverrides` of the settings).
 
-Why it hurts: since 1.8 Argo CD takes a child for done as soon as it is created. All waves start at once, and what a later one needs
-is not there yet.
+Why it hurts: since 1.8 Argo CD treats a child as complete as soon as it is created. All waves start at once, and a later wave may start before
+its needs are there.
 
-How to fix: add the health check to argocd-cm, or take the waves out, since they promise what does not happen.
+How to fix: add the health check to argocd-cm, or remove the waves, since they have no effect.
 
 Example: CRDs in wave 0, the operator in wave 1, its resources in wave 2, each a child Application.
 
-Sources: Argo CD's documentation, health of Argo CD App; upgrading 1.7 to 1.8. With Argo CD 3.4 an application is Missing only when all its objects are, so
-a check that waits for anything but Missing lets waves pass early.
+Sources: Argo CD's documentation, health of Argo CD App; upgrading 1.7 to 1.8. With Argo CD 3.4 an application is Missing only if all its objects
+are, so a check that waits for anything but Missing lets waves pass early.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The destination cluster is not registered or does not answer
 
-What it finds: an application whose destination names no cluster of this Argo CD (the server's own words), whose cluster's
-connection has failed while the application's status is Unknown, or whose last sync could not reach the cluster's API server.
+What it finds: an application whose destination is no cluster of this Argo CD, by the server's own message. Also an application with status
+Unknown whose cluster's connection has failed, and one whose last sync could not reach the cluster's API server.
 
-Why it hurts: every application of that cluster is blind: no sync, no self-heal, no drift shown, and what is shown is old.
+Why it hurts: for every application of that cluster there is no sync and no self-heal, drift stays invisible, and the shown status is old.
 
-How to fix: register the cluster or correct the destination; where it is registered, renew its credentials or its network.
+How to fix: register the cluster or correct the destination. If it is registered, renew its credentials or repair its network.
 
 Example: `destination.server: https://edge-2.example.com:6443` after the cluster was removed with `argocd cluster rm`.
 
@@ -64,7 +64,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         reason = str(state.get("message") or "no reason given")
         blind = [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")]
         if any(_answers(c.message) for c in blind):
-            return  # the API server answered: comparison-error says what it could not do
+            return  # the API server answered: comparison-error explains the failure
         yield _finding(
             app,
             in_passing(
@@ -78,7 +78,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _answers(message: str) -> bool:
-    """Whether the catalogue knows the sentence for a fault of one API or kind of a cluster that does answer."""
+    """Whether the catalogue has the sentence as a fault of one API or kind, in a cluster that does answer."""
     meaning = reads(message)
     return meaning.cause == "cluster" and meaning.name in _OF_ONE_API
 
@@ -92,7 +92,7 @@ _OF_ONE_API = frozenset(
 
 
 def _unreached(app: App, failed: Sequence[Failed]) -> Finding:
-    """The last sync met the network where it asked the API server: what it says of kinds and objects proves nothing."""
+    """The finding for a sync that could not reach the API server: its messages on kinds and objects prove nothing."""
     again = Edit("command", f"argocd app sync {sh(app.ref.namespace)}/{sh(app.ref.name)}")
     why = "Argo CD does not try a revision again by itself whose sync has failed"
     sync = Fix("Sync again once it answers", "live", f"Application {app.ref}", again, why)
@@ -120,7 +120,7 @@ def _repair(app: App) -> Fix:
 
 
 def _destination(app: App) -> str:
-    """The server or the name as the Application writes it."""
+    """The server or the name, as written in the Application."""
     return str(dig(app.spec, "destination", "server") or dig(app.spec, "destination", "name") or app.cluster)
 
 
@@ -137,7 +137,7 @@ def _elsewhere(app: App, fleet: Fleet) -> Iterator[Fix]:
 
 
 def _destined(app: App, servers: Sequence[str]) -> Edit:
-    """A name next to a server is refused: what the new one contradicts goes (util/argo/argo.go, ValidateDestination)."""
+    """The edit of the destination, without the field that the new one contradicts (util/argo/argo.go, ValidateDestination: name next to server)."""
     if len(servers) > 1:
         named = "    name: null\n" if dig(app.spec, "destination", "name") else ""
         return Edit(

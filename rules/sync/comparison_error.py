@@ -1,18 +1,18 @@
 """Argo CD cannot compare the application
 
-What it finds: a ComparisonError. Argo CD could not render the manifests, read the cluster or compare the two; the message
-is taken apart and its cause named: credentials (`auth`), `path`, `revision`, `helm`, `kustomize`, `jsonnet`, `plugin`, an
-`ignore-rule` that cannot be parsed, the `cluster`, the `diff` that is calculated, a `manifest`, what is fetched by `git`, the `network`
-to a repository, a `limit` of time or size, `argocd` itself, or `unknown`.
+What it finds: a ComparisonError. Argo CD could not render the manifests, read the cluster or compare the two. The rule reads the cause from the
+message: credentials (`auth`), `path`, `revision`, `helm`, `kustomize`, `jsonnet`, `plugin`, an invalid `ignore-rule`, the `cluster`, the
+calculation of the `diff`, a `manifest`, a fetch by `git`, the `network` to a repository, a `limit` of time or size, `argocd` itself, or
+`unknown`.
 
-Why it hurts: sync status is Unknown, nothing is synced or healed, and drift stays unseen. The error is remembered: after
-three failures the repo-server answers from its cache for an hour (`Manifest generation error (cached)`).
+Why it hurts: sync status is Unknown, nothing is synced or healed, and drift stays unseen. Argo CD caches the error: after three failures the
+repo-server answers from its cache for an hour (`Manifest generation error (cached)`).
 
 A source hydrator that cannot render or push (`status.sourceHydrator`) is reported as well.
 
-How to fix: repair what the cause names, in Git or in the Application. Then refresh hard, so that the remembered error goes.
+How to fix: repair the cause, in Git or in the Application. Then refresh hard, so that the cached error goes.
 
-Example: `targetRevision: release-2.3` where the repository has no such branch or tag.
+Example: `targetRevision: release-2.3` in a repository without such a branch or tag.
 
 Sources: controller/state.go (CompareAppState), reposerver/repository/repository.go, util/argo/normalizers/diff_normalizer.go
 of Argo CD.
@@ -50,7 +50,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _of_hydration(app: App, fleet: Fleet, message: str) -> Finding:
-    """What the source hydrator could not render or push: what Argo CD compares with stays as it was."""
+    """A finding for a source hydrator that could not render or push: the source that Argo CD compares stays as it was."""
     found = read(app, fleet, message, dry=True)
     known = found.name != "unknown"
     said = f"Application {app.ref} is not hydrated, so new commits do not reach it"
@@ -67,7 +67,7 @@ def _of_hydration(app: App, fleet: Fleet, message: str) -> Finding:
 
 
 def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding]:
-    """Argo CD did compare, and then a health check failed: the finding of an object that shows it answers the condition."""
+    """A finding for a health check that failed after the comparison, unless the unknown health of an object shows it."""
     if any(condition.judges(r.id) and r.health.status == "Unknown" for r in app.resources):
         return
     found = read(app, fleet, condition.message)
@@ -107,7 +107,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
 
 
 def _follows(app: App, cause: str, source: Object) -> tuple[Follows, ...]:
-    """What all applications share: a cluster that Argo CD cannot read, or a repository that it may not read."""
+    """Causes that all applications share: a cluster that Argo CD cannot read, or a repository without access."""
     if cause == "cluster":
         return (Follows.common(f"Argo CD cannot read cluster {app.cluster}.", "cluster", app.cluster),)
     repository = without_secrets(text_at(source, "repoURL"))

@@ -1,13 +1,12 @@
 """The kind is unknown to the cluster
 
-What it finds: a sync that failed because the cluster knows no such kind, in any version: its CustomResourceDefinition is
-not installed, or comes later than the object; and an object yet to be made whose whole group the cluster does not serve. One
-finding a kind.
+What it finds: a sync that failed because the cluster does not have the kind in any version: its CustomResourceDefinition is not installed, or
+comes later than the object. Also an object that does not exist yet and whose whole group the cluster does not serve. One finding for each kind.
 
-Why it hurts: the dry run of the whole sync fails, so not one object of the application is applied.
+Why it hurts: the dry run of the whole sync fails, so no object of the application is applied.
 
-How to fix: install the CRD first: an earlier sync wave, or an application that is synced before. Where the CRD is made by
-the very sync (an operator installs it), let Argo CD skip the dry run of the object.
+How to fix: install the CRD first, in an earlier sync wave, or in an application that is synced before. If an operator in the same sync installs
+the CRD, let Argo CD skip the dry run of the object.
 
 Example: a ScaledObject on a cluster without KEDA.
 
@@ -53,7 +52,7 @@ from ._options import on_manifest
 from ._removed import refused
 
 _ARGO_CD = ("Application", "ApplicationSet", "AppProject")
-"""Kinds that only a cluster with an Argo CD of its own knows, and that Argo CD reads in its own cluster alone."""
+"""Kinds that exist only in a cluster with its own Argo CD, and that Argo CD reads only in its own cluster."""
 _GROUP_VERSION = re.compile(r"group version (\S+?):|in version \"([^\"]+)\"")
 
 
@@ -68,7 +67,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for (group, kind), refusals in by_kind.items():
         yield _finding(app, fleet, group, kind, refusals)
     coming: dict[tuple[str, str], list[Resource]] = {}
-    derived = {resource.key for resource, _ in derived_kinds(app, fleet)}  # sync-deadlock knows what makes their kind
+    derived = {resource.key for resource, _ in derived_kinds(app, fleet)}  # sync-deadlock explains these kinds
     for resource in app.resources:
         if (
             resource.key not in derived
@@ -81,9 +80,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
-    """An object yet to be made, of a custom group of which the cluster serves nothing and no one brings a CRD.
+    """Whether an object is not created yet, and its custom group is neither served by the cluster nor brought by a known CRD.
 
-    A single kind may be missing from what the cluster is said to serve since Argo CD is configured to exclude it.
+    One kind may be absent from the served list because Argo CD is configured to exclude it.
     """
     group = resource.group
     if "." not in group or group.endswith(".k8s.io") or not fleet.derive(_serves_none, app.cluster, group):
@@ -97,7 +96,7 @@ def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
 
 
 def _serves_none(fleet: Fleet, cluster: str, group: str) -> bool:
-    """The cluster is known to serve nothing of the group."""
+    """Whether the cluster's list is known and has nothing of the group."""
     served = fleet.api_versions(cluster)
     return "v1/ConfigMap" in served and not any(api.startswith(f"{group}/") for api in served)
 
@@ -139,11 +138,11 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed
         follows=(*(Follows(Symptom.missing(d.resource)) for d in definitions if d.resource), *_follows(app, group)),
     )
     found = resolved(finding, complaint_of(app, fleet, first))
-    return found if found is finding else replace(found, follows=())  # its CRDs are not what lacks
+    return found if found is finding else replace(found, follows=())  # the cause is not a missing CRD
 
 
 def _reached(app: App, id_: ResourceId) -> bool:
-    """The sync got beyond its dry run: that of this object is skipped, or other objects were applied."""
+    """Whether the sync got beyond its dry run: it skipped that of this object, or applied other objects."""
     resource = app.resource(id_.key)
     skipped = resource is not None and has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true")
     applied = app.operation is not None and any(r.get("status") in ("Synced", "Pruned") for r in app.operation.results)
@@ -151,7 +150,7 @@ def _reached(app: App, id_: ResourceId) -> bool:
 
 
 def _follows(app: App, group: str) -> tuple[Follows, ...]:
-    """CRDs that the cluster lacks, for all applications that need them."""
+    """The shared cause for all applications that need the CRDs which the cluster lacks."""
     title = f"The CRDs of {group} are not installed on cluster {app.cluster}."
     return (Follows.common(title, "crd", app.cluster, group),) if group else ()
 
@@ -176,7 +175,7 @@ def _definitions(app: App, fleet: Fleet, group: str) -> tuple[Related, ...]:
 
 
 def _child(app: App, fleet: Fleet, group: str) -> Resource | None:
-    """A child Application without objects as yet whose chart or folder is called as the owner of the group's domain: cert-manager of cert-manager.io."""
+    """A child Application, still without objects, whose chart or folder has the name of the group's owner: cert-manager for cert-manager.io."""
     owner = group.split(".")[-2] if "." in group else ""
     for resource in app.resources:
         if (resource.group, resource.kind) != ("argoproj.io", "Application") or resource.desired is None:
@@ -194,7 +193,7 @@ def _child(app: App, fleet: Fleet, group: str) -> Resource | None:
 
 @cache
 def _derived() -> Mapping[str, Object]:
-    """By API group: the kind of object from which a controller makes the group's kinds."""
+    """By API group: the kind of object from which a controller creates the group's kinds."""
     return {str(entry["group"]): entry for entry in load(__package__, "derived_kinds.yaml")}
 
 
@@ -273,7 +272,7 @@ def _fixes(
 
 
 def _of_kubernetes(resource: Resource) -> Fix:
-    """No CRD brings a kind of Kubernetes itself: the apiVersion is another one, or its release has no such kind."""
+    """The fix for a kind of Kubernetes itself, which no CRD brings: another apiVersion, or a release that has the kind."""
     api = api_of_kind(resource.kind)
     if api and api != resource.id.api_version:
         patch = [{"op": "replace", "path": "/apiVersion", "value": api}]

@@ -1,12 +1,12 @@
 """A deletion waits for a finalizer
 
-What it finds: an object (or the Application itself) that was deleted minutes ago and is still there, since a finalizer has
-not been removed; who should remove it, and what that waits for.
+What it finds: an object (or the Application itself) that was deleted minutes ago and still exists, since a finalizer was not removed. The
+finding names the program that should remove it, and the object that this program waits for.
 
-Why it hurts: the object is Progressing forever, prunes and namespaces wait for it, and nothing of its name can be created again.
+Why it hurts: the object is Progressing forever, prunes and namespaces wait for it, and no object with its name can be created.
 
-How to fix: bring back the controller that owns the finalizer, or remove what it waits for. When the controller is gone for
-good, remove the finalizer by hand.
+How to fix: bring back the controller that owns the finalizer, or remove the object that it waits for. If the controller will not return, remove
+the finalizer by hand.
 
 Example: a Service of type LoadBalancer after the cloud controller was removed: `service.kubernetes.io/load-balancer-cleanup`.
 
@@ -51,17 +51,17 @@ class Options:
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """An application that is being deleted: Argo CD does not judge the health of its objects any more."""
+    """Whether the application is being deleted: Argo CD then no longer judges the health of its objects."""
     return app.deleting and bool(_finalizers(app.raw))
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
-    """One finding an object, and one for the Application when it is itself being deleted."""
+    """One finding for each object, and one for the Application if it is itself being deleted."""
     patience = timedelta(minutes=options.minutes)
     held: list[Resource] = []
     for resource in app.resources:
         if resource.uid and resource.health.status in ("", "Healthy") and not app.deleting:
-            continue  # an object that is being deleted is Progressing, of whatever kind (gitops-engine/pkg/health/health.go)
+            continue  # an object that is being deleted is Progressing, whatever its kind (gitops-engine/pkg/health/health.go)
         if not resource.mentions('"deletionTimestamp"', "live"):
             continue
         since = parse_time(dig(resource.live, "metadata", "deletionTimestamp"))
@@ -83,14 +83,14 @@ def _finalizers(obj: Object | None) -> tuple[str, ...]:
 
 
 def known(finalizer: str, kind: str) -> Object:
-    """The entry of finalizers.yaml for an object of this kind; a guess for one that is not there: its domain's owner."""
+    """The entry of finalizers.yaml for an object of this kind; for an unknown finalizer, a guess by the owner of its domain."""
     entries = (e for e in load(__package__, "finalizers.yaml") if e.get("kind", kind) == kind)
     found: Object | None = next((e for e in entries if re.search(e["match"], finalizer)), None)
     return found or {"who": f"the controller of {finalizer.partition('/')[0]}", "waits": "", "by_hand": True}
 
 
 def _listed(finalizers: tuple[str, ...], kind: str) -> Iterator[str]:
-    """Each finalizer, who removes it and when."""
+    """Each finalizer, with the program that removes it and the moment."""
     for finalizer in finalizers:
         entry = known(finalizer, kind)
         waits = f" once {entry['waits']}" if entry["waits"] else ""
@@ -98,7 +98,7 @@ def _listed(finalizers: tuple[str, ...], kind: str) -> Iterator[str]:
 
 
 def _awaited(finalizers: tuple[str, ...], kind: str) -> str:
-    """Who must remove the first finalizer."""
+    """The program that must remove the first finalizer."""
     more = f" and {len(finalizers) - 1} more" if len(finalizers) > 1 else ""
     return f"{known(finalizers[0], kind)['who']} to remove finalizer {finalizers[0]}{more}"
 
@@ -106,6 +106,7 @@ def _awaited(finalizers: tuple[str, ...], kind: str) -> str:
 def _of_object(app: App, fleet: Fleet, resource: Resource, since: datetime) -> Finding:
     finalizers = _finalizers(resource.live)
     refusal = _refusal(resource, since)
+    child = fleet.app(resource.name, resource.namespace) if resource.kind == "Application" else None
     said = f"{resource.id}, deleted {age_text(app.observed_at - since)} ago, waits for {_awaited(finalizers, resource.kind)}"
     return Finding(
         message=quoting(said, refusal) if refusal else f"{said}, so it is neither gone nor usable.",
@@ -118,6 +119,7 @@ def _of_object(app: App, fleet: Fleet, resource: Resource, since: datetime) -> F
         ),
         fixes=tuple(_fixes(resource, finalizers, refusal)),
         explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
+        follows=(Follows(app=child.ref),) if child is not None and child.deleting else (),
     )
 
 
@@ -130,7 +132,7 @@ def _users(fleet: Fleet, resource: Resource) -> Iterator[str]:
 
 
 def _refusal(resource: Resource, since: datetime) -> str:
-    """What the object's controller says since the deletion of why it cannot clean up; empty where it says nothing."""
+    """The reason that the object's controller gave since the deletion for a failed cleanup; empty if it gave none."""
     for condition in maps(resource.live, "status", "conditions"):
         changed = parse_time(condition.get("lastTransitionTime")) or parse_time(condition.get("lastUpdateTime"))
         text = text_at(condition, "message")
@@ -140,7 +142,7 @@ def _refusal(resource: Resource, since: datetime) -> str:
     return ""
 
 
-_FAILURES = ("Error", "Failed", "ReconcileError", "DeletionFailed", "Stalled")
+_FAILURES = ("Error", "Failed", "ReconcileError", "DeletionFailed", "DeletionError", "Stalled")
 _DELETING = re.compile(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECASE)
 
 
@@ -189,7 +191,7 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
 
 
 def _without_finalizers(where: str, kind: str, name: str) -> Edit:
-    """`where` is kubectl's option for the namespace, with a space behind, or nothing."""
+    """`where` is kubectl's option for the namespace with a space at its end, or empty."""
     patch = '{"metadata":{"finalizers":null}}'
     return Edit("command", f"kubectl {where}patch {sh(kind)} {sh(name)} --type=merge -p '{patch}'")
 
@@ -233,7 +235,7 @@ _NO_NAMESPACE = re.compile(r'delete hooks: .{0,200}namespaces "(?P<name>[^"]{1,2
 
 
 def _unblocked(app: App, errors: Sequence[Condition]) -> Fix:
-    """What lets the deletion go on."""
+    """The fix for the errors that block the deletion."""
     gone = next((found for c in errors if (found := _NO_PROJECT.search(c.message))), None)
     if gone:
         name = excerpt(gone["name"] or gone["named"])

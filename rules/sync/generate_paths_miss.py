@@ -1,11 +1,12 @@
 """The paths of an Application leave out a file that it reads
 
-What it finds: an Application with the annotation `argocd.argoproj.io/manifest-generate-paths` whose own source reads a values file, a file
-parameter or a component that lies below none of these paths (`left-out`). As an information: a repository that many Applications render, and
-none of these paths (`absent`).
+What it finds: an Application with the annotation `argocd.argoproj.io/manifest-generate-paths` that reads a file outside these paths
+(`left-out`): a values file, a file parameter or a component of its own source. As information: a repository that many Applications render
+without any such paths (`absent`).
 
-Why it hurts: a commit that changes only that file brings no new render. Argo CD looks at the paths alone, both when a webhook tells of a push
-and when it compares a new revision with the one that is cached, so the application stays Synced to the old values. Without any paths each push renders every Application of the repository again.
+Why it hurts: a commit that changes only that file causes no new render. Argo CD checks only the paths, both when a webhook reports a push and
+when it compares a new revision with the cached one. So the application stays Synced to the old values. Without any paths, each push renders
+every Application of the repository again.
 
 How to fix: add the file's folder to the annotation.
 
@@ -32,7 +33,7 @@ _PATTERN = frozenset("*?[")
 
 @dataclass(frozen=True)
 class Options:
-    """`shared`: how many Applications of one repository without paths are worth an information."""
+    """`shared`: the number of Applications of one repository without paths from which on it is reported."""
 
     shared: int = 50
 
@@ -79,7 +80,7 @@ def _read(at: str, source: Object) -> Iterator[tuple[str, str]]:
 
 
 def _below(own: str, path: str) -> str:
-    """Where a path of the Application lies in the repository: from its root with a slash in front, else from the source's path."""
+    """An entry of the annotation as a path in the repository: from its root with a slash in front, else from the source's path."""
     joined = path.lstrip("/") if path.startswith("/") else posixpath.join(own, path)
     found = posixpath.normpath(joined)
     return "" if found == "." else found.lstrip("/")
@@ -112,14 +113,14 @@ def _finding(app: App, given: str, missed: list[tuple[str, str]]) -> Finding:
 
 
 def collect(app: App, fleet: Fleet, options: Options) -> Iterator[Fact]:
-    """A repository that the Application renders a folder of, without the annotation."""
+    """A fact for each repository from which the Application renders a folder, without the annotation."""
     if not annotations_of(app.raw).get(ANNOTATION) and not app.deleting:
         for repo in sorted({text_at(s, "repoURL") for s in app.sources if text_at(s, "path") and not s.get("chart")}):
             yield Fact(repo, app.ref, {})
 
 
 def join(key: str, facts: Sequence[Fact], options: Options) -> Iterator[Finding]:
-    """One information for a repository."""
+    """One information for each repository."""
     refs = list(dict.fromkeys(fact.app for fact in facts))
     if not key or len(refs) < options.shared:
         return

@@ -2,9 +2,9 @@
 
 What it finds: manifests with the annotation `helm.sh/hook: test`. Argo CD renders them and never runs them.
 
-Why it hurts: little. Who relies on the tests is mistaken: they do not run after a sync.
+Why it hurts: little. The tests do not run after a sync, although someone may rely on them.
 
-How to fix: leave them out with `skipTests`, and run what they check as a PostSync hook.
+How to fix: leave them out with `skipTests`, and run the same checks as a PostSync hook.
 
 Example: the `tests/` folder that `helm create` makes.
 
@@ -70,7 +70,7 @@ def _id(app: App, manifest: Object) -> ResourceId:
 
 
 def _skip(app: App) -> list[Json]:
-    """Sets skipTests on the first source that is a chart or has Helm parameters."""
+    """Operations that set skipTests on the first source that is a chart or has Helm parameters."""
     several = app.spec.get("sources")
     index = next((i for i, s in enumerate(app.sources) if s.get("chart") or s.get("helm")), 0)
     base = f"/spec/sources/{index}" if several else "/spec/source"

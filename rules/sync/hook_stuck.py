@@ -1,18 +1,18 @@
 """An operation waits for something that does not come
 
-What it finds: a sync that has been running for minutes because it waits for a hook to complete, for an object to become
-healthy, for a deletion or for a confirmation; what it waits for and, from pods, finalizers and Events, why that does not
-come. When a more specific rule explains the object, that rule speaks alone.
+What it finds: a sync that has been running for minutes because it waits for a hook to complete, for an object to become healthy, for a deletion
+or for a confirmation. The finding names the awaited object and the reason for the wait, from pods, finalizers and Events. If a more specific
+rule explains the object, only that rule reports it.
 
-Why it hurts: an operation without timeout runs forever, and while it runs no other sync can start: new commits do not
-arrive, and the objects of later waves stay missing.
+Why it hurts: an operation without timeout runs forever, and no other sync can start meanwhile. New commits do not arrive, and the objects of
+later waves stay missing.
 
-How to fix: remove what stops the hook or the object, then terminate the operation and sync again.
+How to fix: remove the obstacle to the hook or the object. Then terminate the operation and sync again.
 
 Example: a PreSync Job whose pod asks for a node label that no node has.
 
-Sources: gitops-engine/pkg/sync/sync_context.go (the messages); argoproj/argo-cd#6880, #27507. Reported after five minutes (option
-`minutes`); a hook whose pod is running is given `running_minutes`.
+Sources: gitops-engine/pkg/sync/sync_context.go (the messages); argoproj/argo-cd#6880, #27507. Reported after five minutes (option `minutes`);
+for a hook with a running pod, after `running_minutes`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
         return
     node = _node(app, awaited)
     if node is None and awaited.reason == "completion of hook":
-        yield Want("manifests")  # what is gone cannot be read; its manifest may say why it went
+        yield Want("manifests")  # an object that is gone cannot be read; its manifest may show why it went
     if node is not None:
         yield Want("events", node.id, node.uid)
         for child in pods.watched_below(app, node):
@@ -82,14 +82,14 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
-    """At most one finding: the operation that runs now."""
+    """At most one finding, for the running operation."""
     operation = app.operation
     if operation is None or not _long(app, operation, options.minutes):
         return
     awaited = operation.awaited
     node = _node(app, awaited) if awaited else None
     if node is None and operation.retry_count and not _long(app, operation, options.running_minutes):
-        return  # startedAt is that of the first attempt; nothing tells when this one began
+        return  # startedAt is that of the first attempt; no field has the start of this one
     if awaited is None:
         yield _finding(app, fleet, operation, None, None, "", None)
         return
@@ -97,7 +97,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     trouble = next((t for t in troubles if t.failed or _older(app, t.since, options.minutes)), None)
     sidecar = _hooks.sidecar_of(app, node, _manifest(app, node.id)) if node else None
     if sidecar is not None and pods.status_reason(sidecar.pod) == "NotReady":
-        trouble = None  # the hook's own container has ended: what Events say is the sidecar's
+        trouble = None  # the hook's own container has ended: the Events are about the sidecar
     running = node is not None and trouble is None and _under_way(app, node)
     if sidecar is not None and trouble is None and pods.status_reason(sidecar.pod) == "NotReady":
         running = False  # the hook's own container has ended
@@ -121,18 +121,18 @@ def _long(app: App, operation: Operation, minutes: int) -> bool:
 
 
 def _older(app: App, since: datetime | None, minutes: int) -> bool:
-    """True for what began more than that many minutes ago; what has no time is taken as old."""
+    """True if it began more than `minutes` ago, or if the time is unknown."""
     return since is None or app.observed_at - since > timedelta(minutes=minutes)
 
 
 def _under_way(app: App, node: Node) -> bool:
-    """A pod of it runs, or it is a run or an Application of its own that has not failed."""
+    """True if one of its pods runs, or if it is a run or an Application itself and has not failed."""
     own = node.id.kind in _OF_THEIR_OWN and node.health.status == "Progressing"
     return own or any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
 
 
 def _young(app: App, node: Node, minutes: int) -> bool:
-    """True for an object that a late wave has only just touched: the operation is old, the wait for this object is not."""
+    """True for an object that a late wave touched only recently: the operation is old, the wait for this object is not."""
     patience, resource = timedelta(minutes=minutes), app.resource(node.id.key)
     if resource is None or resource.live is None:
         return node.created_at is not None and app.observed_at - node.created_at <= patience
@@ -152,7 +152,7 @@ def _why(
     *,
     running: bool,
 ) -> str:
-    """The rest of the sentence: why it does not come."""
+    """The rest of the sentence: the reason why it does not come."""
     if node is None and awaited.reason == "deletion of":
         failed = _failed_peer(app)
         return f"which is gone already, while {failed.id} has failed" if failed else "which is gone already"
@@ -183,7 +183,7 @@ def _why(
 
 
 def _complaint(app: App, fleet: Fleet, node: Node, trouble: pods.Trouble | None) -> Complaint:
-    """What the awaited object, its pods and their Events say."""
+    """The messages of the awaited object, its pods and their Events."""
     said = [trouble.text] if trouble else []
     below = (node, *pods.watched_below(app, node))
     said += [e.message for n in below for e in app.events(n.id, n.uid) or () if e.type == "Warning"]
@@ -197,7 +197,7 @@ def _live(app: App, node: Node) -> Object | None:
 
 
 def _manifest(app: App, id_: ResourceId) -> Object | None:
-    """The desired object; of a hook, which is not among the managed ones, the live one."""
+    """The desired object; for a hook, which is not among the managed objects, the live one."""
     resource = app.resource(id_.key)
     if resource is not None and resource.desired is not None:
         return resource.desired
@@ -206,7 +206,7 @@ def _manifest(app: App, id_: ResourceId) -> Object | None:
 
 
 def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
-    """The field that stops the pods; their whole spec while the manifest is not known."""
+    """The field that stops the pods; their whole spec if the manifest is unknown."""
     if trouble is None or not trouble.cause:
         return ""
     if manifest is None:
@@ -271,7 +271,7 @@ _GOALS = {
 
 
 def _said(app: App, what: str, why: str) -> str:
-    """Why the sync waits; what a server says of it is cut to what decides."""
+    """The reason why the sync waits; a server's message is cut to its important part."""
     before, _, quoted = why.partition(': "')
     said = f"The sync of application {app.ref} {what}{before}"
     sentence = quoting(said, quoted.removesuffix('"')) if quoted else f"{said}."
@@ -353,7 +353,7 @@ def _causes(
 
 
 def _failed_peer(app: App) -> Failed | None:
-    """What the running operation has failed at: it then makes no deleted hook again, and waits for it (argoproj/argo-cd#27507)."""
+    """The failure of the running operation: it then creates no deleted hook again, and waits for it (argoproj/argo-cd#27507)."""
     for result in app.operation.results if app.operation else ():
         if result.get("status") == "SyncFailed":
             return failed_of(app, result)

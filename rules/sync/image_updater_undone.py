@@ -1,13 +1,13 @@
-"""What Argo CD Image Updater writes is taken back
+"""A sync undoes the changes of Argo CD Image Updater
 
-What it finds: an Application that Argo CD Image Updater writes new images into (its annotations, without a write-back to Git), while its
-ApplicationSet writes it again, or its parent application heals the list of images that Git states, and neither leaves that field alone.
-Also two Applications whose write-back to Git goes to the same key of one file by other rules (`one-file`).
+What it finds: an Application into which Argo CD Image Updater writes new images (its annotations, without a write-back to Git), while something
+overwrites them: its ApplicationSet writes the Application again, or its parent application heals the list of images to Git's. Neither ignores
+that field. Also two Applications whose write-back to Git changes the same key of one file by different rules (`one-file`).
 
-Why it hurts: each new image is deployed and taken back minutes later, or never deployed at all, and both say that all went well.
+Why it hurts: each new image is deployed and undone minutes later, or never deployed at all, and both programs report success.
 
-How to fix: write back to Git (`write-back-method: git`), or leave spec.source alone in the parent or in the ApplicationSet. Give each Application
-a write-back file of its own.
+How to fix: write back to Git (`write-back-method: git`), or ignore spec.source in the parent or in the ApplicationSet. Give each Application its
+own write-back file.
 
 Example: `argocd-image-updater.argoproj.io/image-list: web=registry.example.com/web` on a child of an app of apps with selfHeal.
 
@@ -39,7 +39,7 @@ _WRITTEN = ("/spec/source", "/spec/sources", ".spec.source", ".spec.sources")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an Application: on itself where its ApplicationSet writes it, on its parent where that heals it."""
+    """One finding for each Application: on itself if its ApplicationSet writes it, on its parent if that heals it."""
     if _updated(app.raw) and not app.deleting and (owner := _application_set(app, fleet)) is not None:
         yield _finding(app, app, f"ApplicationSet {text_at(owner, 'metadata', 'name')}", Location(app.ref, None, _LIST))
     if dig(app.spec, "syncPolicy", "automated", "selfHeal") is not True or _leaves(app.spec) or app.deleting:
@@ -51,7 +51,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
-    """Each place of a file that Image Updater writes for the Application, and by which rule it chooses what to write."""
+    """A fact for each place of a file that Image Updater writes for the Application, with the rule by which it chooses the value."""
     given = {
         key.removeprefix(f"{_PREFIX}/"): str(v) for key, v in annotations_of(app.raw).items() if key.startswith(_PREFIX)
     }
@@ -59,7 +59,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         return
     sources = [s for s in app.sources if s.get("path") and not s.get("chart")]
     if len(sources) != 1:
-        return  # which of several it writes to is its own choice
+        return  # Image Updater itself chooses one of several
     file = _file(given.get("write-back-target", ""), text_at(sources[0], "path"), app)
     branch = given.get("git-branch", "") or text_at(sources[0], "targetRevision") or "HEAD"
     repository = bare_address(given.get("git-repository", "") or text_at(sources[0], "repoURL"))
@@ -94,11 +94,11 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
 
 
 _IMAGES = 50
-"""Images of one list that are looked at."""
+"""Most images of one list that are read."""
 
 
 def _file(target: str, path: str, app: App) -> str:
-    """The file that is written, from the top of the repository (its annotation write-back-target)."""
+    """The path of the written file from the root of the repository (its annotation write-back-target)."""
     kind, _, named = target.partition(":")
     if kind == "kustomization":
         folder = named.lstrip("/") if named.startswith("/") else posixpath.join(path, named)
@@ -110,7 +110,7 @@ def _file(target: str, path: str, app: App) -> str:
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
-    """One finding for a place that several Applications write by unlike rules: alike ones write the same."""
+    """One finding for a place that several Applications write by different rules: equal rules write the same."""
     refs = list(dict.fromkeys(fact.app for fact in facts))
     if len(refs) < 2 or len({str(fact.data["rule"]) for fact in facts}) < 2:
         return
@@ -148,14 +148,14 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
 
 
 def _updated(raw: Object) -> bool:
-    """Whether Image Updater writes into the Application itself, which is its default."""
+    """Whether Image Updater writes into the Application itself, its default."""
     given = annotations_of(raw)
     method = str(given.get(f"{_PREFIX}/write-back-method") or "argocd")
     return bool(given.get(f"{_PREFIX}/image-list")) and method.startswith("argocd")
 
 
 def _stated(desired: Object | None) -> str:
-    """The list of images or parameters that Git states: what it does not state, a comparison leaves alone."""
+    """The field in Git with the list of images or parameters: a comparison ignores fields that Git lacks."""
     for path in ("helm/parameters", "kustomize/images"):
         if items(desired, "spec", "source", *path.split("/")):
             return f"/spec/source/{path}"
@@ -163,7 +163,7 @@ def _stated(desired: Object | None) -> str:
 
 
 def _application_set(app: App, fleet: Fleet) -> Object | None:
-    """The ApplicationSet that made it and writes its source again, where that can be read."""
+    """The ApplicationSet that made the Application and overwrites its source; None if it ignores the source or cannot be read."""
     names = {str(o.get("name")) for o in owner_references(app.brief) if o.get("kind") == "ApplicationSet"}
     for raw in fleet.application_sets:
         if text_at(raw, "metadata", "name") in names:
@@ -174,7 +174,7 @@ def _application_set(app: App, fleet: Fleet) -> Object | None:
 
 
 def _leaves(spec: Object) -> bool:
-    """Whether the parent leaves the source of its child Applications alone."""
+    """Whether the parent ignores the source of its child Applications."""
     return any(e.get("kind") in ("Application", "*") and _about_source(e) for e in maps(spec, "ignoreDifferences"))
 
 

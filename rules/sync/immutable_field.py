@@ -1,12 +1,12 @@
 """A change to a field that cannot change
 
-What it finds: a sync that failed since the API server refuses to change a field of an existing object, and a change in Git
-to such a field before it is synced.
+What it finds: a sync that failed because the API server refuses to change a field of an existing object. Also a change in Git to such a field
+before it is synced.
 
-Why it hurts: the object stays as it was, the sync fails each time, and what comes after it is not applied.
+Why it hurts: the object stays as it was, the sync fails each time, and the objects after it are not applied.
 
-How to fix: where an ignore rule hides the difference, let syncs respect it. Else by kind. A Job becomes a hook, or is replaced by force; a StatefulSet is deleted without its pods and made again;
-a claim or a class gets a new name.
+How to fix: if an ignore rule hides the difference, let syncs respect it. Otherwise by kind: a Job becomes a hook, or is replaced by force. A
+StatefulSet is deleted without its pods and created again. A claim or a class gets a new name.
 
 Example: a new image in a plain Job: `spec.template: field is immutable`.
 
@@ -67,7 +67,7 @@ _NAME = re.compile(r"'(\w{1,60})'")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object: refused by the last sync, or about to be refused by the next one."""
+    """One finding for each object: refused by the last sync, or by the next one."""
     refused = answered_by(app, "immutable-field")
     for failed in refused:
         resource = app.resource(failed.id.key) if failed.id else object_named(app, failed.message)
@@ -85,7 +85,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _forced(resource: Resource) -> bool:
-    """Whether it is deleted and made again; no option of an Application."""
+    """Whether a sync deletes the object and creates it again by its own annotations; options of an Application do not count."""
     return "Force=true" in sync_options(resource.desired)
 
 
@@ -95,7 +95,7 @@ def _table() -> dict[tuple[str, str], Object]:
 
 
 def _immutable(id_: ResourceId, change: Change) -> bool:
-    """A change of value, not a field that one side leaves out: the API server fills those in."""
+    """Whether the value changes; a field that one side lacks does not count, as the API server fills it in."""
     entry = _table().get((id_.group, id_.kind))
     if entry is None or change.desired is MISSING or change.live is MISSING:
         return False
@@ -129,12 +129,12 @@ _WHY_REPLACED = "; Replace=true sends it without what the cluster filled in"
 
 
 def _refused(message: str) -> tuple[str, ...]:
-    """The fields that the message calls immutable, a whole spec aside."""
+    """The fields that the message calls immutable, without a whole spec."""
     return tuple(e.pointer for e in field_errors(message) if "immutable" in e.detail and e.pointer != "/spec")
 
 
 def _restated(resource: Resource | None, pointer: str) -> bool:
-    """Whether Git itself states another value there, so that neither a patch nor a replacement in place can help."""
+    """Whether Git itself has another value there, so that neither a patch nor a replacement in place can help."""
     if resource is None or not pointer:
         return False
     wanted, held = get(resource.desired, pointer), get(resource.live, pointer)
@@ -142,7 +142,7 @@ def _restated(resource: Resource | None, pointer: str) -> bool:
 
 
 def _hidden(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
-    """Pointers of the spec that differ, that ignore rules take out of the comparison and that a sync writes all the same."""
+    """Pointers of the spec that differ, that ignore rules hide from the comparison and that a sync still writes."""
     live, desired = resource.live, resource.desired
     if live is None or desired is None or RESPECT in app.sync_options:
         return ()
@@ -160,7 +160,7 @@ _SENT_WHOLE = re.compile(r"error when replacing|metadata\.resourceVersion.{0,100
 
 
 def _first(app: App, hidden: tuple[str, ...], replaced: Resource | None) -> Iterator[Fix]:
-    """What ends the fault at its root, before the object itself is touched."""
+    """Fixes of the root cause that do not touch the object itself."""
     if hidden:
         yield Fix(
             f"Add the sync option {RESPECT}, so that a sync leaves alone what is ignored",
@@ -201,7 +201,7 @@ def _not_compared(app: App, condition: Condition) -> Finding:
 
 
 def _foreseen(app: App, resource: Resource, change: Change, *, shown: bool) -> Finding:
-    """`shown` is False for a change that is not merged yet, which Argo CD shows nowhere."""
+    """`shown` is False for a change that is not merged yet, and that Argo CD therefore shows nowhere."""
     pointer = _top(change.pointer)
     return Finding(
         message=f"{pointer} of {resource.id} cannot be changed in place, so the next sync of application {app.ref} will fail.",
@@ -216,7 +216,7 @@ def _foreseen(app: App, resource: Resource, change: Change, *, shown: bool) -> F
 
 
 def _top(pointer: str) -> str:
-    """The field of the spec that holds it: /spec/volumeClaimTemplates, /spec/template, /roleRef."""
+    """The field of the spec that contains the pointer: /spec/volumeClaimTemplates, /spec/template, /roleRef."""
     tokens = split_pointer(pointer)
     return join_pointer(*tokens[: 2 if tokens[:1] == ("spec",) else 1])
 
@@ -235,7 +235,7 @@ def _pointer(message: str, resource: Resource | None) -> str:
 
 
 def _deletion(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
-    """What is created again loses nothing but time, and what its row tells; no option of a sync is left behind that deletes it each time."""
+    """Fixes that delete the object: its creation again costs only time and the effects in its row; no option stays that deletes it at each sync."""
     row = (_table().get((id_.group, id_.kind)) if id_ else None) or {}
     if id_ is None or row.get("fix") not in ways:
         return ()
@@ -255,7 +255,7 @@ def _deletion(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
 
 
 def _in_words(id_: ResourceId) -> str:
-    """`delete` of the object for kubectl."""
+    """The arguments of kubectl delete for the object."""
     kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
     return f"{f'-n {sh(id_.namespace)} ' if id_.namespace else ''}delete {sh(kind)} {sh(id_.name)}"
 
@@ -264,13 +264,13 @@ _LINE = re.compile(r"(?:^|[\n\t }])[-+][ \t\u00a0]{1,40}([A-Z]\w{1,60}):[ \t\u00
 
 
 def _in_diff(message: str) -> str:
-    """The field that the API server's own diff of a claim's spec shows (`- VolumeName: "pvc-1"`); empty without one."""
+    """The field in the API server's own diff of a claim's spec (`- VolumeName: "pvc-1"`); empty without one."""
     found = _LINE.search(message)
     return join_pointer("spec", found[1][0].lower() + found[1][1:]) if found else ""
 
 
 def _restore(resource: Resource | None, pointer: str) -> Iterator[Fix]:
-    """Git takes what is live, where both are known."""
+    """A fix that copies the live value to Git, if both are known."""
     live, desired = (resource.live, resource.desired) if resource else (None, None)
     if resource is None or live is None or desired is None or not pointer:
         return
@@ -288,7 +288,7 @@ def _restore(resource: Resource | None, pointer: str) -> Iterator[Fix]:
 
 
 def _taken_back(resource: Resource | None, pointer: str) -> Iterator[Fix]:
-    """Git takes what is live at the places below the pointer where it differs, and there alone."""
+    """Fixes that copy the live values to Git, only at the places below the pointer that differ."""
     changes = [c for c in (resource.changes if resource else ()) if below(c.pointer, pointer) and not c.masked]
     if resource is None or resource.desired is None or not pointer or not changes:
         return
@@ -375,7 +375,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         yield from _deletion(app, id_, "replace")
         yield from _taken_back(resource, pointer)
         return
-    elif how == "unknown":  # an operator's object may hold data that goes with it
+    elif how == "unknown":  # an operator's object may hold data that is lost with it
         yield next(_restore(resource, pointer), None) or Fix(
             "Take the change back",
             "manifest",
@@ -398,7 +398,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
 
 
 def _of_one_content(id_: ResourceId, resource: Resource | None) -> bool:
-    """A ConfigMap or Secret that says `immutable: true`: meant to be one content under one name."""
+    """Whether a ConfigMap or Secret has `immutable: true`: it is meant to keep one content under one name."""
     states = (resource.live, resource.desired) if resource else ()
     return (
         id_.group == ""

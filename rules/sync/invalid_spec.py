@@ -1,14 +1,14 @@
 """The Application's spec is refused
 
-What it finds: an InvalidSpecError: the project does not permit the destination or the repository, the project does not
-exist, the destination is no cluster that Argo CD knows, or the source lacks a field. `cause` tells which: `destination`,
-`repository`, `project`, `cluster`, `source`, `unknown`.
+What it finds: an InvalidSpecError. The project does not permit the destination or the repository, the project does not exist, the destination is
+no cluster of this Argo CD, or the source lacks a field. `cause` is one of `destination`, `repository`, `project`, `cluster`, `source`,
+`unknown`.
 
-Why it hurts: sync and health are Unknown and the application is not reconciled at all; what status.resources shows is old.
+Why it hurts: sync and health are Unknown and Argo CD does not reconcile the application at all; the objects in status.resources are old.
 
-How to fix: correct the Application where it is wrong, or widen its project where the application is right.
+How to fix: correct the Application if it is wrong; widen its project if the Application is right.
 
-Example: project `edge` permits the cluster `edge` only, and an application of it names another server.
+Example: project `edge` permits only the cluster `edge`, and one of its applications names another server.
 
 Sources: util/argo/argo.go (ValidatePermissions, ValidateRepo), controller/appcontroller.go of Argo CD.
 """
@@ -30,10 +30,10 @@ from ..shared.messages import catalogue
 from ._comparison import Read, read
 from ._sources import pointer_of_source, source_in
 
-_NO_NAMESPACE = r"^Namespace for \S+ .* is missing"  # controller/state.go: neither manifest nor destination names one
+_NO_NAMESPACE = r"^Namespace for \S+ .* is missing"  # controller/state.go: neither manifest nor destination has one
 
 _RENDERING = re.compile(r"^Unable to (?:get app details|generate manifests)\b|^repositor(?:y|ies) not accessible\b")
-"""The source is named rightly, and fails when it is fetched or rendered (util/argo/argo.go, ValidateRepo)."""
+"""Errors of the fetch or the rendering of a valid source (util/argo/argo.go, ValidateRepo)."""
 
 
 def classify(message: str) -> str:
@@ -43,7 +43,7 @@ def classify(message: str) -> str:
 
 
 def _says(message: str, rendering: Read | None) -> str:
-    """What is wrong, in a sentence."""
+    """The fault in a sentence."""
     known = catalogue().match(message, "spec")
     fact = rendering.fact if rendering else _NO_NAMESPACE_SAID if re.match(_NO_NAMESPACE, message) else ""
     return fact or (known.says if known else "")
@@ -93,7 +93,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
 
 
 def _rendering(app: App, fleet: Fleet, message: str) -> Read | None:
-    """What the rendering fails at, by the words that a failed comparison has for it as well; None when it is not that."""
+    """The fault in the rendering, by the same catalogue as a failed comparison; None if it is something else."""
     found = read(app, fleet, message) if _RENDERING.search(message) else None
     return found if found and found.name != "unknown" else None
 
@@ -112,7 +112,7 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
 
 
 def _facts(app: App, fleet: Fleet, message: str) -> Mapping[str, str]:
-    """What the topics of invalid-spec in advice.yaml speak of."""
+    """The facts for the invalid-spec topics in advice.yaml."""
     return {
         "app": str(app.ref),
         "place": application_place(app),
@@ -130,7 +130,7 @@ def _facts(app: App, fleet: Fleet, message: str) -> Mapping[str, str]:
 
 
 def _denying(app: App, fleet: Fleet) -> str:
-    """The negated entry of the project that denies this destination, while another entry permits it; empty when none does.
+    """The project's negated entry that denies this destination although another entry permits it; empty if there is none.
 
     pkg/apis/application/v1alpha1/app_project_types.go, IsDestinationPermitted: a `!` entry wins over every other.
     """
@@ -155,11 +155,11 @@ def _denying(app: App, fleet: Fleet) -> str:
 
 
 def _permitted(app: App, fleet: Fleet) -> Iterator[Mapping[str, str]]:
-    """The other servers that the project permits; `pattern` is what their namespaces must match, when they must match one."""
+    """The other servers that the project permits; `pattern` is the pattern for their namespaces, if there is one."""
     for destination in maps(fleet.projects.get(app.ref.project), "spec", "destinations"):
         server, namespace = str(destination.get("server") or ""), str(destination.get("namespace") or "")
         if namespace.startswith("!"):
-            continue  # it takes a permission back
+            continue  # it withdraws a permission
         if server and "*" not in server and not server.startswith("!") and server != app.cluster:
             yield {
                 "server": server,

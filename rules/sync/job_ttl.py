@@ -1,11 +1,11 @@
 """A plain Job deletes itself
 
-What it finds: a Job with ttlSecondsAfterFinished that is no hook. Kubernetes removes it after it has finished, and Argo CD
-then misses it.
+What it finds: a Job with ttlSecondsAfterFinished that is no hook. Kubernetes removes it after it has finished, and Argo CD then shows it as
+missing.
 
-Why it hurts: the application is OutOfSync after each run; with self-heal the Job is made, and run, again and again.
+Why it hurts: the application is OutOfSync after each run. With self-heal the Job is created, and run, again and again.
 
-How to fix: make it a hook, which Argo CD does not miss and which it deletes itself; or drop the time to live.
+How to fix: make it a hook, which Argo CD does not miss and deletes itself. Or remove the time to live.
 
 Example: a Job `load-rules` with `ttlSecondsAfterFinished: 60` and no hook annotation.
 
@@ -26,7 +26,7 @@ from ._options import as_hook, once_a_hook
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
-    """A Job that has not been removed yet: the list does not tell its time to live."""
+    """Whether there is a Job that is not removed yet: the list does not show its time to live."""
     return any(not job.hook for job in app.of_kind("Job", "batch"))
 
 
@@ -40,8 +40,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _never_ran(app: App, job: Resource) -> bool:
-    """True for a Job that is missing though the last sync, a whole one of this very revision, knows nothing of it: no time to live
-    has removed what was never made."""
+    """True for a missing Job that the last sync, a whole one of this revision, does not list: it was never created, so no time to live has
+    removed it."""
     operation = app.operation
     known = operation is not None and bool(operation.results) and settled(app)
     return job.missing and known and operation is not None and not operation.results_of(job.id)

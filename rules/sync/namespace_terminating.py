@@ -1,11 +1,11 @@
 """The destination namespace is being deleted
 
-What it finds: a sync that the API server refuses since the namespace is being terminated, and a managed Namespace that has
-been terminating for minutes; where Kubernetes tells, what is left in it and whose finalizers hold it.
+What it finds: a sync that the API server refuses since the namespace is being terminated, and a managed Namespace that has been terminating for
+minutes. If Kubernetes reports it, the finding names the remaining objects and the owners of their finalizers.
 
-Why it hurts: nothing can be made in the namespace, so self-heal and every sync fail until it is gone.
+Why it hurts: nothing can be created in the namespace, so self-heal and every sync fail until it is gone.
 
-How to fix: find what is left in it and remove the finalizer that no one serves; then let Argo CD make the namespace again
+How to fix: find the remaining objects and remove the finalizer that no controller serves. Then let Argo CD create the namespace again
 (CreateNamespace=true), or delete the application.
 
 Example: an operator was removed before its objects, whose finalizers then keep the namespace forever.
@@ -34,7 +34,7 @@ _NAMESPACE = re.compile(r"in namespace (\S+) because it is being terminated")
 
 @dataclass(frozen=True)
 class Options:
-    """minutes: how long a namespace may take to go."""
+    """minutes: the time that a namespace may take until it is gone."""
 
     minutes: int = 5
 

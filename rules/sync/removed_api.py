@@ -1,13 +1,12 @@
-"""An API version that the cluster does not serve, or will not serve for long
+"""An API version that the cluster does not serve, or will soon not serve
 
-What it finds: manifests of an API version that their cluster does not serve (error), or that the next upgrades of Kubernetes
-or of an operator drop (warning). One finding a kind.
+What it finds: manifests with an API version that their cluster does not serve (error), or that the next upgrades of Kubernetes or of an operator
+remove (warning). One finding for each kind.
 
-Why it hurts: Argo CD checks all objects of a sync first, so one object of an unknown version keeps every other one from
-being applied; after an upgrade an application that was fine cannot be synced any more.
+Why it hurts: Argo CD checks all objects of a sync first, so one object with an unknown version blocks all others. After an upgrade, a working
+application can no longer be synced.
 
-How to fix: write the version that the cluster serves. Where it serves only the old one, upgrade to a release that serves
-both first.
+How to fix: write the version that the cluster serves. If it serves only the old one, first upgrade to a release that serves both.
 
 Example: `apiVersion: external-secrets.io/v1beta1` on a cluster with External Secrets v2.
 
@@ -60,7 +59,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not resources:
             continue
         refusal = next((failed[r.key] for r in resources if r.key in failed), None)
-        synced = all(r.status == "Synced" for r in resources)  # then it is served, whatever the list says
+        synced = all(r.status == "Synced" for r in resources)  # then it is served, even if the list lacks it
         gone = refusal is not None or (bool(served) and version not in served and not synced)
         if not gone and entry is not None and not served and not synced:
             gone = entry["product"] == "Kubernetes" and _reached(
@@ -73,14 +72,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _too_old(app: App, fleet: Fleet, entry: Object | None) -> bool:
-    """True where the product that runs on the cluster is known to be older than the first release that serves the replacement."""
+    """True if the product's version on the cluster is known to be older than the first release that serves the replacement."""
     first, image = parse_version((entry or {}).get("bridge")), (entry or {}).get("image")
     running = fleet.derive(_running, (app.cluster, str(image))) if first and image else ()
     return bool(running) and min(running) < first if first else False
 
 
 def _running(fleet: Fleet, of: tuple[str, str]) -> tuple[tuple[int, ...], ...]:
-    """The versions of this image that the applications of the cluster run."""
+    """The versions of this image that applications of the cluster run."""
     cluster, image = of
     tags = (
         parse_version(str(found).rpartition(":")[2])
@@ -97,7 +96,7 @@ def _named_versions(refused: Failed | None) -> tuple[str, ...]:
 
 
 def _reached(version: str, removed_in: str) -> bool:
-    """True when a Kubernetes version such as v1.29.3 or 1.29 is at least `removed_in`; False when it is not known."""
+    """True if a Kubernetes version such as v1.29.3 or 1.29 is at least `removed_in`; False if it is unknown."""
     have, gone = parse_version(version), parse_version(removed_in)
     return have is not None and gone is not None and have >= gone
 
@@ -232,7 +231,7 @@ def _fixes(
 
 
 def _still(resource: Resource, wanted: str) -> Iterator[str]:
-    """What is said of the replacement afterwards, where it is on its way out as well."""
+    """A sentence about the replacement, if that is deprecated as well."""
     group, _, version = wanted.rpartition("/")
     entry = removal_of(group, version, resource.kind)
     if entry is not None:
@@ -240,7 +239,7 @@ def _still(resource: Resource, wanted: str) -> Iterator[str]:
 
 
 def _best(served: tuple[str, ...]) -> str:
-    """The stable one of highest number, else the youngest beta: Kubernetes' own order of versions."""
+    """The stable version with the highest number, else the newest beta: Kubernetes' own order of versions."""
 
     def rank(version: str) -> tuple[int, list[int]]:
         return ("alpha" not in version) + ("beta" not in version and "alpha" not in version), [
@@ -251,7 +250,7 @@ def _best(served: tuple[str, ...]) -> str:
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
-    """The API server, when it is asked for a version that it serves; fields of its own kinds the proof looks at."""
+    """The API server's answer, if the fix uses a version that it serves; the proof checks fields of built-in kinds."""
     id_ = fix.resource or finding.at.resource
     resource = after.resource(id_.key) if id_ else None
     if fix.target != "manifest" or resource is None or not resource.desired:

@@ -1,13 +1,13 @@
 """Automated sync gave up at this revision
 
-What it finds: an automated application whose last sync failed, with the condition SyncError: Argo CD remembers revision and
-parameters of the failed attempt and does not try them again. Not reported while a newer commit waits, such as for a sync window.
+What it finds: an automated application whose last sync failed, with the condition SyncError. Argo CD remembers revision and parameters of the
+failed attempt and does not try them again. Not reported while a newer commit waits, such as for a sync window.
 
-Why it hurts: repairing the cluster (a missing CRD, a quota, a webhook) is not enough. Nothing happens until there is a new
-commit or a person syncs, and self-heal is off as long as this lasts.
+Why it hurts: a repair of the cluster (a missing CRD, a quota, a webhook) is not enough. Nothing happens until there is a new commit or a person
+syncs, and self-heal is off in the meantime.
 
-How to fix: repair the cause, which another finding names, then sync once by hand or push a commit. Where the failure passes
-by itself, allow more retries with a longer backoff; for a manifest that is wrong, more retries do not help.
+How to fix: repair the cause, which another finding names. Then sync once by hand or push a commit. If the failure passes by itself, allow more
+retries with a longer backoff. For a wrong manifest, more retries do not help.
 
 Example: `Failed last sync attempt to [9c72…]: one or more synchronization tasks are not valid (retried 2 times).`
 
@@ -61,7 +61,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _passes(app: App) -> bool:
-    """True when each failure is one that a later attempt can get over: where a change must come first, more attempts only wait."""
+    """True if a retry can succeed for each failure: if a change must come first, more attempts only wait."""
     problems = failures(app)
     return bool(problems) and all(passes(app, failed) for failed in problems) and not failed_by_health(app)
 
@@ -80,10 +80,10 @@ def _more_attempts(app: App) -> Fix:
 
 
 def _newer_commit(app: App, operation: Operation) -> bool:
-    """True when another revision waits than the one that failed: it will be tried, as soon as a sync window lets it.
+    """True if another revision than the failed one waits: Argo CD tries it as soon as a sync window allows it.
 
-    The condition stays meanwhile (autoSync returns early). With manifest-generate-paths a commit elsewhere in the repository
-    changes the revision and is not tried.
+    The condition stays in the meantime (autoSync returns early). With manifest-generate-paths, a commit elsewhere in the repository changes the
+    revision and is not tried.
     """
     by_paths = "argocd.argoproj.io/manifest-generate-paths" in annotations_of(app.raw)
     return moved_on(app, operation) and not by_paths

@@ -1,15 +1,15 @@
 """A field that the schema does not declare
 
-What it finds: a comparison or a sync that fails since a field of the manifest (a slip of the pen, a field of another version)
-or of the live object (newer than what Argo CD knows) is not declared. The field is named, and whose schema lacks it: that of
-Argo CD for built-in kinds under the structured merge, that of the cluster for the API server, that of the CRD for custom ones.
-And a field of a custom resource that each sync sends and the API server does not keep, and a slip in a field of a built-in kind that
-a sync is still to bring, such as `resourcez` of a container.
+What it finds: a comparison or a sync that fails because a schema does not declare a field. The field is in the manifest (misspelt, or from
+another version) or in the live object (newer than Argo CD's schema). The finding names the field and the schema: that of Argo CD for built-in
+kinds under the structured merge, that of the cluster for the API server, that of the CRD for custom kinds. Also a field of a custom resource
+that each sync sends and the API server does not keep. Also a misspelt field of a built-in kind that a sync will bring, such as `resourcez` of a
+container.
 
-Why it hurts: under server-side apply the whole application cannot be compared, or the object never gets applied.
+Why it hurts: under server-side apply the whole application cannot be compared, or the object is never applied.
 
-How to fix: correct or remove the field in Git. Where Argo CD is behind the cluster, upgrade it or compare server-side. Where Git
-brings the CRD that declares the field, apply that first.
+How to fix: correct or remove the field in Git. If Argo CD is older than the cluster, upgrade it or compare server-side. If Git brings the CRD
+that declares the field, apply that first.
 
 Example: `topologySpreadConstraint` in place of `topologySpreadConstraints`.
 
@@ -68,9 +68,9 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
 
 @dataclass(frozen=True, slots=True)
 class _Undeclared:
-    """`whose` is the schema that does not declare it: `argocd`, `cluster` (Kubernetes itself), `crd` or `unknown`.
+    """`whose` is the owner of the schema that lacks the field: `argocd`, `cluster` (Kubernetes itself), `crd` or `unknown`.
 
-    `live_only` tells that the field stands in the live object, `diff` that Argo CD compares with the help of the API server.
+    `live_only`: the field is in the live object; `diff`: Argo CD compares with the help of the API server.
     """
 
     message: str
@@ -87,7 +87,7 @@ class _Undeclared:
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The CRD of an object that is refused, when another application manages it."""
+    """The CRD of a refused object, if another application manages it."""
     for message, id_ in _undeclared(app):
         about = named(message)
         group, kind = (id_.group, id_.kind) if id_ else (about.group or "", about.kind) if about else ("", "")
@@ -120,7 +120,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 _WORKLOADS = ("apps", "batch")
 _TYPES = ("ComparisonError", "UnknownError")
-"""What these say of rendering is about values and kustomizations, whose fields no schema of the cluster declares."""
+"""Condition types; rendering errors are left out, since no schema of the cluster declares the fields of values and kustomizations."""
 
 
 def _undeclared(app: App) -> Iterator[tuple[str, ResourceId | None]]:
@@ -132,7 +132,7 @@ def _undeclared(app: App) -> Iterator[tuple[str, ResourceId | None]]:
 
 
 def _paths(message: str) -> tuple[str, ...]:
-    """The fields that the message names, each once."""
+    """The fields in the message, each once."""
     validated = [f"{above}.{field}" for above, field in _VALIDATED.findall(message)]
     strict = [] if validated else _STRICT.findall(message)
     return tuple(dict.fromkeys((*_TYPED.findall(message), *validated, *strict)))
@@ -166,13 +166,13 @@ def _is_builtin(group: str) -> bool:
 
 
 def _unseen(app: App, path: str) -> bool:
-    """Whether no live object holds the field though some are custom: the schema of one of those, as Argo CD has read it, is in doubt."""
+    """True if no live object has the field and some are custom: the schema that Argo CD has read for one of those may be wrong."""
     custom = any(not _is_builtin(r.group) for r in app.resources)
     return custom and not any(get(r.live, _pointer(path, r.live)) is not MISSING for r in app.resources if r.live)
 
 
 def _pointer(path: str, obj: Json) -> str:
-    """`.spec.containers[name="web"].imagee` as a pointer; items are looked up in the object by their key."""
+    """`.spec.containers[name="web"].imagee` as a pointer; list items are found in the object by their key."""
     pointer = ""
     for name, key in _STEP.findall(path):
         if name:
@@ -248,7 +248,7 @@ def _is_validated(app: App, resource: Resource) -> bool:
 
 
 def _coming(app: App, resource: Resource, slip: Slip) -> Finding:
-    """The API server is strict with what Argo CD applies (kubectl's validation, fieldValidation=Strict)."""
+    """A finding for a slip that a sync will bring: the API server is strict with Argo CD's applies (kubectl's validation, fieldValidation=Strict)."""
     to = slip.pointer[: slip.pointer.rindex("/")] + join_pointer(slip.meant)
     return Finding(
         message=f"{resource.id} has the field {slip.pointer} in Git, and {slip.within} has none of that name: the next sync fails.",
@@ -270,7 +270,7 @@ def _coming(app: App, resource: Resource, slip: Slip) -> Finding:
 
 
 def _dropped(app: App, resource: Resource) -> Iterator[Finding]:
-    """A field that the kind does not have there, let through by Validate=false: the API server drops it at each sync."""
+    """Findings for fields at a wrong place that Validate=false admits: the API server drops them at each sync."""
     for change in resource.changes:
         found = misplaced(resource.desired, change.pointer) if change.live is MISSING else None
         if found is not None:
@@ -286,14 +286,16 @@ def _dropped(app: App, resource: Resource) -> Iterator[Finding]:
 
 
 def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
-    """Fields that the last sync sent and the API server did not keep, as it does with what its schema or the CRD does not declare.
+    """Fields that the last sync sent and the API server dropped, since its schema or the CRD does not declare them.
 
-    No one else has written to the object since, and the CRD, where it is known, does not declare them.
+    No one else has written to the object since, and the CRD, if it is known, does not declare them.
     """
     if not settled(app, resource):
         return ()
     sent = tuple(
-        c for c in resource.changes if not_stored(resource, c) and c.desired and not below(c.pointer, "/metadata")
+        c
+        for c in resource.changes
+        if not_stored(resource, c) and (c.desired or c.live is not MISSING) and not below(c.pointer, "/metadata")
     )
     if not sent or any(not by_argocd(w) and not w.subresource for w in managers(resource.live or {})):
         return ()
@@ -303,7 +305,7 @@ def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
 
 
 def _of_kubernetes(resource: Resource) -> bool:
-    """Whether the API server itself declares the fields of the kind, rather than a CRD."""
+    """Whether the API server itself declares the fields of the kind, not a CRD."""
     extends = resource.group in ("apiextensions.k8s.io", "apiregistration.k8s.io")
     return extends or "." not in resource.group or _is_builtin(resource.group)
 
@@ -320,19 +322,20 @@ def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...]) -> Find
     path = "." + ".".join(split_pointer(pointer))
     field = _Undeclared("", (path,), resource, live_only=False, whose="crd", diff=False, crd=crd)
     topic = "schema-field/builtin" if own else "schema-field/crd"
+    facts, gone = _facts(app, field, pointer), removals(resource.desired, [c.pointer for c in changes])
     return Finding(
         message=f"The API server drops {counted} of {resource.id} at each sync, {why}, so {app.name} stays OutOfSync.",
         at=Location(app.ref, resource.id, pointer),
         severity="warning",
         confidence="proven" if sure else "likely",
         evidence=("the last sync applied it, live does not hold it, and no one has written to the object since",),
-        fixes=advice(__package__, topic, _facts(app, field, pointer), resource.id),
+        fixes=advice(__package__, topic, facts if facts["alone"] else {**facts, "removals": gone}, resource.id),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
     )
 
 
 def _moved(resource: Resource | None, found: Misplaced) -> tuple[Fix, ...]:
-    """Bring the field to its place, or take it away where it has none."""
+    """A fix that moves the field to its place, or removes it if it has none."""
     if resource is None or not (operations := repair(resource.desired, found)):
         return ()
     kept = moves(resource.desired, found)
@@ -350,9 +353,9 @@ def _moved(resource: Resource | None, found: Misplaced) -> tuple[Fix, ...]:
 
 
 def _is_brought(field: _Undeclared, pointer: str) -> bool:
-    """True when Git holds a CRD, with the field as far as that is known, and the live one has none.
+    """True if Git has a CRD, with the field if its schema is known, and the live CRD lacks the field.
 
-    Argo CD gives no desired state of an application that it cannot compare.
+    Argo CD returns no desired state for an application that it cannot compare.
     """
     if field.crd is None or field.live_only:
         return False
@@ -364,7 +367,7 @@ def _is_brought(field: _Undeclared, pointer: str) -> bool:
 
 
 def _meant(field: _Undeclared, pointer: str) -> str:
-    """The declared name that the last token is probably a slip of; empty when none is close. Never the token itself."""
+    """The declared name closest to the last token; empty if none is close. Never the token itself."""
     tokens = split_pointer(pointer)
     if not tokens:
         return ""
@@ -396,7 +399,7 @@ def _renames(field: _Undeclared, pointer: str, meant: str) -> Iterator[Fix]:
 
 
 def _managers(app: App, field: _Undeclared) -> tuple[Fix, ...]:
-    """Before the comparison Argo CD builds typed objects for rules with managedFieldsManagers alone (util/argo/managedfields)."""
+    """The fix for rules with managedFieldsManagers: only these make Argo CD build typed objects first (util/argo/managedfields)."""
     if "pre-diff normalization" not in field.message:
         return ()
     rules = [i for i, rule in enumerate(maps(app.spec, "ignoreDifferences")) if rule.get("managedFieldsManagers")]
@@ -419,12 +422,12 @@ def _topic(field: _Undeclared, *, is_brought: bool, meant: str) -> str:
 
 
 def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
-    """What the topics of schema-field in advice.yaml speak of."""
+    """The facts for the schema-field topics in advice.yaml."""
     resource, crd = field.resource, field.crd
     skips = any(dig(source, "helm", "skipCrds") is True for source in app.sources)
     in_git = resource is not None and get(resource.desired, pointer) is not MISSING
     removes = removals(resource.desired, [pointer]) if resource is not None and in_git else []
-    alone = bool(removes) and removes[0]["path"] != pointer  # without it nothing is left of an entry that someone meant
+    alone = bool(removes) and removes[0]["path"] != pointer  # the whole entry would be removed, and someone meant it
     return {
         "app": str(app.ref),
         "application": f"Application {app.ref}",
@@ -449,7 +452,7 @@ def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
 
 
 def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | None:
-    """The API server, when none of the fields that it has named is there any more; those of its own kinds the proof looks at."""
+    """The API server's answer, if no field that it named is left; the proof checks those of built-in kinds."""
     id_ = fix.resource or finding.at.resource
     resource = after.resource(id_.key) if id_ else None
     if fix.target != "manifest" or resource is None or resource.desired is None:

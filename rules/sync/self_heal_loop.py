@@ -1,18 +1,18 @@
 """Self-heal repeats at one revision
 
-What it finds: an application whose self-heal has put the same objects right again and again without a new commit; the field
-and both writers are named: Argo CD and another application, an autoscaler, a controller, a webhook or a person.
+What it finds: an application whose self-heal has corrected the same objects again and again without a new commit. The finding names the field
+and both writers: Argo CD and another application, an autoscaler, a controller, a webhook or a person.
 
-Why it hurts: two writers undo each other forever. Pods may restart with each turn, the API server and Argo CD work without
-end, and the application is never in sync for long. Nothing of it shows in the history, since self-heals are partial syncs.
+Why it hurts: two writers undo each other forever. Pods may restart each time, the API server and Argo CD never rest, and the application is
+never in sync for long. The history does not show this, since self-heals are partial syncs.
 
-How to fix: let one of the two own the field: drop it from Git, or stop the other writer, or ignore it and respect that.
+How to fix: let one of the two own the field: remove it from Git, or stop the other writer, or ignore it and respect that.
 
 Example: a HorizontalPodAutoscaler sets replicas to 5, Git says 2, and self-heal scales down every few seconds.
 
-Sources: controller/appcontroller.go (autoSync), `operation.sync.autoHealAttemptsCount`; argoproj/argo-cd#21497, #14666. Reported
-from three attempts on (option `attempts`) when the last one is not older than `recent_minutes`. It comments: the rule that
-knows the reason of the difference speaks as well.
+Sources: controller/appcontroller.go (autoSync), `operation.sync.autoHealAttemptsCount`; argoproj/argo-cd#21497, #14666. Reported from three
+attempts on (option `attempts`) if the last one is not older than `recent_minutes`. This finding is additional: the rule that explains the
+difference reports it as well.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from argolint.values import below, dig, get, index_of, items, mapping, maps, spl
 
 @dataclass(frozen=True)
 class Options:
-    """attempts: how many self-heals at one revision make a loop; recent_minutes: how old the last one may be."""
+    """attempts: self-heals at one revision that make a loop; recent_minutes: the greatest age of the last one."""
 
     attempts: int = 3
     recent_minutes: int = 15
@@ -64,12 +64,12 @@ _ARGOCD = frozenset({"argocd-controller", "argocd-application-controller", "gito
 
 
 def reads(app: App, fleet: Fleet, options: Options) -> bool:
-    """Between two turns the application looks fine."""
+    """Whether the application heals itself at the moment: between two heals it has no symptom."""
     return _heals_now(app, options)
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
-    """How often it healed, where the operation's own count began again; the same object in another application that has it."""
+    """The number of heals, as the operation's own count may have started again; the same object in another application with it."""
     if not _heals_now(app, options):
         return
     if app.operation is not None and app.operation.self_heal_attempts < options.attempts:
@@ -81,13 +81,13 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
-    """One finding for each object that self-heal keeps putting right."""
+    """One finding for each object that self-heal corrects repeatedly."""
     if _loops(app, options):
         yield from (f for resource in _healed(app) if (f := _finding(app, fleet, resource)))
 
 
 def _heals_now(app: App, options: Options) -> bool:
-    """True when the last operation is a self-heal (an automated sync of some objects only) of a moment ago."""
+    """True if the last operation is a recent self-heal (an automated sync of some objects only)."""
     operation = app.operation
     if operation is None or not (app.self_heal and operation.automated):
         return False
@@ -102,12 +102,12 @@ def _loops(app: App, options: Options) -> bool:
 
 
 def _counted(app: App) -> int:
-    """Self-heals at the present revision, by the operation; a new commit, and servers before 2.14, leave it at 0."""
+    """Self-heals at the present revision, as counted in the operation; 0 after a new commit, and on servers before 2.14."""
     return app.operation.self_heal_attempts if app.operation else 0
 
 
 def _attempts(app: App) -> int:
-    """Self-heals at one revision by the Application's Events of the last hour: automated syncs after the first."""
+    """Self-heals at one revision, counted in the Application's Events of the last hour: automated syncs after the first."""
     found: Counter[str] = Counter()
     for event in app.evidence.get(Want("app-events")) or ():
         started = _STARTED.match(event.message)
@@ -117,7 +117,7 @@ def _attempts(app: App) -> int:
 
 
 def _healed(app: App) -> tuple[Resource, ...]:
-    """The objects of the last partial sync, which names no namespace where it is the destination's."""
+    """The objects of the last partial sync; an object in the destination's namespace has no namespace there."""
     named = {
         (text_at(r, "group"), text_at(r, "kind"), text_at(r, "namespace"), text_at(r, "name"))
         for r in maps(app.operation.raw if app.operation else None, "operation", "sync", "resources")
@@ -133,7 +133,7 @@ def _rivals(app: App, fleet: Fleet, resource: Resource) -> tuple[AppRef, ...]:
 
 
 def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
-    """None when nothing is left to see of the quarrel: the last turn may have been the last."""
+    """The finding; None if no difference is visible any more: the last heal may have been the final one."""
     rivals = _rivals(app, fleet, resource)
     pointer, desired, live, writer = _field(app, resource, rivals)
     if not pointer and not resource.missing:
@@ -185,7 +185,7 @@ _Field = tuple[str, Json, Json, Writer | None]
 
 
 def _field(app: App, resource: Resource, rivals: tuple[AppRef, ...]) -> _Field:
-    """(pointer, Git's value, live's value, live's writer) of the field in dispute; an empty pointer when none is seen now."""
+    """(pointer, Git's value, live value, live writer) of the disputed field; an empty pointer if none is visible now."""
     change = min(resource.changes, key=_weight, default=None)
     if change is not None:
         return change.pointer, change.desired, change.live, change.writer if _foreign(change.writer) else None
@@ -202,7 +202,7 @@ def _field(app: App, resource: Resource, rivals: tuple[AppRef, ...]) -> _Field:
 
 
 def _weight(change: Change) -> tuple[bool, bool, str]:
-    """The field that someone else wrote comes first; metadata comes last."""
+    """Sort key: fields with another writer first, metadata last."""
     return below(change.pointer, "/metadata"), not _foreign(change.writer), change.pointer
 
 
@@ -266,7 +266,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
         )
     if any(
         index_of(token) is not None for token in split_pointer(pointer)
-    ):  # an item's field is seldom free to go, as a container's image
+    ):  # an item's field can seldom be left out, such as a container's image
         yield narrowest_ignore(app, resource, (pointer,))
         return
     if pointer and get(resource.desired, pointer, None) is not None:
@@ -305,5 +305,5 @@ RULE = Rule(
     wants=wants,
     reads=reads,
     options=Options,
-    rank=Rank.CAUSE,  # in addition to job-ttl, which says why the object goes
+    rank=Rank.CAUSE,  # in addition to job-ttl, which explains why the object goes
 )

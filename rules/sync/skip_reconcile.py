@@ -1,14 +1,14 @@
-"""An Application that no one reconciles
+"""An Application that Argo CD does not reconcile
 
-What it finds: an Application with the annotation `argocd.argoproj.io/skip-reconcile: "true"`, or whose cluster carries it.
+What it finds: an Application, or its cluster, with the annotation `argocd.argoproj.io/skip-reconcile: "true"`.
 
-Why it hurts: the controller leaves the Application alone. Its status stays as it was on the day of the annotation: neither commits nor
-drift are seen, nothing is synced or healed, and a deletion waits forever. What else this report says of it may be long past.
+Why it hurts: the controller ignores the Application. Its status stays as it was on the day of the annotation: Argo CD notices neither commits
+nor drift, nothing is synced or healed, and a deletion waits forever. Other findings on it may be long outdated.
 
-How to fix: take the annotation off, once what it was set for is over. Where another controller writes the status on purpose
-(Open Cluster Management's pull integration), nothing is to be done, and nothing is said.
+How to fix: remove the annotation once its purpose is over. If another controller writes the status on purpose (Open Cluster Management's pull
+integration), there is nothing to do, and no finding.
 
-Example: an annotation that stayed after a migration between two clusters.
+Example: an annotation that was left after a migration between two clusters.
 
 Sources: controller/appcontroller.go (canProcessApp), controller/sharding/cache.go; docs/user-guide/skip_reconcile.md.
 """
@@ -24,11 +24,11 @@ from argolint.values.kubernetes import SKIP_RECONCILE
 
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")  # strconv.ParseBool
 _PULLED = "apps.open-cluster-management.io/pull-to-ocm-managed-cluster"
-"""Open Cluster Management writes the status of such an Application."""
+"""The annotation of Applications whose status Open Cluster Management writes."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an Application, whether it or its cluster is skipped."""
+    """One finding for each Application that is skipped, by itself or by its cluster."""
     if _PULLED in labels_of(app.raw) or _PULLED in annotations_of(app.raw):
         return
     own = annotations_of(app.raw).get(SKIP_RECONCILE) in _TRUE

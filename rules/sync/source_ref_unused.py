@@ -1,12 +1,12 @@
-"""A ref that nothing uses, or a values file of a ref that is not there
+"""A ref that nothing uses, or a values file of a ref that does not exist
 
-What it finds: an Application of several sources in which a source has a `ref` that no values file names (`unused`), or a values file begins
-with `$name` and no source has that ref (`unknown`).
+What it finds: an Application of several sources with a `ref` that no values file uses (`unused`), or with a values file that begins with `$name`
+although no source has that ref (`unknown`).
 
-Why it hurts: with `unknown` Argo CD cannot render. With `unused` it fetches a repository at each comparison for nothing, and the values that
-someone put there have no effect.
+Why it hurts: with `unknown` Argo CD cannot render. With `unused` it fetches a repository at each comparison without need, and the values in it
+have no effect.
 
-How to fix: name the file as `$ref/path`, or take the source out.
+How to fix: name the file as `$ref/path`, or remove the source.
 
 Example: `ref: config` next to `valueFiles: [$values/prod.yaml]`.
 
@@ -26,7 +26,7 @@ _REF = re.compile(r"^\$(?!ARGOCD_|KUBE_)([^/]{1,253})/")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a source."""
+    """One finding for each source."""
     listed = maps(app.spec, "sources")
     if len(listed) < 2 or app.deleting:
         return

@@ -1,18 +1,18 @@
-"""A sync waits for what it applies only afterwards
+"""A sync waits for an object that it applies only afterwards
 
 What it finds: an object that does not become healthy, or a hook that does not complete, without an object that the same sync applies in a later
-wave or phase: a ConfigMap behind the Deployment that reads it, a ServiceAccount behind the PreSync hook that runs under it, a PostSync Job for which an
-init container waits, a claim that is bound at its first consumer and comes before it, an autoscaler before its Deployment. Also a workload that
-is paused in Git before the last wave, a child Application of an app of apps that needs a CRD or its namespace of a child of a later wave, an object
-whose kind a controller makes from another object of the same sync, and a hook that is deleted at one of its ends only. Error: the next sync stops
-there. Info: everything is there now, and a first sync (a new cluster) would stop. Hooks show in the rendered manifests (`--manifests`, or a
-pull request in the gate), or when their last run was left on the cluster.
+wave or phase. Examples: a ConfigMap behind the Deployment that reads it, a ServiceAccount behind the PreSync hook that uses it, a PostSync Job
+for which an init container waits, a claim that is bound at its first consumer and comes before it, an autoscaler before its Deployment. Also a
+workload that is paused in Git before the last wave, a child Application of an app of apps that needs a CRD or its namespace from a child of a
+later wave, an object whose kind a controller creates from another object of the same sync, and a hook that is deleted only after success or only
+after failure. Error: the next sync stops there. Info: everything exists now, and a first sync (a new cluster) would stop. Hooks are known from
+the rendered manifests (`--manifests`, or a pull request in the gate), or if their last run is still on the cluster.
 
-Why it hurts: Argo CD starts a wave when everything of the one before is healthy, and PostSync hooks when the whole sync is. So the sync waits until someone
+Why it hurts: Argo CD starts a wave once the one before is healthy, and PostSync hooks once the whole sync is. So the sync waits until someone
 ends it, or fails at each attempt, and later waves stay missing.
 
-How to fix: bring what is needed no later than what needs it; within one wave Argo CD applies both and waits for them together. A hook that needs
-objects of the sync becomes a Sync hook of a later wave.
+How to fix: apply the needed object no later than the object that needs it; within one wave Argo CD applies both and waits for them together. A
+hook that needs objects of the sync becomes a Sync hook of a later wave.
 
 Example:
 
@@ -29,9 +29,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Symptom, Want
 from argolint.edits import annotate
-from argolint.edits.advice import advice
+from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.relations.blocked import (
     Blocked,
@@ -50,6 +50,9 @@ from argolint.sequence.order import PHASES, SYNC, Place, delete_policies
 from argolint.values import annotations_of, dig, join_pointer, split_pointer, text_at
 from argolint.values.kubernetes import SYNC_OPTIONS, SYNC_WAVE, pod_spec
 
+from ..shared.age import Patience, overdue
+from ..shared.operations import sync_again
+from ..shared.pods import troubles_below, watched_below
 from ._failures import UNANSWERED, failures
 
 _WAVE = join_pointer("metadata", "annotations", SYNC_WAVE)
@@ -63,7 +66,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each object that comes too late, and one for each that stops what comes after it."""
+    """One finding for each object that comes too late, and one for each that blocks the objects after it."""
     found = [pair for pair in app.derive(blocked, fleet) if not _said_already(app, pair)]
     for later, pairs in _by_later(found):
         yield _late(app, fleet, later, pairs)
@@ -80,7 +83,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _by_later(found: Sequence[Blocked]) -> Iterator[tuple[Member, list[Blocked]]]:
-    """What comes too late with all that wait for it; a claim, which waits for its users, stands for itself."""
+    """Each late object with all that wait for it; a claim, which waits for its users, has an entry of its own."""
     groups: dict[ResourceId, list[Blocked]] = {}
     for pair in found:
         groups.setdefault(pair.waiting.id if pair.how == "consumer" else pair.later.id, []).append(pair)
@@ -100,22 +103,38 @@ def _late(app: App, fleet: Fleet, later: Member, pairs: list[Blocked]) -> Findin
         confidence="proven" if first.sure else "likely",
         evidence=tuple(_evidence(app, fleet, pairs)),
         related=tuple(Related(app.ref, (p.later if claim else p.waiting).id, role="dependent") for p in pairs[:10]),
-        fixes=tuple(_fixes(app, fleet, first, pairs)),
-        explains=tuple(consequences(app)) if _untold(app, first.waiting.id) else (),
+        fixes=(*_fixes(app, fleet, first, pairs), *_again(app, first.waiting.id)),
+        explains=tuple(_begun_already(app, first.waiting.id)),
     )
 
 
+def _begun_already(app: App, id_: ResourceId) -> Iterator[Symptom]:
+    """What Argo CD shows of a hook that has failed or waits by now."""
+    node = app.node(id_)
+    if _untold(app, id_) or app.awaits(id_):
+        yield from consequences(app)
+        yield from (Symptom.health(each.id) for each in ((node, *watched_below(app, node)) if node else ()))
+
+
+def _again(app: App, id_: ResourceId) -> tuple[Fix, ...]:
+    """A sync that waits by now keeps the next one from starting."""
+    facts = {"app": str(app.ref), "again": Shell(sync_again(app))}
+    return advice(__package__, "sync-deadlock/again", facts) if app.awaits(id_) else ()
+
+
 def _of_external_secrets(pair: Blocked) -> bool:
-    """Their order has a rule of its own, as long as they are no hooks."""
+    """True for ExternalSecrets and stores that are no hooks: another rule checks their order."""
     of_its_own = not pair.waiting.hook and pair.waiting.id.kind == "ExternalSecret"
     return not pair.later.hook and (of_its_own or pair.later.id.kind == "ExternalSecret")
 
 
 def _said_already(app: App, pair: Blocked) -> bool:
-    """Of kinds with a rule of their own, and of a wait that has begun: rules that read what Argo CD says of it explain that."""
+    """True for kinds with their own rule, and for a wait that has begun: rules that read Argo CD's message explain that."""
     waiting = pair.waiting
-    if _of_external_secrets(pair) or app.awaits(waiting.id):
+    if _of_external_secrets(pair):
         return True
+    if app.awaits(waiting.id):
+        return not (waiting.hook and pair.how == "host" and _quiet(app, waiting.id))
     if waiting.hook:
         results = app.operation.results_of(waiting.id) if app.operation else ()
         begun = any(row.get("hookPhase") in ("Running", "Failed", "Error") for row in results)
@@ -127,6 +146,13 @@ def _said_already(app: App, pair: Blocked) -> bool:
 def _untold(app: App, id_: ResourceId) -> bool:
     """The hook has failed, and what Argo CD says of that is no more than that it did: a deadline, a number of attempts."""
     return any(f.hook and f.id and f.id.key == id_.key and (f.rule, f.cause) == UNANSWERED for f in failures(app))
+
+
+def _quiet(app: App, id_: ResourceId) -> bool:
+    """The hook has run for minutes, and no pod of it tells a trouble: what it calls is all that is known."""
+    node = app.node(id_)
+    late = node is not None and node.created_at is not None and overdue(app, node.created_at, Patience().span)
+    return node is not None and late and not troubles_below(app, node)
 
 
 def _severity(pair: Blocked) -> Severity:
@@ -151,7 +177,7 @@ def _sentence(pair: Blocked, others: int) -> str:
 
 
 def _begun(member: Member) -> str:
-    """Its name at the start of a sentence."""
+    """Its name, for the start of a sentence."""
     name = str(member)
     return name[0].upper() + name[1:]
 
@@ -300,7 +326,7 @@ def _siblings(app: App, fleet: Fleet, pair: Siblings) -> Finding:
 
 
 def _stays(member: Member) -> str:
-    """The only end at which a hook is deleted: at the other one it stays, under a name that its next run wants too. Empty for all other hooks."""
+    """The only end at which a hook is deleted: after the other one it blocks the name for its next run. Empty for all other hooks."""
     named = bool(text_at(member.manifest, "metadata", "name"))
     runs_once = (member.id.group, member.id.kind) in (("batch", "Job"), ("", "Pod"))
     goes = dig(member.manifest, "spec", "ttlSecondsAfterFinished") is not None
@@ -321,7 +347,7 @@ _LEFT: Mapping[str, tuple[str, Severity, str]] = {
         "a sync applies the same manifest to the failed object, which is failed already; a changed one is refused",
     ),
 }
-"""By delete policy: what comes of it, how bad that is, and why."""
+"""By delete policy: the effect, its severity, and the reason."""
 
 
 def _left(app: App, member: Member, policy: str) -> Finding:

@@ -1,13 +1,13 @@
 """The last sync failed
 
-What it finds: an operation that failed, or an error condition, that no more specific rule explains. The server's reason is
-sorted into a cause: `quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation`
-(the API server refused the object, or will: a value of another type than its field), `timeout`, `terminated` (someone ended it), `unknown`. A failure that is history, since all is in sync at another
-revision now, is not reported; one that comes from an object's health is reported by that object's own finding.
+What it finds: a failed operation, or an error condition, that no more specific rule explains. The rule sorts the server's reason into a cause:
+`quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation` (the API server refused the object, or
+will: a value has another type than its field), `timeout`, `terminated` (someone ended it), `unknown`. Not reported: a failure before all came in
+sync at another revision. If the failure comes from an object's health, that object's own finding reports it.
 
-Why it hurts: the cluster does not hold what Git says, and objects after the one that failed were not applied at all.
+Why it hurts: the cluster differs from Git, and objects after the failed one were not applied at all.
 
-How to fix: repair what the message names, then sync again; automated sync does not try the same revision twice.
+How to fix: repair the cause in the message, then sync again; automated sync does not try the same revision twice.
 
 Example: a ResourceQuota of the namespace is used up, so the API server refuses the next pod's PersistentVolumeClaim.
 

@@ -1,9 +1,9 @@
 """A sync window forbids the sync
 
-What it finds: an application that is OutOfSync, or was never deployed, while the sync windows of its project forbid to sync
-it; and when they let it again.
+What it finds: an application that is OutOfSync, or was never deployed, while the sync windows of its project forbid a sync; and the time when
+they allow it again.
 
-Why it hurts: by design, for a time. A schedule that leaves no gap, or a window that no one remembers, keeps it out forever.
+Why it hurts: it is intended, for a time. But a schedule without a gap, or a forgotten window, blocks syncs forever.
 
 How to fix: wait until it opens, sync by hand where the window allows that, or change the window.
 
@@ -28,11 +28,11 @@ from ._cron import Cron, parse
 
 _HORIZON = timedelta(days=60)
 _LOOKS = 20_000
-"""How often windows are looked at for all applications that have the same ones. Windows that open and close every minute have no end otherwise."""
+"""Most checks of windows for all applications with the same ones: windows that open and close every minute have no end."""
 
 
 _Name = tuple[str, str, str]
-"""Kind, schedule and duration of a window: a project holds no two alike."""
+"""Kind, schedule and duration of a window: unique in a project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class _Window:
         return self.kind, self.schedule, self.text
 
     def end(self, moment: datetime) -> datetime | None:
-        """When the window that is open at `moment` closes; None while it is closed (SyncWindow.active)."""
+        """The time when the window that is open at `moment` closes; None while it is closed (SyncWindow.active)."""
         start = self.cron.after(moment - self.duration, self.zone)
         return start + self.duration if start is not None and start <= moment else None
 
@@ -95,12 +95,12 @@ def _waits(app: App) -> bool:
 
 
 def _blocked(app: App) -> bool:
-    """True when the running operation itself says so (controller/sync.go, SyncAppState)."""
+    """True if the running operation itself reports it (controller/sync.go, SyncAppState)."""
     return app.operation is not None and "sync window" in app.operation.message
 
 
 def _of_project(app: App, fleet: Fleet) -> Iterator[Object]:
-    """The project's windows that apply, where the server did not answer which do (SyncWindows.Matches)."""
+    """The project's windows that apply, for servers that do not list them (SyncWindows.Matches)."""
     to = mapping(app.spec, "destination")
     cluster = text_at(to, "name") or text_at(fleet.clusters.get(app.cluster), "name")
     for window in maps(fleet.projects.get(app.ref.project), "spec", "syncWindows"):
@@ -119,7 +119,7 @@ def _of_project(app: App, fleet: Fleet) -> Iterator[Object]:
 
 
 def _zones(fleet: Fleet, app: App) -> dict[_Name, str]:
-    """Time zones: the answer about the application leaves them out."""
+    """The time zones of windows, from the project: the server's list for the application lacks them."""
     windows = maps(fleet.projects.get(app.ref.project), "spec", "syncWindows")
     return {_name(window): text_at(window, "timeZone") for window in windows}
 
@@ -135,14 +135,14 @@ def _window(raw: Object, zones: dict[_Name, str]) -> _Window | None:
         return None
     try:
         zone: tzinfo = ZoneInfo(zones.get((kind, schedule, text)) or "UTC")
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # the name of a folder of zones is an OSError
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of zones as a name is an OSError
         zone = UTC
     return _Window(kind, schedule, text, duration, bool(raw.get("manualSync")), zone, cron)
 
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """Which windows are open at a moment, by their schedules."""
+    """The windows that are open at a moment, by their schedules."""
 
     moment: datetime
 
@@ -152,7 +152,7 @@ class _At:
 
 @dataclass(frozen=True, slots=True)
 class _Now:
-    """Which windows the server calls open: for an account that may not see the project, the only one that has its time zones."""
+    """The windows that the server calls open: for an account without access to the project, which alone has their time zones."""
 
     active: frozenset[_Name]
 
@@ -161,7 +161,7 @@ class _Now:
 
 
 def allowed(windows: Sequence[_Window], is_open: Callable[[_Window], bool], *, manual: bool) -> bool:
-    """SyncWindows.CanSync: no open deny window, and an open allow window if there is any; manualSync lets a person through."""
+    """SyncWindows.CanSync: no open deny window, and an open allow window if there is any; manualSync allows a manual sync."""
     denies = [w for w in windows if w.kind == "deny" and is_open(w)]
     if denies:
         return manual and all(w.manual for w in denies)
@@ -175,7 +175,7 @@ def allowed(windows: Sequence[_Window], is_open: Callable[[_Window], bool], *, m
 def opens(windows: tuple[_Window, ...], moment: datetime, *, manual: bool) -> tuple[datetime | None, bool]:
     """The first moment after `moment` at which a sync is allowed, and whether that is certain.
 
-    None when there is none within sixty days; uncertain when windows open and close too often to look at each time.
+    None if there is none within sixty days; uncertain if windows open and close too often for a check of each time.
     """
     limit = moment + _HORIZON
     at = moment
@@ -212,7 +212,7 @@ def _finding(
 
 
 def _unread(app: App) -> Finding:
-    """What the operation says, where the windows cannot be had."""
+    """The finding from the operation's message, if the windows cannot be read."""
     return Finding(
         message=f"A sync window of project {app.ref.project} holds up the sync of application {app.ref}; its end is not known.",
         at=Location(app.ref),
@@ -223,7 +223,7 @@ def _unread(app: App) -> Finding:
 
 
 def _claims(app: App) -> Iterator[Symptom]:
-    """What the next sync will do: objects not made yet, fields that only Git moved, objects to prune, and the refusal itself."""
+    """Symptoms that the next sync ends: objects not made yet, fields that only Git moved, objects to prune, and the refusal itself."""
     if _blocked(app):
         yield Symptom.operation()
         yield Symptom.condition("SyncError")

@@ -1,17 +1,17 @@
 """An option, hook or wave that Argo CD does not know
 
-What it finds: a sync option or compare option of an Application or of a manifest, a hook type, a hook delete policy or a sync wave
-whose word Argo CD does not read: misspelt, in another case, with a space, with an unknown value, or at a place where it is not read
+What it finds: a word that Argo CD does not read: a sync option or compare option of an Application or of a manifest, a hook type, a hook delete
+policy or a sync wave. It is misspelt, in another case, with a space, with an unknown value, or at a place where Argo CD does not read it
 (`RespectIgnoreDifferences=true` on a manifest, `Force=true` in an Application, a sync wave among the labels). Also an annotation of
 `argocd.argoproj.io` whose name is nearly a known one.
 
-Why it hurts: Argo CD compares whole words and says nothing of others. The namespace is not created, the object is pruned all the
-same, the wave is 0; an object whose hook type is unknown belongs to no phase, so that no sync ever applies it.
+Why it hurts: Argo CD compares whole words and does not report others. The namespace is not created, the object is pruned all the same, the wave
+is 0. An object with an unknown hook type belongs to no phase, so no sync ever applies it.
 
-How to fix: write the word as Argo CD reads it, where it reads it.
+How to fix: write the word in the form and at the place that Argo CD reads.
 
-Argo CD shows nothing of this fault: the words of an Application are always looked at, those of manifests in fleets of up to 200
-applications, where another rule reads the application, or with `--deep`.
+Argo CD shows no sign of this fault. The rule always checks the words of an Application. It checks those of manifests in fleets of up to 200
+applications, if another rule reads the application, or with `--deep`.
 
 Example: `argocd.argoproj.io/hook: PreSyncc`, `syncOptions: [CreateNamespace=True]`.
 
@@ -40,17 +40,17 @@ from ..shared.triage import worth_reading
 _DOMAIN = "argocd.argoproj.io/"
 _POLICY, _HELM_HOOK = f"{_DOMAIN}hook-delete-policy", "helm.sh/hook"
 _OWN_WORD = re.compile(rf'{re.escape(_DOMAIN)}(?!(?:tracking-id|installation-id)")')
-"""Any annotation of Argo CD's but those that it writes itself, which say nothing here."""
+"""Any annotation of Argo CD, except those that it writes itself."""
 _WAVE = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A word that Argo CD does not read at `pointer`.
+    """A word at `pointer` that Argo CD does not read.
 
-    then    what follows
-    right   the whole text that it would read there; None where nothing is like it
-    move    the table of the place where it reads this very word
+    then    the consequence
+    right   the whole text that Argo CD would read there; None if nothing is similar
+    move    the table of the place where Argo CD reads this word
     """
 
     pointer: str
@@ -66,7 +66,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a word, the Application's own first."""
+    """One finding for each word, those of the Application first."""
     for fault in _of_application(app):
         yield _finding(app, None, fault)
     seen = set()
@@ -113,7 +113,7 @@ def _of_manifest(manifest: Object) -> Iterator[Fault]:
     if (manifest.get("kind"), api_of(manifest)[0]) != (
         "Application",
         "argoproj.io",
-    ):  # its own words are its own findings
+    ):  # an Application's own words have their own findings
         yield from _list(marks, COMPARE_OPTIONS, "resource-compare-options", "application-compare-options")
     yield from _hook(marks)
     for word in _words(marks.get(_POLICY)):
@@ -143,7 +143,7 @@ def _hook(marks: Mapping[str, str]) -> Iterator[Fault]:
 
 
 def _names(manifest: Object) -> Iterator[Fault]:
-    """Annotations whose names are nearly known ones, and known ones among the labels."""
+    """Faults of annotations whose names are nearly known ones, and of known ones among the labels."""
     for name in annotations_of(manifest):
         if name.startswith(_DOMAIN) and (close := _nearly(name)):
             yield Fault(_at(name), name, f"nothing reads it; there is {close}")
@@ -156,7 +156,7 @@ def _names(manifest: Object) -> Iterator[Fault]:
 
 @lru_cache(maxsize=1024)
 def _nearly(name: str) -> str:
-    """The known annotation that this one is nearly; empty for one that is known, and for a word of its own."""
+    """The known annotation with nearly this name; empty for a known one, and for a different word."""
     known = _table("annotations")
     if name in known:
         return ""
@@ -170,7 +170,7 @@ def _list(marks: Mapping[str, str], name: str, table: str, other: str) -> Iterat
 
 
 def _option(pointer: str, option: str, whole: str, table: str, other: str) -> Iterator[Fault]:
-    """The fault of one `Name=value`, if it has one; `whole` is the text that holds it."""
+    """The fault of one `Name=value`, if it has one; `whole` is the text that contains it."""
     known = _options(table)
     name, _, value = option.partition("=")
     if name in known and (value in known[name] or (not known[name] and option == name)):
@@ -194,7 +194,7 @@ _ELSEWHERE = {
 
 
 def _meant(option: str, known: Mapping[str, list[str]]) -> str | None:
-    """The option as Argo CD reads it: the name that is closest, and the value in its own case; None when either is a guess."""
+    """The option as Argo CD reads it: the closest name, and the value in its right case; None if either is a guess."""
     name, _, value = (option if "=" in option else option.replace(":", "=", 1)).partition("=")
     lower = {known_name.lower(): known_name for known_name in known}
     close = difflib.get_close_matches(name.strip().lower(), lower, 1, 0.75)
@@ -220,12 +220,12 @@ def _words(text: Json) -> list[str]:
 
 
 _MOST_WORDS = 100
-"""Of one annotation; Argo CD knows a dozen."""
+"""Most words of one annotation that are read; Argo CD has a dozen."""
 
 
 @cache
 def _options(table: str) -> Mapping[str, list[str]]:
-    """name -> the values that are read with it; none for a word that stands alone."""
+    """name -> the values that Argo CD reads for it; none for a word without a value."""
     found: dict[str, list[str]] = {}
     for word in _table(table):
         name, is_pair, value = word.partition("=")
@@ -267,7 +267,7 @@ def _fixes(app: App, id_: ResourceId | None, fault: Fault) -> Iterator[Fix]:
 
 
 def _moved(app: App, fault: Fault) -> Fix:
-    """The word put where it is read; which objects need one of theirs is for a person to say."""
+    """The fix that moves the word to its place; a person must decide which objects need one of theirs."""
     caveat = "it then takes effect for the whole application"
     if fault.move == "application-sync-options":
         patch = Edit("json-patch", sync_option(app, fault.word))

@@ -1,14 +1,14 @@
-"""Manifests that no one validates
+"""Manifests without validation
 
 What it finds: the sync option `Validate=false`, of an Application or of one object.
 
-Why it hurts: a sync then runs `kubectl apply --validate=false`. The API server drops a misspelt field or one at the wrong depth without a word, the
-sync succeeds, and what the manifest asks for never happens: a limit that does not limit, a probe that is not run.
+Why it hurts: a sync then runs `kubectl apply --validate=false`. The API server silently drops a misspelt field or one at the wrong depth. The
+sync succeeds, and the field has no effect: a limit that does not limit, a probe that is not run.
 
-How to fix: take the option off, and correct what the next sync refuses. Where one object cannot be validated (a field that a
-newer API server knows), give the option to that object alone.
+How to fix: remove the option, and correct the fields that the next sync refuses. If one object cannot be validated (a field that a newer API
+server knows), set the option only on that object.
 
-Example: the option came with a chart of years ago whose CRDs had no schema; since then `resource:` for `resources:` goes unseen.
+Example: the option came years ago with a chart whose CRDs had no schema; since then `resource:` for `resources:` stays unnoticed.
 
 Sources: docs/user-guide/sync-options.md; gitops-engine pkg/sync/sync_context.go (applyObject).
 """
@@ -26,7 +26,7 @@ OPTION = "Validate=false"
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for the Application, and one for each object with the option that was read for other reasons."""
+    """One finding for the Application, and one for each object with the option that another rule read."""
     held = items(app.spec, "syncPolicy", "syncOptions")
     if OPTION in held:
         place = f"/spec/syncPolicy/syncOptions/{held.index(OPTION)}"

@@ -1,12 +1,12 @@
-"""A values file that Argo CD passes over
+"""A values file that Argo CD ignores
 
-What it finds: an Application with `ignoreMissingValueFiles: true` that names a values file which cannot be there: its name holds a placeholder
-that nothing filled in (`placeholder`), or it differs only in its ending, in letter case or in a dash from the file that other Applications of the same
-folder name (`slip`).
+What it finds: an Application with `ignoreMissingValueFiles: true` and a values file that cannot exist. Its name has a placeholder that nothing
+filled in (`placeholder`). Or it differs only in its ending, in letter case or in a dash from the file that other Applications of the same folder
+use (`slip`).
 
-Why it hurts: Argo CD passes over a file that is missing and says nothing. The application is Synced and Healthy with the values of another environment.
+Why it hurts: Argo CD silently ignores a missing file. The application is Synced and Healthy with the values of another environment.
 
-How to fix: name the file that is there. Where each file must exist, take `ignoreMissingValueFiles` out: then a missing one is an error.
+How to fix: name the existing file. If each file must exist, remove `ignoreMissingValueFiles`: then a missing one is an error.
 
 Example: `valueFiles: [values.yaml, envs/<no value>.yaml]`, made by an ApplicationSet whose generator lacks the parameter.
 
@@ -26,13 +26,13 @@ from argolint.redaction import excerpt
 from argolint.values import bare_address, dig, maps, owner_references, text_at, texts
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|<no value>|(?:^|[/\-_.])\.ya?ml$")
-"""What is left where a template got no value: `{{env}}`, `<no value>`, `envs/.yaml`, `values-.yaml`."""
+"""The remains of a template without a value: `{{env}}`, `<no value>`, `envs/.yaml`, `values-.yaml`."""
 Place = tuple[str, str, str]
-"""A repository, a folder in it, and the bare name of a file."""
+"""A repository, a folder in it, and the file's name without folder."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an Application: the first such file, the others in its evidence."""
+    """One finding for each Application: the first such file, the others in its evidence."""
     if app.deleting:
         return
     found = [each for each in _passed_over(app) if _PLACEHOLDER.search(each[1])]
@@ -59,7 +59,7 @@ def _passed_over(app: App) -> Iterator[tuple[str, str, Place]]:
 
 
 def _files(app: App) -> Iterator[tuple[str, str, Place, bool]]:
-    """The same of all values files, and whether they may be missing. Patterns, addresses and files of Argo CD's own variables are left out."""
+    """The same for all values files, with whether they may be missing. Patterns, addresses and files with Argo CD's own variables are left out."""
     several = bool(maps(app.spec, "sources"))
     refs = {text_at(s, "ref"): s for s in app.sources if text_at(s, "ref")}
     for index, source in enumerate(app.sources):
@@ -75,7 +75,7 @@ def _files(app: App) -> Iterator[tuple[str, str, Place, bool]]:
 
 
 def _where(source: Object, file: str, refs: Mapping[str, Object]) -> tuple[str, str] | None:
-    """The repository and the folder of a values file; None where they are not known."""
+    """The repository and the folder of a values file; None if they are unknown."""
     if "://" in file or any(mark in file for mark in "*?["):
         return None
     if not file.startswith("$"):
@@ -92,7 +92,7 @@ def _where(source: Object, file: str, refs: Mapping[str, Object]) -> tuple[str, 
 
 
 def _named(fleet: Fleet) -> Mapping[Place, Mapping[str, Sequence[AppRef]]]:
-    """By place: the files that Applications name there, and which Applications do."""
+    """By place: the files that Applications name there, each with its Applications."""
     found: dict[Place, dict[str, list[AppRef]]] = defaultdict(lambda: defaultdict(list))
     for app in fleet.apps:
         for _, file, place, _ in _files(app):

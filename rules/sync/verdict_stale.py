@@ -1,18 +1,19 @@
-"""What Argo CD shows is old
+"""The status that Argo CD shows is old
 
-What it finds: a `cluster` none of whose applications Argo CD has compared for hours while it compares those of others (a controller shard that is
-down, a cluster cache that hangs); a `controller` that has compared nothing for a day; an `application` that is left behind by a
-day while the others of its cluster are compared; a cluster whose cache has failed (`unread`), or that no controller has reported on while those
-of others do (`shard`). Reported once for each cluster, and in `stale` of the JSON report.
+What it finds: a status that Argo CD has not updated. `cluster`: none of its applications was compared for hours while those of others were (a
+controller shard that is down, a cluster cache that hangs). `controller`: it has compared nothing for a day. `application`: it is a day behind
+the others of its cluster. `unread`: the cluster's cache has failed. `shard`: no controller has reported on the cluster while those of others do.
+Reported once for each cluster, and in `stale` of the JSON report.
 
-Why it hurts: Synced and Healthy are of then, not of now. Whatever else is found of these applications rests on it.
+Why it hurts: Synced and Healthy describe the past. All other findings on these applications depend on that old status.
 
-How to fix: look at the application controller: its shards, its logs, its memory, its queue.
+How to fix: check the application controller: its shards, its logs, its memory, its queue.
 
 Example: three shards, of which one is evicted; the applications of its clusters stay Synced.
 
-Sources: status.reconciledAt (controller/appcontroller.go); timeout.reconciliation (3 minutes unless set; 0 leaves only webhooks and changes of the cluster, so a
-quiet day of few applications is no sign); controller/clusterinfoupdater.go (every 10 seconds; kept for 10 minutes). What is being deleted or skipped on purpose is left out.
+Sources: status.reconciledAt (controller/appcontroller.go); timeout.reconciliation (3 minutes by default; 0 leaves only webhooks and changes of
+the cluster, so a quiet day of few applications is no sign); controller/clusterinfoupdater.go (every 10 seconds; kept for 10 minutes).
+Applications that are being deleted, or skipped on purpose, are left out.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from argolint.values.kubernetes import SKIP_RECONCILE
 
 _HOURS, _DAY, _FRESH = timedelta(hours=6), timedelta(hours=24), timedelta(minutes=30)
 _ENOUGH = 3
-"""Applications by which a cluster is judged."""
+"""Least number of applications for a judgement on a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Behind:
-    """How old what is shown of an application is, what it shares that with, and when the newest was compared."""
+    """The age of an application's status, the key of its common cause, and the time of the newest comparison."""
 
     cause: str
     key: str
@@ -43,7 +44,7 @@ class _Behind:
 
 
 def _compared(app: App) -> datetime | None:
-    """None for what Argo CD leaves alone on purpose, or never compared."""
+    """The time of the last comparison; None if Argo CD skips the application on purpose, or never compared it."""
     if app.deleting or SKIP_RECONCILE in annotations_of(app.brief):
         return None
     return parse_time(text_at(app.brief, "status", "reconciledAt"))
@@ -78,7 +79,7 @@ def _behind(fleet: Fleet) -> Mapping[AppRef, _Behind]:
 def _unread(
     fleet: Fleet, seen: Mapping[str, Sequence[tuple[datetime, App]]], now: datetime
 ) -> Iterator[tuple[AppRef, _Behind]]:
-    """The applications of clusters that Argo CD says it cannot read, or that no controller reports on, as far as they do not show it themselves."""
+    """The applications of clusters that Argo CD cannot read, or that no controller reports on, unless they show that themselves."""
     fault = {
         server: (fleet.connection(server), mapping(raw, "info", "cacheInfo")) for server, raw in fleet.clusters.items()
     }
@@ -103,7 +104,7 @@ def _unread(
 
 
 def _silent(own: Sequence[tuple[datetime, App]], last: datetime | None, now: datetime) -> bool:
-    """Whether neither a report on the cluster nor a comparison of one of its applications is young."""
+    """Whether neither a report on the cluster nor a comparison of one of its applications is recent."""
     return len(own) >= _ENOUGH and all(now - at > _SILENT for at in (*(at for at, _ in own), *filter(None, [last])))
 
 
@@ -112,11 +113,11 @@ def _skipped(cluster: Object) -> bool:
 
 
 _SILENT = timedelta(minutes=15)
-"""A controller reports on each of its clusters every few seconds, and what it reported is forgotten after ten minutes."""
+"""The age of a report that is too old: a controller reports every few seconds, and a report expires after ten minutes."""
 
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
-    """One fact an application that is behind."""
+    """One fact for each application with an old status."""
     behind = fleet.derive(_behind).get(app.ref)
     if behind is not None:
         data = {
@@ -130,7 +131,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
-    """One finding for all that is behind together."""
+    """One finding for all applications with one cause."""
     data, count = facts[0].data, len({fact.app for fact in facts})
     newest, seen = parse_time(data["newest"]), parse_time(data["seen"])
     if newest is None or seen is None:

@@ -1,1 +1,1 @@
-"""Everything that a release holds, made from one commit: `make release VERSION=1.2.3`. Nothing is pushed anywhere."""
+"""Makes all parts of a release from one commit: `make release VERSION=1.2.3`. It pushes nothing."""

@@ -1,6 +1,6 @@
-"""`make release VERSION=1.2.3 OUT=dist/release`: every artefact of a release, from a clean checkout and the package registries alone.
+"""`make release VERSION=1.2.3 OUT=dist/release`: every artefact of a release, only from a clean checkout and the package registries.
 
-The release's own commit (version and changelog) is made in a clone and handed over as a bundle with its tag: the checkout stays as it is.
+The release's own commit (version and changelog) is made in a clone, and its bundle has the tag: the checkout stays unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ print(json.dumps({d.metadata["Name"]: d.version for d in m.distributions(path=[_
 
 @dataclass
 class Release:
-    """What all steps know. `tree` holds the release's own commit; `files` are the artefacts by name."""
+    """The state that all steps share. `tree` has the release's own commit; `files` are the artefacts by name."""
 
     version: str
     names: Names
@@ -90,7 +90,7 @@ def run(command: Sequence[str | Path], cwd: Path | None = None, env: Mapping[str
 
 
 def require_clean(root: Path, wanted: str) -> None:
-    """Refused for a checkout that is not what its last commit says, and for a version that was released."""
+    """Raise Refused for a checkout that differs from its last commit, and for a version that is released already."""
     if shutil.which("git") is None:
         raise Refused("there is no git in PATH", "a release is made of a commit: install git")
     try:
@@ -113,7 +113,7 @@ def require_out(out: Path) -> None:
 
 
 def commit(made: Release, root: Path) -> None:
-    """The commit of the release in a clone: version and changelog. The same commit makes the same one again."""
+    """The commit of the release in a clone: version and changelog. The same input makes the same commit."""
     run(["git", "clone", "--quiet", "--no-checkout", "--no-hardlinks", root, made.tree])
     head = run(["git", "rev-parse", "HEAD"], root).strip()
     run(["git", "checkout", "--quiet", "--detach", head], made.tree)
@@ -131,7 +131,7 @@ def commit(made: Release, root: Path) -> None:
         ["git", *settings, "tag", "--annotate", f"v{made.version}", "-m", f"Release {made.version}"], made.tree, env=env
     )
     made.commit = run(["git", "rev-parse", "HEAD"], made.tree).strip()
-    threads = ("-c", "pack.threads=1")  # or the same history packs into other bytes
+    threads = ("-c", "pack.threads=1")  # otherwise the same history packs into other bytes
     run(
         ["git", *threads, "bundle", "create", "--quiet", made.out / f"{made.stem}.bundle", f"v{made.version}"],
         made.tree,
@@ -139,7 +139,7 @@ def commit(made: Release, root: Path) -> None:
 
 
 def packages(made: Release) -> None:
-    """sdist and wheel, each built twice from a fresh tree; the wheel is made of the sdist. Both times the same bytes, or none."""
+    """sdist and wheel, each built twice from a fresh tree, the wheel from the sdist. Both builds must have the same bytes."""
     turns = []
     for turn in ("one", "two"):
         source, built = made.work / turn, made.work / f"dist-{turn}"
@@ -164,7 +164,7 @@ def packages(made: Release) -> None:
 
 
 def python_bom(made: Release) -> dict[str, Any]:
-    """What the wheel needs, installed by the lock's hashes, as CycloneDX."""
+    """The wheel's dependencies, installed by the lock's hashes, as CycloneDX."""
     env = made.work / "installed"
     run([sys.executable, "-m", "venv", "--without-pip", env])
     python = env / "bin/python"
@@ -245,7 +245,7 @@ def image(made: Release, listed: Mapping[str, Any]) -> None:
 
 
 def chart(made: Release) -> None:
-    """The chart as a package, and as an OCI layout that a registry takes as it is."""
+    """The chart as a package, and as an OCI layout for a registry."""
     helm = run(["bash", ROOT / "scripts/helm.sh"]).strip().splitlines()[-1]
     folder, packed = made.tree / "deploy/helm/argolint", made.work / "chart"
     run([helm, "lint", "--strict", folder, "--set", f"image.repository={made.names.image}"])
@@ -267,7 +267,7 @@ def site(made: Release) -> None:
 
 
 def pack(made: Release) -> None:
-    """The knowledge files as a pack, which an older argolint takes too."""
+    """The knowledge files as a pack, also for an older argolint."""
     file = made.work / "pack.json"
     env = {"PYTHONPATH": str(made.tree)}
     run([made.work / "installed/bin/python", made.tree / "scripts/knowledge.py", file], made.tree, env=env)
@@ -276,7 +276,7 @@ def pack(made: Release) -> None:
 
 
 def extras(made: Release) -> None:
-    """What other packagers and Argo CD's UI take: the extension, a formula of Homebrew, a manifest of krew."""
+    """Files for other packagers and Argo CD's UI: the extension, a formula of Homebrew, a manifest of krew."""
     argolint = made.work / "installed/bin/argolint"
     extension = made.out / "extension-argolint.tar.gz"
     run([argolint, "extension", "-o", extension], made.work)
@@ -308,7 +308,7 @@ def extras(made: Release) -> None:
 
 
 def about(made: Release) -> None:
-    """Notes, what was built of what, the script that verifies it, and the checksums of all."""
+    """Notes, the sources of the build, the script that verifies it, and the checksums of all."""
     made.put("NOTES.md", packagers.notes(made.notes, made.version, made.commit, made.names).encode())
     shutil.copyfile(ROOT / "scripts/release/verify.py", made.out / "verify")
     (made.out / "verify").chmod(0o755)
@@ -338,7 +338,7 @@ def timed(made: Release, step: str) -> Iterator[None]:
 
 
 def release(wanted: str, out: Path, base: str, root: Path = ROOT) -> Release:
-    """Everything, or Refused; a release that could not be finished leaves nothing behind."""
+    """The whole release, or Refused; an unfinished release leaves nothing behind."""
     version.checked(wanted)
     require_clean(root, wanted)
     version.cut((root / "CHANGELOG.md").read_text(encoding="utf-8"), wanted, "")

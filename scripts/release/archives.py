@@ -1,4 +1,4 @@
-"""Archives whose bytes depend on their contents alone: sorted, of one time and no one's, without what the packer adds."""
+"""Archives whose bytes depend only on their contents: sorted, with one time and no owner, without the packer's additions."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def tar_gz(entries: Iterable[Entry], when: int) -> bytes:
 
 
 def chart_layout(chart: Mapping[str, Any], package: bytes, when: str) -> list[Entry]:
-    """An OCI image layout that holds a Helm chart, as `helm push` makes it in a registry.
+    """An OCI image layout with a Helm chart, as `helm push` makes it in a registry.
 
-    `skopeo copy oci-archive:FILE docker://REGISTRY/argolint:VERSION` or `oras cp --from-oci-layout` push it as it is.
+    `skopeo copy oci-archive:FILE docker://REGISTRY/argolint:VERSION` or `oras cp --from-oci-layout` pushes it unchanged.
     """
     config = _json(dict(chart))
     layer = {

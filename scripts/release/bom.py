@@ -1,4 +1,4 @@
-"""Bills of materials in CycloneDX: what the wheel needs, and what the image holds."""
+"""Bills of materials in CycloneDX: for the wheel's dependencies, and for the image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scripts.release.names import Refused
 
 
 def python_packages(bom: Mapping[str, Any]) -> dict[str, str]:
-    """Name and version of each Python package of a bill, names in the form that comparisons use."""
+    """Name and version of each Python package of a bill, with normalized names."""
     found = [*bom.get("components", ()), *([c] if (c := bom.get("metadata", {}).get("component")) else ())]
     return {normal(c["name"]): c["version"] for c in found if str(c.get("purl", "pkg:pypi/")).startswith("pkg:pypi/")}
 
@@ -23,7 +23,7 @@ def normal(name: str) -> str:
 def of_image(bom: Mapping[str, Any], image: Mapping[str, str], debian: Iterable[str], codename: str) -> dict[str, Any]:
     """The bill of the image: the Python packages of `bom`, and Debian's, as lines `name version architecture`.
 
-    Refused where the image holds other Python packages than the bill.
+    Refused if the image has other Python packages than the bill.
     """
     held = {normal(name): version for name, version in image.items()}
     listed = python_packages(bom)

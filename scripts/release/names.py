@@ -1,4 +1,4 @@
-"""Write the names of release.toml wherever they are needed: `python -m scripts.release.names`; with --check only say where they are not."""
+"""Write the names of release.toml into all files with them: `python -m scripts.release.names`; --check only lists the differences."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _MADE = Path("argolint/__init__.py")
 _KEYS = ("docs", "repository", "image", "charts", "action")
-# A name as it is written in a file. The action alone is too common a text: what follows it tells it from a folder's name.
+# A name as it is written in a file. The action alone is too common a text: the following text distinguishes it from a folder's name.
 _AFTER = {"action": "@", "image": r"(?![\w/-])", "repository": r"(?![\w-])"}
 
 
 class Refused(Exception):
-    """What cannot be done, and what to do instead; printed without a traceback."""
+    """An impossible request, with an alternative; printed without a traceback."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message + (f"\n  → {hint}" if hint else ""))
@@ -42,7 +42,7 @@ class Names:
 
 
 def read(root: Path = ROOT) -> Names:
-    """release.toml of a tree; Refused where a name is missing or cannot be one."""
+    """release.toml of a tree; Refused if a name is missing or invalid."""
     file = root / "release.toml"
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -68,13 +68,13 @@ def read(root: Path = ROOT) -> Names:
 
 
 def written(root: Path = ROOT) -> Mapping[str, str]:
-    """The names that the tree holds now, whatever release.toml says."""
+    """The present names in the tree, independent of release.toml."""
     text = (root / _MADE).read_text(encoding="utf-8")
     return {key.lower(): value for key, value in re.findall(r'^([A-Z]+) = "([^"]+)"$', text, re.MULTILINE)}
 
 
 def pattern(names: Mapping[str, str]) -> re.Pattern[str]:
-    """Any of the names in a text, the longer ones first; the group that matched says which."""
+    """Any of the names in a text, longer ones first; the matching group identifies it."""
     ordered = sorted(_KEYS, key=lambda key: -len(names[key]))
     return re.compile("|".join(rf"(?P<{key}>{re.escape(names[key])}){_lookahead(key)}" for key in ordered))
 
@@ -90,7 +90,7 @@ def renamed(text: str, old: Mapping[str, str], new: Names) -> str:
 
 
 def texts(root: Path = ROOT) -> Iterator[tuple[str, str, str]]:
-    """File, its text now, and its text with the names of release.toml, for each file that holds some."""
+    """File, its present text, and its text with the names of release.toml, for each file with a name."""
     old, new = written(root), read(root)
     for name in new.stamped:
         file = root / name
@@ -110,7 +110,7 @@ def texts(root: Path = ROOT) -> Iterator[tuple[str, str, str]]:
 
 
 def strays(root: Path = ROOT, allowed: Mapping[str, str] | None = None) -> list[str]:
-    """Files of the tree that hold a name and are neither stamped nor excepted."""
+    """Files of the tree with a name that are neither stamped nor excepted."""
     known = {*read(root).stamped, "release.toml", *(allowed or {})}
     wanted = pattern(written(root))
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True).stdout

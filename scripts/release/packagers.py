@@ -1,4 +1,4 @@
-"""Texts that a release hands to others: release notes, and what package managers take."""
+"""Texts of a release for others: release notes, and files for package managers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ checks every one of them and installs and runs each.
 
 
 def notes(section: str, version: str, commit: str, names: Names) -> str:
-    """The release's page: what is new, how to install it, how to verify it."""
+    """The release's page: the changes, the installation, the verification."""
     linked = section.replace("](docs/", f"]({names.docs}")
     return _NOTES.format(
         section=re.sub(r"\]\(([\w-]+\.md)", rf"]({names.repository}/blob/v{version}/\1", linked),
@@ -43,7 +43,7 @@ def notes(section: str, version: str, commit: str, names: Names) -> str:
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """The template with `@name@` replaced; Refused for one that has no value."""
+    """The template with `@name@` replaced; Refused for a name without a value."""
     missing = sorted(set(re.findall(r"@([a-z0-9_]+)@", template)) - values.keys())
     if missing:
         raise Refused(f"a template of contrib/ asks for {', '.join(missing)}")
@@ -51,12 +51,12 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def resources(lock: str) -> str:
-    """The pinned requirements of a lock file, one a line: what a formula installs by."""
+    """The pinned requirements of a lock file, one a line, for a formula's installation."""
     return "\n".join(re.findall(r"^([A-Za-z0-9_.-]+==[^ ;\\]+)", lock, re.MULTILINE))
 
 
 def without_paths(bom: Mapping[str, Any]) -> dict[str, Any]:
-    """The bill of materials without where its builder happened to keep the packages."""
+    """The bill of materials without the builder's paths of the packages."""
 
     def clean(value: Any) -> Any:
         if isinstance(value, dict):

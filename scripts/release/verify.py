@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Check a release, and install and run each part of it. The files of the release lie next to this script: ./verify
+"""Check a release, and install and run each part of it. The files of the release are next to this script: ./verify
 
-Exit codes: 0 all is well, 1 something is not, 3 something could not be tried because a tool is missing (--allow-skipped turns this off).
-What Python needs comes from the index that pip is configured for, by the hashes of requirements.lock.
+Exit codes: 0 all is well, 1 a part is wrong, 3 a part was skipped because a tool is missing (--allow-skipped turns this off). Python's
+dependencies come from the index in pip's configuration, by the hashes of requirements.lock.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ print(len(objects))
 
 
 class Wrong(Exception):
-    """What the release does not hold."""
+    """A wrong part of the release."""
 
 
 class Skipped(Exception):
-    """What could not be tried, and what is missing."""
+    """A skipped part, with the missing tool."""
 
 
 class Verify:
@@ -164,7 +164,7 @@ class Verify:
         return next(map(str, self.venv.glob("lib/python3*/site-packages/argolint/snapshots/demo/harbourline.tar.gz")))
 
     def _tried(self, argolint: Sequence[str | Path], demo: str) -> None:
-        """The exit codes that pipelines hold on to: 1 with findings, 0 without --fail-on, 2 without a server."""
+        """The exit codes that pipelines depend on: 1 with findings, 0 without --fail-on, 2 without a server."""
         check: list[str | Path] = [*argolint, "check", "--quiet"]
         self.run([*check, "--snapshot", demo], code=1)
         self.run([*check, "--snapshot", demo, "--fail-on", "never"])
@@ -377,7 +377,7 @@ def _read(archive: tarfile.TarFile, name: str) -> bytes:
 
 
 def _expression(text: str, inputs: dict[str, str], outputs: dict[str, dict[str, str]]) -> str:
-    """What a runner puts in place of `${{ inputs.X }}` and `${{ steps.X.outputs.Y }}`."""
+    """The runner's value for `${{ inputs.X }}` and `${{ steps.X.outputs.Y }}`."""
     if not text.startswith("${{"):
         return text
     words = text.removeprefix("${{").removesuffix("}}").strip().split(".")
@@ -425,7 +425,7 @@ def main() -> int:
                     state, said, skipped = "skipped", str(error), skipped + 1
                 except Wrong as error:
                     state, said, wrong = "WRONG", str(error), wrong + 1
-                except Exception as error:  # whatever is wrong with a part, the others are still checked
+                except Exception as error:  # after any fault of a part, the others are still checked
                     state, said, wrong = "WRONG", f"{type(error).__name__}: {error}", wrong + 1
             print(f"{state:8}{name:20}{took[0]:6.1f} s  {said}", flush=True)
     if wrong:

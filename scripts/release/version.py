@@ -1,4 +1,4 @@
-"""A version in the tree: what may be released, and which files say it."""
+"""A version in the tree: the valid versions, and the files with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scripts.release.names import Names, Refused
 
 UNRELEASED = "## [Unreleased]"
 LISTS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
-# Where the tree says its version: file, pattern with the version as its second group.
+# The places of the version: file, pattern with the version as its second group.
 _SAID = (
     ("argolint/__init__.py", r'^(__version__ = ")([^"]+)(")'),
     ("deploy/helm/argolint/Chart.yaml", r"^(version: )(\S+)()"),
@@ -25,7 +25,7 @@ _SAID = (
 
 
 def checked(version: str) -> str:
-    """A version that Python's index, a chart and a tag all take."""
+    """A version that is valid for Python's index, a chart and a tag."""
     if not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", version):
         raise Refused(f"{version!r} is no version", "it has three numbers: make release VERSION=1.2.3")
     return version
@@ -55,7 +55,7 @@ def _without_empty_lists(section: str) -> str:
 
 
 def said(root: Path) -> dict[str, str]:
-    """What the tree says its version is, by file."""
+    """The version in the tree, by file."""
     found = {}
     for name, pattern in _SAID:
         match = re.search(pattern, (root / name).read_text(encoding="utf-8"), re.MULTILINE)
@@ -66,7 +66,7 @@ def said(root: Path) -> dict[str, str]:
 
 
 def stamp(root: Path, version: str, names: Names) -> None:
-    """Writes the version wherever the tree says it, and the image into the chart once its name is someone's."""
+    """Write the version into all its places, and the image into the chart if its name is registered."""
     said(root)
     for name, pattern in _SAID:
         file = root / name

@@ -36,7 +36,7 @@ def skipped(obj: Object, path: str) -> str:
 
 
 def unknown(obj: Object, path: str) -> bool:
-    """True if `skipped` means only that argolint cannot tell: Argo CD may run the path."""
+    """True if `skipped` means only that argolint does not know: Argo CD may run the path."""
     return not _skipped(obj, path)[1]
 
 
@@ -52,7 +52,7 @@ def _skipped(obj: Object, path: str) -> tuple[str, bool]:
         return f"{outcome.why}: Go's regular expressions (RE2) cannot be written {made.bad_regexes[0]!r}", True
     if outcome is Outcome.FAILED and made.unlike:
         return (
-            f"argolint cannot tell what it does, since it fails here and {made.unlike} is not quite the same in Argo CD",
+            f"argolint does not know what it does, since it fails here and {made.unlike} is not quite the same in Argo CD",
             False,
         )
     return outcome.why, outcome not in (Outcome.UNSUPPORTED, Outcome.REFUSED)

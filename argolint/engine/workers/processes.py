@@ -81,7 +81,7 @@ class _Worker:
             _send(self.pipe, msgspec.json.encode(chunk.names))
 
     def said(self) -> Iterator[bytes]:
-        """Its new messages. Raises EOFError if it has ended."""
+        """The worker's new messages. Raises EOFError if it has ended."""
         try:
             while data := self.pipe.recv(1 << 20):
                 self._buffer += data

@@ -74,7 +74,7 @@ def steps(app: App, fleet: Fleet, target: str) -> Iterator[Step]:
     where = f"kubectl -n {sh(app.ref.namespace)}"
     name = f"{app.ref.namespace}/{app.name}"
     yield Step(
-        f"Let ApplicationSet {short} neither delete nor take along: set preserveResourcesOnDeletion, and applicationsSync to create-update, in Git.",
+        f"Let ApplicationSet {short} not delete it or its objects: set preserveResourcesOnDeletion, and applicationsSync to create-update, in Git.",
         "",
         f"{where} get applicationset {sh(short)} -o json | jq -e '.spec.syncPolicy | .preserveResourcesOnDeletion and .applicationsSync == \"create-update\"'",
     )

@@ -27,7 +27,7 @@ def render(report: Report, style: Style) -> str:
     lines += _findings(report)
     lines += _steps(report)
     if forecast.look:
-        lines += ["### No API tells this; look yourself", ""]
+        lines += ["### No API shows this; look yourself", ""]
         lines += [f"- {text(look.says)} {code(look.look)}" for look in forecast.look]
         lines += [""]
     unknown = [*forecast.unknown, *(f"{f.stage}: {f.error}" for f in report.failures)]

@@ -151,7 +151,7 @@ def turns(steps: Sequence[ForecastStep], *, whole: bool) -> Iterator[str]:
 def _look(forecast: Forecast, style: Style) -> Iterator[str]:
     if not forecast.look:
         return
-    yield paint("No API tells this; look yourself", style, bold=True)
+    yield paint("No API shows this; look yourself", style, bold=True)
     for look in forecast.look:
         yield from wrapped(f"{look.says} ({look.product} {look.since})", style, "  ", "    ")
         yield f"      {look.look}"
@@ -195,6 +195,6 @@ _SUMMED = {
     "looks-different": ("only look different", "only looks different"),
     "stays": ("stay", "stays"),
     "hangs": ("hang", "hangs"),
-    "refuses": ("stand in the way", "stands in the way"),
+    "refuses": ("forbid it", "forbids it"),
 }
 """The plural and the singular of each effect."""

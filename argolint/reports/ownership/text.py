@@ -36,7 +36,7 @@ def text(held: Sequence[Held]) -> str:
             project = f" (project {claim.project})" if claim.project else ""
             lines.append(plain(f"  {claim.role:8}  {claim.app}{project}{': ' if about else ''}{about}"))
         if not one.owner_known:
-            lines.append("  the list does not tell whose the live object is: `argolint check` reads it")
+            lines.append("  the list does not show the owner of the live object: `argolint check` does")
     apps = {claim.app for one in held for claim in one.claims if claim.role != "phantom"}
     lines.append(f"{_number(len(held), 'object')}, {_number(len(apps), 'Application')}")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What argolint knows of messages: the files next to this one, by who writes the message. docs/messages.md says how an entry reads."""
+"""The catalogue of messages: the files in this folder, by the program that writes them. docs/messages.md describes an entry."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from argolint.messages import Catalogue
 
 @cache
 def catalogue() -> Catalogue:
-    """All of it."""
+    """The whole catalogue."""
     return Catalogue.of(__package__)

@@ -1,1 +1,1 @@
-"""What changes with which release of a product: one table of rows a product, for `argolint forecast upgrade`."""
+"""The changes in each release of a product: one table of rows for each product, for `argolint forecast upgrade`."""
