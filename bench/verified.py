@@ -28,6 +28,8 @@ from argolint.sources.checkout import open_checkouts
 from argolint.sources.local_renders import LocalRenders, Manifests
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "shared" / "recordings"
+TOLD: set[str] = set()
+"""What was printed of applications that do not render."""
 _QUOTED = re.compile(r'"[^"]*"|`[^`]*`')
 _NAMED = re.compile(r"\b(?:[A-Z]\w+ )?[\w.-]+/[\w./~-]+|/[\w./~-]+")
 
@@ -58,7 +60,10 @@ def findings(phase: Path, local: LocalRenders | None) -> Iterator[Finding]:
     rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
     part = pipeline.collect(SnapshotTransport([phase]), Plan(rules, workers=1, local=local))
     for failure in (f for result in part.results for f in result.failures if f.stage == "helm-render"):
-        print(f"{failure.app} does not render: {failure.error}")
+        told = f"{failure.app} does not render: {failure.error.partition(chr(10))[0]}"
+        if told not in TOLD:
+            print(told)
+            TOLD.add(told)
     yield from join(part.results, rules).findings
 
 

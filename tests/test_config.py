@@ -14,6 +14,7 @@ from argolint.errors import UsageError
 from argolint.server.connection import Flags
 from argolint.values import strict_yaml
 from tests.conftest import recording, run_argolint
+from tests.fits import require_fit
 
 GOOD = """\
 select: [drift, error]
@@ -103,9 +104,9 @@ def test_a_line_is_the_nearest_one_above_when_the_value_is_missing() -> None:
 def test_the_schema_accepts_what_the_reader_accepts_and_refuses_a_typo() -> None:
     data = yaml.safe_load(GOOD)
     data["ignore"][0]["expires"] = "2027-01-01"
-    jsonschema.validate(data, config.schema())
+    require_fit(data, config.schema())
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"fail_on": "error"}, config.schema())
+        require_fit({"fail_on": "error"}, config.schema())
 
 
 def test_an_unknown_rule_or_option_or_plugin_stops_the_run(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_the_age_of_a_file_is_said_aloud(small: Path, tmp_path: Path) -> None:
         run_here("snapshot", *access, "--fleet-only", "-o", "fleet", cwd=tmp_path)
         changed(tmp_path / "fleet", taken_at="2026-03-01T11:13:00Z")
         ran = run_here("check", *access, "--fleet", "fleet", "-o", "json", cwd=tmp_path)
-    assert ran.err == "warning: the fleet in fleet was read 47 min ago, and states are read now\n"
+    assert ran.err == "warning: the fleet in fleet was read 47 min ago, states are read now\n"
     assert report(ran)["started_at"] == "2026-03-01T11:13:00Z"
 
 

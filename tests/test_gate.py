@@ -9,12 +9,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from argolint.application.fleet import IN_CLUSTER
 from argolint.reports import document as report
 from argolint.snapshots.http_server import ReplayServer
+from tests.fits import require_fit
 
 from .conftest import Ran, run_argolint
 from .gitops import REPO, REVISION, GitServer, commit, git
@@ -49,7 +49,7 @@ class Gate:
     @property
     def report(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.out / "gate.json").read_text())
-        jsonschema.validate(found, report.schema())
+        require_fit(found, report.schema())
         return found
 
     @property

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import jsonschema
 import pytest
 
 from argolint.snapshots.http_server import ReplayServer
 from tests.conftest import Ran, run_argolint
+from tests.fits import require_fit
 from tests.gitops import REPO, GitServer, commit, git
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  MODE: fast\n"
@@ -118,7 +118,7 @@ def test_every_report_names_the_line_that_the_change_edits(clone: Path) -> None:
     assert gate.places == {("immutable-field", "web/service.yaml", 6, True)}
     assert "::error file=web/service.yaml,line=6,title=immutable-field in argocd/web::" in ran.out
     sarif = json.loads(gate.text("sarif"))
-    jsonschema.validate(sarif, json.loads((SCHEMAS / "sarif-2.1.0.json").read_text()))
+    require_fit(sarif, json.loads((SCHEMAS / "sarif-2.1.0.json").read_text()))
     (result,) = sarif["runs"][0]["results"]
     place = {"artifactLocation": {"uri": "web/service.yaml"}, "region": {"startLine": 6}}
     assert result["locations"][0]["physicalLocation"] == place

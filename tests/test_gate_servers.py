@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from argolint.reports import document as report
@@ -18,6 +17,7 @@ from argolint.snapshots.http_server import Faults
 from argolint.testing import FixtureTransport
 from tests.checkouts import repository
 from tests.conftest import Ran
+from tests.fits import require_fit
 from tests.fleets import HOME, Fleet, Fleets, app, config_map, noted, serving
 from tests.gitops import REPO, GitServer, commit, git
 from tests.here import run_here
@@ -47,7 +47,7 @@ def gate(fleets: Fleets, clone: Path, *more: str | Path) -> Ran:
 
 def told(clone: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((clone.parent / "gate.json").read_text())
-    jsonschema.validate(found, report.schema())
+    require_fit(found, report.schema())
     return found
 
 

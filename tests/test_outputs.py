@@ -137,8 +137,9 @@ def test_long_names_show_their_two_ends_on_a_screen_and_are_whole_elsewhere() ->
         assert name in formats.render(made, form, style), form
 
 
-def test_a_terminal_without_a_locale_gets_signs_that_it_knows() -> None:
-    ran = run_argolint("demo", env={"PYTHONIOENCODING": "ascii", "COLUMNS": "80"}, fresh=True)
+def test_a_terminal_without_a_locale_gets_signs_that_it_knows(demo_files: Path) -> None:
+    env = {"PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
+    ran = run_argolint("report", demo_files / "report.json", env=env, fresh=True)
     assert ran.code == 0
     assert "?" not in ran.out.replace("is there one, and is it running?", "")
     assert " - fixes both" in ran.out

@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 from argolint_rules.secrets import _external_secret as external_secret
@@ -28,6 +27,7 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.relations.operator_version import OperatorVersion, operator_version, parse, text
 from argolint.values.knowledge import load
+from tests.fits import require_fit
 
 ENTRIES = [entry for entry in catalogue().entries if entry.rule == "external-secret-sync-error"]
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -458,7 +458,7 @@ def test_generated_manifests_validate_against_the_operators_own_schema(name: str
     made = convert(OLD[name], "db-eso")
     assert made is not None
     for manifest in made.manifests:
-        jsonschema.validate(manifest, schemas()[manifest["kind"]])
+        require_fit(manifest, schemas()[manifest["kind"]])
     made_stores = {m["metadata"]["name"] for m in made.manifests[:-1]}
     assert made.external_secret["spec"]["secretStoreRef"]["name"] in made_stores
 

@@ -23,7 +23,6 @@ from argolint_rules.sync import (
 from argolint_rules.sync.invalid_spec import classify as classify_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import validate
 
 from argolint import messages, testing
 from argolint.application.operation import Operation
@@ -31,6 +30,7 @@ from argolint.model import EditKind, FixTarget, ResourceId
 from argolint.plugins import load_rules
 from argolint.redaction import excerpt
 from argolint.values.knowledge import parse
+from tests.fits import require_fit
 
 RULES = Path(__file__).resolve().parents[1] / "rules"
 
@@ -208,7 +208,7 @@ def test_every_knowledge_file_of_the_two_families_has_a_schema() -> None:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_knowledge_files_have_their_shape(name: str) -> None:
-    validate(parse((RULES / name).read_text(encoding="utf-8")), SCHEMAS[name])
+    require_fit(parse((RULES / name).read_text(encoding="utf-8")), SCHEMAS[name])
 
 
 @pytest.mark.parametrize("name", ["sync/finalizers.yaml"])

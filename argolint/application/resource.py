@@ -172,7 +172,7 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def as_compared(self) -> Resource:
-        """The object with the manifest that a comparison which failed had at hand: Argo CD keeps it, though its verdicts are void."""
+        """The object with the manifest of a failed comparison: Argo CD keeps the manifest, though its verdicts are void."""
         return msgspec.structs.replace(self, desired_known=True)
 
     @cached_property

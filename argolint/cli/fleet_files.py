@@ -77,7 +77,5 @@ def _listed_in(file: Path, t: Transport) -> Transport:
 
     found = FleetTransport(file, t)
     if found.age > OLD:
-        click.echo(
-            f"warning: the fleet in {file} was read {age_text(found.age)} ago, and states are read now", err=True
-        )
+        click.echo(f"warning: the fleet in {file} was read {age_text(found.age)} ago, states are read now", err=True)
     return found

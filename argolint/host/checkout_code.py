@@ -14,14 +14,23 @@ Place = str | os.PathLike[str]
 
 def is_in_checkout(place: Place, *checkouts: Place) -> bool:
     """Whether this file or folder is in the working directory's checkout, or in one of these. Links are followed."""
-    found = os.path.realpath(place)
-    trees = {_tree(os.path.realpath(folder)) for folder in (_here(), *checkouts) if folder}
-    return any(tree and (found == tree or found.startswith(tree + os.sep)) for tree in trees)
+    return _lies_in(place, _trees(checkouts))
 
 
 def outside_checkout(folders: Iterable[str], *checkouts: Place) -> list[str]:
     """The absolute entries of a search path that are in no checkout."""
-    return [folder for folder in folders if os.path.isabs(folder) and not is_in_checkout(folder, *checkouts)]
+    trees = _trees(checkouts)
+    return [folder for folder in folders if os.path.isabs(folder) and not _lies_in(folder, trees)]
+
+
+def _lies_in(place: Place, trees: Iterable[str]) -> bool:
+    found = os.path.realpath(place)
+    return any(found == tree or found.startswith(tree + os.sep) for tree in trees)
+
+
+def _trees(checkouts: Iterable[Place]) -> set[str]:
+    """The work trees of the working directory and of these."""
+    return {_tree(os.path.realpath(folder)) for folder in (_here(), *checkouts) if folder} - {""}
 
 
 def python_path() -> list[str]:

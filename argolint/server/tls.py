@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ssl
+from urllib.parse import urlsplit
 
 from argolint.errors import UsageError
+from argolint.host.addresses import is_loopback
 from argolint.host.temporary import temporary_folder
 from argolint.server.connection import Connection
 
 
 def client_context(connection: Connection) -> ssl.SSLContext:
-    """A context that trusts the system's authorities and --server-crt, as Argo CD's own CLI does. Raises UsageError."""
-    context = ssl.create_default_context()
+    """A context that trusts the system's authorities and --server-crt, as Argo CD's own CLI does. Raises UsageError.
+
+    It reads no authorities for a loopback address without TLS: no proxy is used there, so TLS is never spoken.
+    """
+    asked = urlsplit(connection.url)
+    never = asked.scheme == "http" and is_loopback(asked.hostname or "")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if never else ssl.create_default_context()
     try:
         if connection.ca_pem:
             context.load_verify_locations(cadata=connection.ca_pem)

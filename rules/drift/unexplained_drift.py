@@ -30,14 +30,14 @@ from argolint import (
     Symptom,
     narrowest_ignore,
 )
-from argolint.application.applied import by_argocd, not_stored
-from argolint.comparison import managers
+from argolint.application.applied import by_argocd, lacks, not_stored, settled
+from argolint.comparison import managers, writers
 from argolint.edits import application_place
 from argolint.edits.pruning import ignored_extraneous
 from argolint.messages import quoted
 from argolint.redaction import show
-from argolint.values import dig, join_pointer, mapping, sh, text_at
-from argolint.values.kubernetes import argocd_name, kubectl_name
+from argolint.values import dig, index_of, join_pointer, mapping, sh, split_pointer, text_at
+from argolint.values.kubernetes import argocd_name
 
 from ._edits import drop, write_live
 from ._fields import finding, left_out, listing, pointers, tracks
@@ -79,12 +79,13 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
     first = changes[0]
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
-    taken_off = dropped and all(change.pointer.startswith(_NOTES) for change in changes)
-    since = "" if taken_off or not dropped else _wrote_since(resource)
+    dropped = dropped or (not foreign and settled(app, resource) and all(lacks(resource, change) for change in changes))
+    taken_off = dropped and all(f"{change.pointer}/".startswith(_NOTES) for change in changes)
+    since = _wrote_since(resource) if dropped and not taken_off else ""
     if taken_off:
         fact = f"lacks {listing(changes)} though it was applied: a controller, a webhook or someone takes it off again"
     elif since:
-        fact = f"lacks {listing(changes)} though it was applied: {since} wrote the object after that, most likely without it"
+        fact = f"lacks {listing(changes)} of Git: its schema drops it, or {since}, which wrote the object after Argo CD did"
     elif dropped:
         fact = f"lacks {listing(changes)} though it was applied: its schema dropped it, or someone took it out"
     elif left_out(resource, first):
@@ -101,7 +102,9 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
         confidence="likely" if foreign else "possible",
         fixes=_of_reader(app, resource, changes)
         if taken_off
-        else (_older_program(resource, since), narrowest_ignore(app, resource, pointers(changes)))
+        else _of_reader(app, resource, changes)
+        if since and any(w.manager == since for w in writers(resource.live or {}, "/status"))
+        else (_asked_schema(resource, since, first), narrowest_ignore(app, resource, pointers(changes)))
         if since
         else _of_writer(app, resource, changes)
         if foreign and not any(tracks(change, label_key) for change in changes)
@@ -120,15 +123,18 @@ def _wrote_since(resource: Resource) -> str:
     return later.pop() if len(later) == 1 else ""
 
 
-def _older_program(resource: Resource, manager: str) -> Fix:
+def _asked_schema(resource: Resource, manager: str, change: Change) -> Fix:
+    """The step that tells the two apart; nothing that Argo CD answers does."""
+    path = ".".join(token for token in split_pointer(change.pointer) if index_of(token) is None)
+    version = "/".join(filter(None, (resource.group, resource.id.version)))
     return Fix(
-        f"Upgrade {manager} if it is older than the field, or let it leave the object alone",
-        "operator",
-        manager,
+        f"Ask the schema for the field; if it is there, {manager} drops it",
+        "live",
+        str(resource.id),
         Edit(
             "command",
-            f"kubectl get {kubectl_name(resource.id)} -o yaml --show-managed-fields   # when {manager} wrote it\n"
-            "# a program that writes an object whole drops what its version of the kind does not have\n",
+            f"kubectl explain {sh(f'{resource.kind.lower()}.{path}')} --api-version={sh(version)}   # no such field: correct it in Git, or bring the CRD up to date\n"
+            f"# else upgrade {manager}, if it is older than the field, or let it leave the object alone\n",
         ),
     )
 
@@ -146,7 +152,7 @@ def _of_writer(app: App, resource: Resource, changes: tuple[Change, ...]) -> tup
 
 
 def _of_reader(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix | None, ...]:
-    """Fixes for a mark that its reader removes when it is done, while Git still has it."""
+    """Fixes for a mark or a field that its reader removes when it is done, such as the operator, while Git still has it."""
     return (
         narrowest_ignore(app, resource, pointers(changes)),
         drop(app, resource, changes, "Leave it out of Git"),
