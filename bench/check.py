@@ -9,12 +9,12 @@ and charts).
     each    the cost that every other rule adds, highest first; those below 0.05 % as one sum
     list    reading the list of ten times as many applications, against decoding it once
     two     the critical path of `--processes 2`, of the recorded fleet from disk: the parent's processor seconds and half of both workers',
-    against those of one process
+            against those of one process
     http    growth of the peak from APPS to 3 x APPS over a loopback server, for each application
     ten     ten times as many applications: check against decode, and the peak of memory
     one     `check` and `why` of one of these applications, with the start, against decoding the list of all of them once
     memory  growth of the peak of the generated fleet from APPS to 5 x APPS; of it the list answer and the facts kept: the fleet from the list,
-    and the results
+            and the results
     start   `argolint --help` against `python -c pass`
 
 Seconds are processor time (user and system, of all processes), so that another program on the machine has little effect. Each figure is the

@@ -4,7 +4,7 @@ The server is a recorded company, multiplied (`recorded.py`), and waits 50 ms be
 the company's own chart: of 1,053 applications 91 change, and as many that read the same objects are checked.
 
 gate    seconds by the clock and of the processor, the requests, and the least time for these: with only the server's wait and eight requests in
-flight
+        flight
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ requests  counted by the servers, and the list calls among them: one each
 bytes     whether the report without statistics equals that of threads
 
 disk      at most a thousand applications as a snapshot: the gain by processes if no server shares the cores, by the clock and by the processor
-seconds on the critical path: those of the parent, and half of two workers'
+          seconds on the critical path: those of the parent, and half of two workers'
 token     client and Dask workers have different tokens: how often the client's are in the memory of the scheduler and the workers, and the
-workers' in that of the scheduler, as a whole and by their signature
+          workers' in that of the scheduler, as a whole and by their signature
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ ARGS = [
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The browser while entered. Where there is none the test is skipped, aloud; with ARGOLINT_REQUIRE_BROWSER it fails."""
+    """The browser while entered. Without one the test is skipped, with a message; with ARGOLINT_REQUIRE_BROWSER it fails."""
     binary = shutil.which("chromium") or shutil.which("chromium-browser")
     if binary is None and os.environ.get("ARGOLINT_REQUIRE_BROWSER"):
         pytest.fail("a browser must be here and is not")
@@ -34,7 +34,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def axe() -> str:
-    """The script of axe-core, out of npm's package, which $ARGOLINT_TEST_AXE names. Skipped or failed like the browser."""
+    """The script of axe-core from npm's package in $ARGOLINT_TEST_AXE. Without it the test is skipped or fails like for the browser."""
     file = os.environ.get("ARGOLINT_TEST_AXE", "")
     if not file and os.environ.get("ARGOLINT_REQUIRE_BROWSER"):
         pytest.fail("axe-core must be here and is not: set ARGOLINT_TEST_AXE")

@@ -1,4 +1,4 @@
-"""Changes of a fleet as people and controllers make them, drawn at random."""
+"""Random changes of a fleet, as people and controllers make them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Changes:
         self._count = 0
 
     def one(self) -> tuple[str, list[Place]]:
-        """One change: its name, and the applications that Argo CD would tell of."""
+        """One change: its name, and the applications whose change Argo CD would report."""
         kinds: tuple[Callable[[], list[Place]], ...] = (
             self.resync,
             self.out_of_sync,
@@ -59,7 +59,7 @@ class Changes:
         return json_value(answer.body) if answer.status == 200 else {}
 
     def resync(self) -> list[Place]:
-        """All is well now."""
+        """Everything is Synced now."""
         _, app = self._any()
         app["status"]["sync"]["status"] = "Synced"
         app["status"]["health"] = {"status": "Healthy"}
@@ -67,7 +67,7 @@ class Changes:
         return self._put(app)
 
     def out_of_sync(self) -> list[Place]:
-        """Somebody edits a live object: the states and the list show it."""
+        """A live edit: the states and the list show it."""
         place, app = self._any()
         managed = self._state(place, "/managed-resources")
         items = [item for item in managed.get("items") or () if "{" in item.get("liveState", "")]
@@ -143,7 +143,7 @@ class Changes:
         return self._put(app)
 
     def noise(self) -> list[Place]:
-        """A reconcile that changes nothing: the stream does not tell of it."""
+        """A reconcile without a change: the stream does not report it."""
         _, app = self._any()
         app["status"]["observedAt"] = f"2026-01-01T00:00:{self._count % 60:02}Z"
         self._put(app)

@@ -1,4 +1,4 @@
-"""A recorded Argo CD whose applications change: what a replay server serves where changes are followed."""
+"""A recorded Argo CD with changing applications, for a replay server in tests that follow changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Place = tuple[str, str]
 
 
 class Changing:
-    """Answers as `recorded` does, with the applications as they are now. Safe to share among threads.
+    """Answers as `recorded` does, with the present applications. Safe to share among threads.
 
     `states` are other answers about single applications, by namespace, name and the rest of the path (`/managed-resources`).
     """
@@ -54,7 +54,7 @@ class Changing:
         self._heard = heard
 
     def put(self, app: Object, states: Mapping[str, object] | None = None) -> None:
-        """The application is like this from now on, with these other answers about it."""
+        """Set the application from now on, with these other answers about it."""
         place = _place(app)
         with self._lock:
             kind: Kind = "MODIFIED" if place in self._apps else "ADDED"
@@ -64,12 +64,12 @@ class Changing:
         self._heard(kind, app)
 
     def swap(self, place: Place, rest: str, body: object) -> None:
-        """Another answer about the application, of which its own entry and the stream tell nothing."""
+        """Set another answer about the application that its own entry and the stream do not show."""
         with self._lock:
             self._states[*place, rest] = msgspec.json.encode(body)
 
     def drop(self, place: Place) -> None:
-        """The application is gone."""
+        """Remove the application."""
         with self._lock:
             app = self._apps.pop(place)
         self._heard("DELETED", app)

@@ -61,7 +61,7 @@ def resource(kind: str = "Deployment", name: str = "web", namespace: str = "shop
 
 
 def patch(*operations: Any, target: str = "manifest", **more: Any) -> dict[str, Any]:
-    """A fix as a report has it."""
+    """A fix in the form of a report."""
     edit = {"kind": "json-patch", "content": list(operations)}
     return {"title": "Try this", "target": target, "where": "web", "edit": edit, **more}
 
@@ -96,7 +96,7 @@ def report(file: Path, *findings: Any, complete: bool = True) -> Path:
 
 
 def document(*findings: Any, complete: bool = True) -> dict[str, Any]:
-    """A report as JSON has it."""
+    """A report in the form of JSON."""
     return {
         "schema_version": "1.0",
         "tool": {"name": "argolint", "version": "0"},

@@ -1,4 +1,4 @@
-"""Where the recordings are, and whether they are there."""
+"""The recordings' folder, and fixtures that tests share."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.waiting import PATIENCE_S
 settings.register_profile("short", max_examples=20, deadline=None, derandomize=True, database=None)
 settings.register_profile("long", max_examples=200, deadline=None, database=None, print_blob=True)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "short")
-"""`short` asks each property the same few examples in every run, `long` many others each time: `make long`."""
+"""`short` tests each property with the same few examples in every run, `long` with many others each time: `make long`."""
 settings.load_profile(PROFILE)
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    # A shell starts what runs in the background so, and what a test starts would ignore Ctrl-C as well.
+    # A shell starts a background job this way, and the children of the tests would ignore Ctrl-C as well.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,23 +44,23 @@ PHASES = (
     "harbourline-2.14/3-after-commits",
     "harbourline-3.6/2-after-mutate",
 )
-"""Every recorded phase that holds the states of applications."""
+"""Every recorded phase with the states of applications."""
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two workers more than cores: many tests wait for a server or a process that they started."""
+    """Two workers more than cores: many tests wait for a server or a process of their own."""
     return (os.cpu_count() or 1) + 2
 
 
 def pytest_collection_finish() -> None:
-    """All tests are there until the end: as a check does, the collector of garbage leaves them out, and comes more seldom."""
+    """All tests exist until the end: the garbage collector skips them, as in a check, and runs less often."""
     expect_answers()
 
 
 def recording(name: str) -> Path:
     """A recorded phase such as `harbourline/1-first-sync`.
 
-    Where recordings are not at hand the test is skipped, aloud; where they must be (ARGOLINT_REQUIRE_RECORDINGS), it fails.
+    Without recordings the test is skipped, with a message; with ARGOLINT_REQUIRE_RECORDINGS it fails.
     """
     path = RECORDINGS / name
     if not path.exists() and os.environ.get("ARGOLINT_REQUIRE_RECORDINGS"):
@@ -75,13 +75,13 @@ _shared: list[Path] = []
 
 @pytest.fixture(scope="session", autouse=True)
 def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Where the processes that run the tests put what all of them need."""
+    """The common folder of all test processes."""
     root = tmp_path_factory.getbasetemp()
     _shared[:] = [root.parent if "PYTEST_XDIST_WORKER" in os.environ else root]
 
 
 def once(name: str, make: Callable[[Path], None]) -> Path:
-    """The file of this name that `make` writes: once for all tests, whichever process runs them."""
+    """The file of this name that `make` writes: once for all test processes."""
     file = _shared[0] / name
     with file.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -93,7 +93,7 @@ def once(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def shard_of(phase: str) -> Path:
-    """What a plain check of a recorded phase reads and finds, before it is joined: looked at once for all tests."""
+    """The shard of a plain check of a recorded phase, before it is joined: computed once for all tests."""
 
     def make(file: Path) -> None:
         ran = run_argolint("check", "--snapshot", recording(phase), "--shard", "1/1", "-o", f"json={file}")
@@ -118,7 +118,7 @@ def report_of() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def demo_files() -> Path:
-    """A folder with what a plain check of the demo's recording writes: `report.json` and `page.html`."""
+    """A folder with the output of a plain check of the demo's recording: `report.json` and `page.html`."""
     from argolint.cli.demo import RECORDING
 
     def make(folder: Path) -> None:
@@ -132,7 +132,7 @@ def demo_files() -> Path:
 
 @pytest.fixture(scope="session")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A snapshot of two applications that share an object, an error: for tests that are about the process and not about the fleet."""
+    """A snapshot of two applications that share an object, an error: for tests of the process, not of the fleet."""
     from argolint.snapshots.http_server import ReplayServer
     from argolint.testing import FixtureTransport
     from tests.fleets import app, config_map
@@ -156,7 +156,7 @@ class Ran:
 
 
 def clean_environment() -> dict[str, str]:
-    """This environment without what a user's logins, configuration and terminal put into it; parallel pytest sets COLUMNS, too."""
+    """This environment without a user's logins, configuration and terminal; parallel pytest sets COLUMNS, too."""
     theirs = ("ARGOCD_", "ARGOLINT_", "XDG_CONFIG", "NO_COLOR", "COLUMNS")
     return {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
 
@@ -166,7 +166,7 @@ def run_argolint(
 ) -> Ran:
     """Run the command as a user does, in a process of its own and a scrubbed environment.
 
-    A `fresh` one imports everything itself; others are forks of a process that has (`warm`).
+    A `fresh` one imports everything itself; others are forks of a process with the imports (`warm`).
     """
     clean = {**clean_environment(), "HOME": str(cwd or ROOT / "no-home"), **(env or {})}
     words = [str(word) for word in args]

@@ -1,6 +1,6 @@
-"""What a finding says, held against the objects that it says it of: each function yields the sentences that are not so.
+"""Compares a finding's statements with the objects that it is about: each function yields statements with their truth.
 
-`material` is the text of all that a rule could see. What a finding proposes (a name to take, a value to write) need not be there.
+`material` is the text of everything that a rule could read. Proposals of a finding (a name, a value) need not be in it.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def _text(value: object) -> str:
 
 
 def of_fleet(fleet: Fleet) -> str:
-    """What the server's lists and settings hold, as text."""
+    """The server's lists and settings, as text."""
     apps = (f"{ref.namespace}/{ref.name} {_text(app.raw)}" for ref, app in fleet.by_ref.items())
     return plain(" ".join((*apps, _text(fleet.settings), _text([*fleet.projects.items()]))))
 
 
 def material(app: App) -> str:
-    """All that was read of an application, as text."""
+    """Everything that was read of an application, as text."""
     states = (_text(state) for r in app.resources for state in (r.desired, r.live) if state)
     rows = (f"{r.kind} {r.id} {r.status} {r.health}" for r in app.resources)
     seen = (
@@ -67,10 +67,10 @@ def material(app: App) -> str:
 
 
 def values(resource: Resource, finding: Finding) -> Iterator[tuple[str, bool]]:
-    """Each value that evidence prints of a side, and whether that side holds it at the pointer."""
+    """Each value of a side in the evidence, and whether that side has it at the pointer."""
     for said in _SIDES.finditer("\n".join(finding.evidence)):
         for side, states in (
-            ("live", (resource.normalized, resource.live)),  # what an ignore entry hides is in the live object
+            ("live", (resource.normalized, resource.live)),  # a value that an ignore entry hides is in the live object
             ("desired", (resource.predicted, resource.desired)),
         ):
             held = [value for state in states if (value := get(state, said["pointer"])) is not MISSING]
@@ -88,7 +88,7 @@ def values(resource: Resource, finding: Finding) -> Iterator[tuple[str, bool]]:
 
 
 def pointers(app: App, resource: Resource, finding: Finding) -> Iterator[tuple[str, bool]]:
-    """Each pointer of the message and of the place, and whether one of the objects has it, or what is above it."""
+    """Each pointer of the message and of the place, and whether one of the objects has it, or its parent."""
     sides = (resource.normalized, resource.predicted, resource.live, resource.desired, app.raw)
     named = [p.rstrip(".") for p in _POINTER.findall(finding.message)]
     for pointer in (*named, finding.at.pointer):
@@ -96,7 +96,7 @@ def pointers(app: App, resource: Resource, finding: Finding) -> Iterator[tuple[s
 
 
 def writers(resource: Resource, finding: Finding) -> Iterator[tuple[str, bool]]:
-    """Each field manager that is named, and whether the live object records it, at that time."""
+    """Each field manager in the text, and whether the live object records it at that time."""
     found = managers(resource.live or {})
     for line in (finding.message, *finding.evidence):
         for said in _WRITER.finditer(line):
@@ -113,7 +113,7 @@ def writers(resource: Resource, finding: Finding) -> Iterator[tuple[str, bool]]:
 
 
 def counts(finding: Finding) -> Iterator[tuple[str, bool]]:
-    """How many more fields there are than the one that is named: as many as evidence lists."""
+    """The number of further fields in the message, and whether the evidence lists that many."""
     told = {said["pointer"] for line in finding.evidence if (said := re.match(r"(?P<pointer>/\S+): ", line))}
     said = _MORE.search(finding.message)
     if said and told and not any(line.startswith(("…", "and ")) for line in finding.evidence):
@@ -121,7 +121,7 @@ def counts(finding: Finding) -> Iterator[tuple[str, bool]]:
 
 
 def quotes(finding: Finding, seen: str) -> Iterator[tuple[str, bool]]:
-    """Each text that the message quotes, and whether anything that was read has it."""
+    """Each quotation of the message, and whether a read text has it."""
     for said in _QUOTED.finditer(finding.message):
         words = [
             part.strip() for part in re.split(r"…|<[^>]*>|\(left out\)|: |, ", plain(said["said"])) if part.strip()
@@ -138,14 +138,14 @@ def quotes(finding: Finding, seen: str) -> Iterator[tuple[str, bool]]:
 
 
 def versions(finding: Finding, seen: str) -> Iterator[tuple[str, bool]]:
-    """The operator's version as it is told: an image, a label or a CRD has it."""
+    """The operator's version in the message, and whether an image, a label or a CRD has it."""
     for line in (finding.message, *finding.evidence):
         for said in _OPERATOR.finditer(line):
             yield said[0], said["version"] in seen or said["version"].removeprefix("v") in seen
 
 
 def fixes(app: App, finding: Finding, seen: str) -> Iterator[tuple[str, bool]]:
-    """A first fix edits what is there, writes the live value where it says so, and its commands name a namespace that was read."""
+    """A first fix edits existing fields, writes the live value if it says so, and its commands use a known namespace."""
     for fix in finding.fixes[:1]:
         resource = app.resource(place.key) if (place := fix.resource or finding.at.resource) else None
         whole = app.raw if fix.target == "application" else resource.desired if resource is not None else None
@@ -182,7 +182,7 @@ def _applies(fix: Fix, whole: Any) -> bool:
 
 
 def said(app: App, finding: Finding, seen: str, *, of_states: bool) -> Iterator[tuple[str, str, bool]]:
-    """Sort, text and truth of every sentence of a finding that can be held against what was read.
+    """Kind, text and truth of every statement of a finding that the read objects can prove.
 
     `of_states`: its place is a field of the object's own states, as in the families drift, nondeterminism and ownership.
     """
@@ -195,9 +195,7 @@ def said(app: App, finding: Finding, seen: str, *, of_states: bool) -> Iterator[
     }
     if resource is not None:
         found |= {"value": values(resource, finding), "writer": writers(resource, finding)}
-        entries = (
-            finding.rule == "ignore-rule-dead" or "ignore rule" in finding.message
-        )  # what they name is nowhere, and that is what is said
+        entries = finding.rule == "ignore-rule-dead" or "ignore rule" in finding.message  # these report an absent name
         if of_states and not entries and (resource.desired or resource.live):
             found["pointer"] = pointers(app, resource, finding)
     return ((sort, what, holds) for sort, each in found.items() for what, holds in each)

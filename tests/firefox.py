@@ -40,7 +40,7 @@ class Firefox:
         self.ask("WebDriver:Navigate", {"url": url})
 
     def run(self, script: str) -> Any:
-        """What a function of this body returns."""
+        """The result of a function with this body."""
         return self.ask("WebDriver:ExecuteScript", {"script": script, "args": []})["value"]
 
     def until(self, condition: str) -> None:
@@ -56,7 +56,7 @@ class Firefox:
 
 @contextmanager
 def firefox(folder: Path) -> Iterator[Firefox]:
-    """The browser while entered, with a profile in `folder`; the test is skipped, aloud, where there is none."""
+    """The browser while entered, with a profile in `folder`; without one the test is skipped, with a message."""
     binary = shutil.which("firefox-esr")
     if binary is None and os.environ.get("ARGOLINT_REQUIRE_BROWSER"):
         pytest.fail("firefox-esr must be here and is not")
@@ -79,7 +79,7 @@ def firefox(folder: Path) -> Iterator[Firefox]:
 
 
 def _port(profile: Path) -> int:
-    """Firefox writes it when it is ready."""
+    """The port, which Firefox writes when it is ready."""
     file = profile / "MarionetteActivePort"
     until(lambda: file.exists() and file.read_text().strip(), lambda: "Firefox is not ready")
     return int(file.read_text())

@@ -14,7 +14,7 @@ from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.testing import FixtureTransport
 
 Fleet = Sequence[Mapping[str, Any]] | FixtureTransport
-"""The applications of an Argo CD, or what answers for it."""
+"""The applications of an Argo CD, or a server for it."""
 HOME = "https://kubernetes.default.svc"
 
 
@@ -34,13 +34,13 @@ def app(name: str, *resources: Mapping[str, Any], cluster: str = HOME, **more: A
 
 
 def drifted(name: str = "settings") -> dict[str, Any]:
-    """An object that somebody changed by hand."""
+    """An object with an edit by hand."""
     return {"desired": config_map(name), "live": config_map(name, content="2")}
 
 
 @dataclass
 class Fleets:
-    """Servers that run, by name; `tokens` are in the variables that the file names."""
+    """Running servers by name; `tokens` are in the variables of the file."""
 
     file: Path
     servers: dict[str, ReplayServer] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Fleets:
 
 @dataclass
 class Noted:
-    """The headers of every request to a server, and the most that were in flight at once."""
+    """The headers of every request to a server, and the highest number in flight at once."""
 
     headers: list[Mapping[str, str]] = field(default_factory=list)
     now: int = 0
@@ -60,7 +60,7 @@ class Noted:
 
 
 def noted(server: ReplayServer) -> Noted:
-    """Notes what is sent to a server from now on."""
+    """Record the requests to a server from now on."""
     found, lock = Noted(), threading.Lock()
     usual: Any = server._http.RequestHandlerClass
 
@@ -74,7 +74,7 @@ def noted(server: ReplayServer) -> Noted:
 
         def send_response(self, *answer: Any) -> None:
             with lock:
-                found.now -= 1  # before the client knows: what it sends next is no longer beside this one
+                found.now -= 1  # before the client knows: its next request is no longer at the same time
             super().send_response(*answer)
 
     server._http.RequestHandlerClass = Handler
@@ -89,7 +89,7 @@ def serving(
     faults: Mapping[str, Faults] | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[Fleets]:
-    """One server a fleet, by its name, and `servers.yaml` in the folder."""
+    """One server for each fleet, by its name, and `servers.yaml` in the folder."""
     found = Fleets(folder / "servers.yaml")
     with ExitStack() as stack:
         entries = []

@@ -1,8 +1,8 @@
-"""What differs between recordings of one company under several versions of Argo CD, held against what was forecast.
+"""Differences between recordings of one company under several versions of Argo CD, for a comparison with forecasts.
 
-Counted are an object that turns OutOfSync or Synced, an application that is Missing no longer or newly Degraded, and the warnings
-and refusals that an upgrade brings or ends. Left out is what differs between the recordings for another reason: values that are drawn
-at each render, objects that several applications render (the last sync wins) and an application that could not be compared at all.
+Counted are an object that turns OutOfSync or Synced, an application that is no longer Missing or newly Degraded, and the warnings and refusals
+that an upgrade adds or ends. Differences with another reason are left out: values that are random at each render, objects that several
+applications render (the last sync wins) and an application that could not be compared at all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from argolint.server import api as argocd
 from argolint.snapshots.reader import SnapshotTransport
 
 Change = tuple[str, str, str]
-"""Application, object (`Kind/name`, empty for the application itself), and what happens."""
+"""Application, object (`Kind/name`, empty for the application itself), and the change."""
 
 _OF_CAUSE = {
     "difference-comes": "differs",
@@ -55,7 +55,7 @@ IN_PLACE = frozenset(
         "shared-unseen",
     }
 )
-"""Causes that only an upgrade in place shows: the recorded companies were each installed anew, and tracked by annotation at once."""
+"""Causes that only an upgrade in place shows: the recorded companies were installed newly, with tracking by annotation from the start."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def score(report: dict[str, Any], before: Path, after: Path, truth: Path) -> Sco
 
 
 def _judged(before: Path, after: Path) -> Iterator[Change]:
-    """Objects that had no health and have one that is not Healthy: a check has come for their kind."""
+    """Objects that had no health and now have one that is not Healthy: their kind got a health check."""
     old, new = _healths(before), _healths(after)
     for (app, kind, name), health in new.items():
         if old.get((app, kind, name)) == "" and health not in ("", "Healthy", "Missing"):

@@ -1,4 +1,4 @@
-"""A real Git repository and an Argo CD that renders its directories at whatever revision is asked for."""
+"""A real Git repository and an Argo CD that renders its directories at any revision."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SETTINGS = {
     "user.name": "a",
     "user.email": "a@example.com",
     "init.defaultBranch": "main",
-    # A clone of a test lives for seconds: no sample hooks, no waiting for the disk, no tidying.
+    # A clone of a test lives for seconds: without sample hooks, waits for the disk, and maintenance.
     "init.templateDir": "",
     "core.fsync": "none",
     "gc.auto": "0",
@@ -50,7 +50,7 @@ def commit(folder: Path, files: Mapping[str, str | None], message: str = "a chan
 
 
 def documents(clone: Path, revision: str, path: str) -> list[Manifest]:
-    """The YAML documents of one directory at a revision; CalledProcessError where it is not there, ValueError for bad YAML."""
+    """The YAML documents of one directory at a revision; CalledProcessError if it is missing, ValueError for bad YAML."""
     git(clone, "rev-parse", "--verify", f"{revision}:{path}")
     names = git(clone, "ls-tree", "--name-only", revision, f"{path}/").split()
     try:
@@ -60,10 +60,10 @@ def documents(clone: Path, revision: str, path: str) -> list[Manifest]:
 
 
 class GitServer(FixtureTransport):
-    """Each application `web` is the directory `web`; what runs is what `main` held when the server was made.
+    """Each application `web` is the directory `web`; its live objects are those of `main` when the server was made.
 
-    `live` changes live objects by `Kind/name`, `more` adds to the Application objects by name. The word RANDOM in a manifest
-    is another value for each revision, and for each render past the cache.
+    `live` changes live objects by `Kind/name`, `more` adds to the Application objects by name. The word RANDOM in a manifest is another value
+    for each revision, and for each render without the cache.
     """
 
     offline = False
@@ -112,7 +112,7 @@ class GitServer(FixtureTransport):
             asked = dict(query)
             found = self._rendered(parts[-2], asked.get("revision") or "main", asked.get("render", ""))
         except (subprocess.CalledProcessError, ValueError, LookupError, TypeError, RecursionError) as error:
-            # also of what is no manifest: a server that gave no answer would be asked again for many seconds
+            # also for invalid manifests: without an answer the client would retry for many seconds
             reason = (
                 f"{parts[-2]}: app path does not exist" if isinstance(error, OSError) else f"failed to render: {error}"
             )

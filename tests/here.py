@@ -1,4 +1,4 @@
-"""The command line in this process: quicker than a new one where nothing of the process itself is asked."""
+"""The command line in this process: faster than a new one, for tests that are not about the process itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conftest import Ran, clean_environment
 
 
 def run_here(*args: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> Ran:
-    """Run `argolint ARGS` far from any configuration and login."""
+    """Run `argolint ARGS` without any configuration and login."""
     out, err = io.StringIO(), io.StringIO()
     with (
         mock.patch.dict(os.environ, {**clean_environment(), "HOME": str(cwd), **(env or {})}, clear=True),

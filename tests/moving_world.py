@@ -1,7 +1,7 @@
-"""A small Argo CD on loopback, and the programs `argocd` and `kubectl` that speak to it, so that the commands of a plan are run as they are printed.
+"""A small Argo CD on loopback, and programs `argocd` and `kubectl` for it, so that a plan's commands can be run as printed.
 
-It holds Applications, what their sources render, and live objects by the tracking data that they bear. After every command its controllers
-have their turn: an automated application syncs, heals itself and prunes.
+It has Applications, the renders of their sources, and live objects with their tracking data. After every command its controllers run: an
+automated application syncs, heals itself and prunes.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ sys.exit(done["code"])
 
 
 class UnknownCommandError(Exception):
-    """A command that this Argo CD does not know: a plan must name none such."""
+    """A command that this Argo CD does not have: a plan must not contain it."""
 
 
 @dataclass
 class World:
-    """`git` is what each application renders, `live` whose tracking data each object bears; `lost` are objects that were deleted.
+    """`git`: the render of each application; `live`: the owner of each object by its tracking data; `lost`: deleted objects.
 
-    `listed` are the Applications that a set or a parent makes where they are not there.
+    `listed`: the Applications that a set or a parent creates if they are missing.
     """
 
     apps: dict[str, dict[str, Any]]

@@ -1,6 +1,6 @@
-"""Runs collections of cases in one process and prints what disagrees: `python peers_answers.py FOLDER COLLECTION...`.
+"""Runs collections of cases in one process and prints the disagreements: `python peers_answers.py FOLDER COLLECTION...`.
 
-A process of its own, because the cases ask for argolint's modules by the names that `peers_names.py` lends them.
+It needs its own process, because the cases import argolint's modules by their old names from `peers_names.py`.
 Prints JSON: {collection: {"cases": N, "disagree": [[name, what argolint says], ...]}}.
 """
 
@@ -14,17 +14,19 @@ from typing import Any
 
 
 def copied(value: Any) -> Any:
-    """A deep copy of what JSON can say."""
+    """A deep copy of a JSON value."""
     if isinstance(value, dict):
         return {key: copied(part) for key, part in value.items()}
     return [copied(part) for part in value] if isinstance(value, list) else value
 
 
 def main(folder: str, *collections: str) -> None:
-    """Every case of the collections; one that has no counterpart here does not count."""
+    """Every case of the collections; one without a counterpart here does not count."""
     sys.path.insert(0, folder)
     harness = importlib.import_module("harness")
-    vars(importlib.import_module("gen_pairs"))["copy"] = SimpleNamespace(deepcopy=copied)  # half of the time otherwise
+    vars(importlib.import_module("gen_pairs"))["copy"] = SimpleNamespace(
+        deepcopy=copied
+    )  # deepcopy takes half of the time otherwise
     found = {}
     for name in collections:
         results = [r for r in harness.run(f"c_{name}") if r["result"] != "n/a"]

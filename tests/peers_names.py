@@ -1,7 +1,7 @@
 """The old names of modules and functions, for case collections that were written before they moved.
 
-Such a collection runs this file first: afterwards `import argolint.compare` gives `argolint.comparison.compare` itself, private
-names included. Nothing in the project imports it.
+Such a collection runs this file first: afterwards `import argolint.compare` gives `argolint.comparison.compare` itself, with its private names.
+Nothing in the project imports it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def jq_failure(path: str, obj: Object) -> str:
 def strategy_of(
     application: Object, desired: Object | None, version: str = "v3.5.1", *, server_side: bool = False
 ) -> compare.Strategy:
-    """Of the Argo CD that answered the cases, where they name no version."""
+    """The strategy of the Argo CD that answered the cases, if they name no version."""
     return _strategy_of(application, desired, version, server_side=server_side)
 
 
 def removed(of: Object | ignore.IgnoreRule, *more: Object | ignore.IgnoreRule) -> tuple[str, ...]:
-    """With the rule first, as it was written once, or with the object first."""
+    """Accept the rule first, the old order, or the object first."""
     first, *rest = (*more, of) if isinstance(of, ignore.IgnoreRule) else (of, *more)
     return _removed(first, *rest)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""A server on loopback that sends what a test gives it, byte by byte: what no HTTP library can be made to send."""
+"""A server on loopback that sends a test's bytes unchanged: answers that no HTTP library can send."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\
 
 
 def whole(body: bytes, *headers: str, status: str = "200 OK", length: str | None = None) -> bytes:
-    """An answer with a Content-Length, the true one unless another is given."""
+    """An answer with a Content-Length, the true one by default."""
     lines = [
         f"HTTP/1.1 {status}",
         "Connection: close",
@@ -26,7 +26,7 @@ def whole(body: bytes, *headers: str, status: str = "200 OK", length: str | None
 
 
 def trickle(start: bytes, drop: bytes, *, every_s: float = 0.02) -> Sender:
-    """Some bytes, and then the same few for ever, now and then."""
+    """Some bytes, and then the same few repeatedly without end."""
 
     def send() -> Iterator[bytes]:
         yield start
@@ -38,7 +38,7 @@ def trickle(start: bytes, drop: bytes, *, every_s: float = 0.02) -> Sender:
 
 
 class RawServer(socketserver.ThreadingTCPServer):
-    """`seen` holds the head of each request."""
+    """`seen` has the head of each request."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -50,7 +50,7 @@ class RawServer(socketserver.ThreadingTCPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Says nothing: the client leaves in the middle of many an answer."""
+        """Prints nothing: the client often leaves in the middle of an answer."""
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -70,7 +70,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 @contextmanager
 def raw_server(*answers: bytes | Sender) -> Iterator[RawServer]:
-    """Serves the answers one after the other, a connection each; the last one from then on."""
+    """Serve the answers one after the other, one for each connection; the last one from then on."""
     with RawServer(answers) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         try:

@@ -1,4 +1,4 @@
-"""Checks of recorded phases that several test files ask about: each is made once for all processes that run tests."""
+"""Checks of recorded phases for several test files: each is made once for all test processes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.conftest import once, recording, shard_of
 
 @cache
 def rules() -> tuple[Chosen, ...]:
-    """Every rule as it comes."""
+    """Every rule with its default options."""
     return tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
 
 
 @cache
 def in_depth(phase: str) -> tuple[Fleet, tuple[Finding, ...]]:
-    """The fleet of a phase and the findings of every rule, all applications read."""
+    """The fleet of a phase and the findings of every rule, with all applications read."""
 
     def write(file: Path) -> None:
         t = SnapshotTransport([recording(phase)])
@@ -41,5 +41,5 @@ def in_depth(phase: str) -> tuple[Fleet, tuple[Finding, ...]]:
 
 @cache
 def plainly(phase: str) -> pipeline.Part:
-    """What a plain check of a phase reads and finds, before it is concluded."""
+    """The part of a plain check of a phase, before its conclusion."""
     return pipeline.from_json(shard_of(phase).read_bytes(), phase)

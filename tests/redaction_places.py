@@ -1,4 +1,4 @@
-"""Places in which secrets stand, each as a function that plants one: for the tests of what is printed and of what is kept."""
+"""Places of secrets, each as a function that plants one: for tests of printed and stored texts."""
 
 from __future__ import annotations
 

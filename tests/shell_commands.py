@@ -1,7 +1,7 @@
-"""The commands in fixes, run by a shell whose programs note down what they are given: is that what these programs take, is a namespace named.
+"""Runs the commands in fixes in a shell whose programs record their arguments: are these valid, do they have a namespace.
 
-Quotes, pipes, lists and substitutions are so the shell's own. All programs succeed, which shows what stands behind `&&`; for what stands
-behind `||` they all fail in a second run.
+So quotes, pipes, lists and substitutions are the shell's own. All programs succeed, which shows the commands after `&&`; for those after `||`
+they all fail in a second run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def commands(fix: ReportedFix) -> Iterator[str]:
 
 
 def faults(fixes: Iterable[ReportedFix]) -> list[str]:
-    """What is wrong with the commands of these fixes, a line each; empty when nothing is."""
+    """The faults of these fixes' commands, a line each; empty if there are none."""
     lines = list(dict.fromkeys(line for fix in fixes for line in commands(fix)))
     unknown = [line for line in lines if line not in _SEEN]
     _SEEN.update(zip(unknown, called(unknown), strict=True))
@@ -50,7 +50,7 @@ def faults(fixes: Iterable[ReportedFix]) -> list[str]:
 
 
 _SEEN: dict[str, list[tuple[str, ...]]] = {}
-"""What lines call: fixtures and recordings repeat each other."""
+"""Results by lines: fixtures and recordings repeat each other."""
 
 
 _BROKEN = "!"
@@ -72,7 +72,7 @@ done
 
 
 def called(lines: Sequence[str]) -> list[list[tuple[str, ...]]]:
-    """The words that each line gives to programs, in a shell that finds none of them; `!` where the shell itself cannot run it."""
+    """The arguments that each line gives to programs, in a shell without these programs; `!` if the shell itself cannot run it."""
     found: list[list[tuple[str, ...]]] = [[] for _ in lines]
     if not lines:
         return found
@@ -103,7 +103,7 @@ def _faults(calls: Iterable[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _of_program(program: str, words: list[str]) -> Iterator[str]:
-    """As the program itself takes its words apart (github.com/spf13/pflag): a flag's value may be the next word."""
+    """Faults by the program's own parser (github.com/spf13/pflag): a flag's value may be the next word."""
     table = known()[program]
     verb = next((v for n in (3, 2, 1) if (v := " ".join(_leading(words, table[""])[:n])) in table), None)
     if verb is None:
@@ -130,7 +130,7 @@ def _leading(words: Sequence[str], common: str) -> list[str]:
 
 
 def _parsed(words: Sequence[str], takes: Mapping[str, bool]) -> tuple[list[str], list[str]]:
-    """The words that are no flags, and the flags that the program does not know; after `--` all are words of another program."""
+    """The words that are no flags, and the flags that the program does not have; after `--` all are words of another program."""
     plain: list[str] = []
     unknown: list[str] = []
     rest = iter(words)
@@ -148,7 +148,7 @@ def _parsed(words: Sequence[str], takes: Mapping[str, bool]) -> tuple[list[str],
 
 
 def _of_kubectl(verb: str, given: list[str], words: list[str]) -> Iterator[str]:
-    """A command about objects of a namespace names it; placeholders and what is read from a file need none."""
+    """A command on objects of a namespace must name it, except with placeholders and for objects from a file."""
     if verb in ("annotate", "label"):
         pairs = [w for w in given[1:] if "=" in w or w.endswith("-")]
         if len(given) - len(pairs) not in (1, 2) or not pairs:

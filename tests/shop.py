@@ -1,4 +1,4 @@
-"""The manifests of a small shop, each with NAME for its application, and a clone that holds them."""
+"""The manifests of a small shop, each with NAME for its application, and a clone with them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ spec:
 
 
 def of(text: str, name: str) -> str:
-    """A manifest as the application of this name has it."""
+    """A manifest for the application of this name."""
     return text.replace("NAME", name)
 
 
@@ -44,7 +44,7 @@ def files(name: str) -> dict[str, str | None]:
 
 
 def cloned(folder: Path, *names: str, more: Mapping[str, str | None] | None = None) -> Path:
-    """A new clone in `folder` whose `main` has these applications; `feature` is checked out. `more` are other files by their paths."""
+    """A new clone in `folder` whose `main` has these applications; `feature` is checked out. `more`: other files by their paths."""
     folder.mkdir()
     git(folder, "init", "--quiet")
     commit(folder, {path: text for name in names for path, text in files(name).items()} | dict(more or {}))

@@ -1,8 +1,8 @@
-"""How many steps a regular expression takes on a text: a count that is the same on every machine.
+"""Counts the steps of a regular expression on a text: the same number on every machine.
 
-`Steps` goes the way of CPython's `sre` engine over the tree that `re` itself parses. It backtracks where sre backtracks, and counts each
-character that is held against the pattern and each way that is tried again. A run of one character class counts as many steps as it has
-characters, though sre takes it in one go: a count may grow where the clock does not yet show it.
+`Steps` follows CPython's `sre` engine on the tree that `re` itself parses. It backtracks as sre does, and counts each comparison of a character
+and each retry. A run of one character class counts each of its characters, although sre takes it at once: a count may grow before the clock
+shows it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _LOCAL = int(re.IGNORECASE | re.MULTILINE | re.DOTALL | re.ASCII | re.UNICODE)
 
 
 class TooManyError(Exception):
-    """A text takes more steps than it may."""
+    """A text takes more steps than allowed."""
 
 
 class Steps:
-    """A pattern that counts: `taken` is the number of steps of the last question, which may take `limit` and no more.
+    """A pattern that counts: `taken` is the number of steps of the last call, which has the limit `limit`.
 
-    `most` lowers every finite upper bound of a repetition to that number (or to its lower bound). It makes nothing linear that is not, nor
-    the other way round, and shows on a text of a few hundred characters what `{0,2000}` does on one of many thousand.
+    `most` lowers every finite upper bound of a repetition to that number (or to its lower bound). It does not make anything linear, or the
+    reverse; it shows on a text of a few hundred characters the effect of `{0,2000}` on one of many thousand.
     """
 
     def __init__(self, pattern: str, flags: int = 0, most: int | None = None) -> None:
@@ -43,7 +43,7 @@ class Steps:
         self._put("match")
 
     def spans(self, text: str, limit: int) -> list[tuple[int, int]]:
-        """Where the pattern matches, as `finditer` says; TooManyError after `limit` steps."""
+        """The positions of matches, as in `finditer`; TooManyError after `limit` steps."""
         self.taken, self._limit = 0, limit
         found: list[tuple[int, int]] = []
         start, empty = 0, -1
@@ -51,7 +51,9 @@ class Steps:
         while start <= len(text):
             self._count(1)
             if first and (start == len(text) or not _is(first, text, start)):
-                self._count(1)  # as `_run` counts it, without its preparations: most places fail at the first character
+                self._count(
+                    1
+                )  # counted as in `_run`, without its preparations: most places fail at the first character
                 start += 1
                 continue
             end = self._run(0, text, start, (), empty, 0)[0]
@@ -63,7 +65,7 @@ class Steps:
         return found
 
     def whole(self, text: str, limit: int) -> bool:
-        """Whether the pattern matches the whole text, as `fullmatch` says; TooManyError after `limit` steps."""
+        """Whether the pattern matches the whole text, as `fullmatch`; TooManyError after `limit` steps."""
         self.taken, self._limit = 0, limit
         return self._run(0, text, 0, (), -1, len(text))[0] is not None
 
@@ -72,7 +74,7 @@ class Steps:
         if self.taken > self._limit:
             raise TooManyError
 
-    # --- From the tree to a program: lists of an operation and what it needs ---
+    # --- From the tree to a program: lists of an operation and its arguments ---
 
     def _put(self, *words: Any) -> int:
         self._program.append(list(words))
@@ -157,7 +159,7 @@ class Steps:
     def _run(
         self, at: int, text: str, pos: int, marks: tuple[int, ...], empty: int, least_end: int
     ) -> tuple[int | None, tuple[int, ...]]:
-        """Where a match that begins at `pos` ends, not at `empty` and not before `least_end`; None where there is none."""
+        """The end of a match that begins at `pos`, not at `empty` and not before `least_end`; None if there is none."""
         program, length = self._program, len(text)
         marks = marks or (-1,) * (2 * self._groups if self._remembers else 1)
         loops: Any = None
@@ -167,7 +169,7 @@ class Steps:
             op = words[0]
             held = True
             if op == "one":
-                self.taken += 1  # held against the limit at the next way that is tried
+                self.taken += 1  # compared with the limit at the next retry
                 held = pos < length and (
                     known if (known := words[1].get(text[pos])) is not None else _is(words, text, pos)
                 )
@@ -256,7 +258,7 @@ def _is(words: list[Any], text: str, pos: int) -> bool:
 
 
 def _native(op: Any, argument: Any, flags: int) -> re.Pattern[str]:
-    """sre's own program for one item of a tree, under the flags that hold there."""
+    """sre's own program for one item of a tree, under its flags."""
     state = parser.State()
     state.flags = flags & _LOCAL
     if op is code.MAX_REPEAT:
@@ -266,7 +268,7 @@ def _native(op: Any, argument: Any, flags: int) -> re.Pattern[str]:
 
 
 def bodies(op: Any, argument: Any) -> list[Any]:
-    """The parts of an item that are sequences of items themselves."""
+    """The parts of an item that are themselves sequences of items."""
     if op in REPEATS:
         return [argument[2]]
     if op is code.SUBPATTERN:

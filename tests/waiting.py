@@ -1,4 +1,4 @@
-"""Waiting for what another thread or process does."""
+"""Waits for another thread or process."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 PATIENCE_S = 900.0
-"""Ends what hangs; far more than anything takes on a machine where everything is slow. No test is decided by it."""
+"""The limit for a hanging test; far more than needed on a machine where everything is slow. No test depends on it."""
 
 
 def until(what: Callable[[], object], explain: Callable[[], object] = lambda: "") -> None:
-    """Returns as soon as it is so. AssertionError with the explanation when it never gets so."""
+    """Return as soon as `what` is true. AssertionError with the explanation if it never is."""
     end = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < end, f"it never happened: {explain()}"

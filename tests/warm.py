@@ -1,7 +1,7 @@
-"""A process that has imported argolint already, and forks for each command of a test.
+"""A process with argolint's imports, which forks for each command of a test.
 
-Such a fork is the command as a user starts it: a process of its own with its own streams, folder and environment. It saves what
-every start spends on imports, data tables and patterns. The process has one thread, so a fork finds no lock held.
+Such a fork is like a command of a user: a process with its own streams, folder and environment. It saves the time of a start for imports, data
+tables and patterns. The process has one thread, so a fork finds no lock held.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from argolint.values import knowledge
 ROOT = Path(__file__).resolve().parents[1]
 START = "import sys; sys.path[0] = sys.argv[1]; from tests.warm import serve; serve(int(sys.argv[2]))"
 READ_AT_START = ("PYTHON", "LC_", "LANG")
-"""What the interpreter reads once, when it starts: a fork comes too late for it."""
+"""Variables that the interpreter reads once, at its start: a fork is too late for them."""
 LARGEST = 1_000_000
-"""Bytes of one request: the command's words and its environment."""
+"""Most bytes of one request: the command's words and its environment."""
 NUMBER = 8
 """Bytes of a number in an answer."""
 
 
 def fits(environment: Mapping[str, str]) -> bool:
-    """Whether a fork is the process that this environment would give."""
+    """Whether a fork is equal to a process with this environment."""
     return _read_at_start(environment) == _read_at_start(os.environ)
 
 
 def run(args: list[str], folder: Path | None, environment: Mapping[str, str], limit: float) -> tuple[int, str, str]:
-    """Exit code (-n where signal n ended it), output and errors of a command; TimeoutExpired after `limit` seconds."""
+    """Exit code (-n after signal n), output and errors of a command; TimeoutExpired after `limit` seconds."""
     wanted = json.dumps({"args": args, "folder": str(folder or Path.cwd()), "environment": dict(environment)})
     answer, write = os.pipe()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -61,10 +61,10 @@ def run(args: list[str], folder: Path | None, environment: Mapping[str, str], li
 
 
 def serve(control: int) -> None:
-    """What the process does: a fork for each request, until nobody is left to ask."""
+    """The loop of the process: a fork for each request, until there are no clients."""
     _import_all()
-    expect_answers()  # before a fork has memory of its own
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks that answer
+    expect_answers()  # before a fork has its own memory
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the answering forks need no wait
     with socket.socket(fileno=control) as requests:
         while True:
             wanted, received, *_ = socket.recv_fds(requests, LARGEST, 3)
@@ -78,7 +78,7 @@ def serve(control: int) -> None:
 
 
 def _answer(wanted: Mapping[str, Any], out: int, err: int, answer: int) -> NoReturn:
-    """Says the pid of the command, and when it ended its exit code."""
+    """Write the pid of the command, and its exit code when it ends."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     pid = os.fork()
     if not pid:
@@ -91,7 +91,7 @@ def _answer(wanted: Mapping[str, Any], out: int, err: int, answer: int) -> NoRet
 
 
 def _command(wanted: Mapping[str, Any], out: int, err: int) -> NoReturn:
-    """Become the command: from here on this process is as if it had been started for it."""
+    """Become the command: from here on the process behaves as if started for it."""
     os.dup2(out, 1)
     os.dup2(err, 2)
     os.closerange(3, max(out, err) + 1)
@@ -121,7 +121,7 @@ def _import_all() -> None:
 
 @cache
 def _process() -> socket.socket:
-    """The socket to the process of this test run, started when the first command is wanted."""
+    """The socket to the process of this test run, which starts with the first command."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         subprocess.Popen(

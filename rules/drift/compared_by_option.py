@@ -36,7 +36,7 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object."""
+    """One finding for each object."""
     for resource in app.changed:
         live, desired = resource.live, resource.desired
         if live is None or desired is None:

@@ -26,7 +26,7 @@ _DROPPED = ("/status", "/spec/preserveUnknownFields", "/spec/version", "/spec/ad
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a CRD."""
+    """One finding for each CRD."""
     for resource, changes in matching(app, _noise):
         mine = tuple(change for change in changes if change.desired is not MISSING)
         yield finding(

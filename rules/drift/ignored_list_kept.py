@@ -31,7 +31,7 @@ from ._ignored import entries, hidden_changes, paths
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object."""
+    """One finding for each object."""
     rules = rules_of(app.raw, fleet.settings, fleet.version) if app.changed else None
     if rules is None or not rules.ignore or not has_option(app.raw, None, RESPECT):
         return

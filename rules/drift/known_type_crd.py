@@ -28,7 +28,7 @@ from ._spelling import same_amount
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object."""
+    """One finding for each object."""
 
     def lasting(resource: Resource, change: Change) -> bool:
         return _respelled(resource, change) and not git_moved(app, resource, change)

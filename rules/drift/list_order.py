@@ -26,7 +26,7 @@ from ._writers import is_sort, reconciles
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object."""
+    """One finding for each object."""
 
     def sorted_(resource: Resource, change: Change) -> bool:
         known = is_sort(change.writer, "person") or is_sort(change.writer, "mutator")

@@ -28,7 +28,7 @@ _MESSAGE = re.compile(
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an application."""
+    """One finding for each application."""
     found = tuple(refusals(app, _MESSAGE))
     if not found:
         return

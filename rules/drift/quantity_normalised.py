@@ -22,7 +22,7 @@ from ._spelling import respelled, same_amount
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object, with all its quantities."""
+    """One finding for each object, with all its quantities."""
     yield from respelled(app, same_amount, "quantity", "Write the canonical quantity", "core/Quantity")
 
 

@@ -23,7 +23,7 @@ from ._fields import finding, listing, matching
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object, with all its defaults."""
+    """One finding for each object, with all its defaults."""
 
     def filled(resource: Resource, change: Change) -> bool:
         if resource.group != "gateway.networking.k8s.io" or git_moved(app, resource, change):

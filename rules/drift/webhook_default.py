@@ -22,7 +22,7 @@ from ._fields import finding, listing, matching
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object, with all its defaults."""
+    """One finding for each object, with all its defaults."""
     for resource, changes in matching(app, _filled):
         yield finding(
             app,

@@ -57,7 +57,7 @@ _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "Ana
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
-    """Events of what is unhealthy, and of the pods under it."""
+    """Events of unhealthy objects, and of the pods below them."""
     ailing = below(app)
     for resource in _unhealthy(app, options, ailing):
         yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
@@ -67,7 +67,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
-    """One finding an object; one for the application when it is unhealthy and none of its objects is."""
+    """One finding for each object; one for the application if it is unhealthy and none of its objects is."""
     ailing = below(app)
     for resource in _unhealthy(app, options, ailing):
         if resource.kind == "Application" and fleet.app(resource.name, resource.namespace) is not None:
@@ -82,7 +82,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 
 
 def _is_by_itself(app: App, options: Patience) -> bool:
-    """Whether the application is ill while none of its objects is."""
+    """Whether the application is unhealthy while none of its objects is."""
     return (
         app.health.status in ("Degraded", "Unknown")
         and app.desired_known
@@ -111,12 +111,12 @@ _CONDITION = re.compile(r"^\w+=(?:True|False|Unknown) ?\w*: (?=\S)")
 
 
 def _quote(reason: str) -> str:
-    """The reason for a sentence: without the name and state of the condition that holds it."""
+    """The reason for a sentence: without the name and state of its condition."""
     return telling(_CONDITION.sub("", reason), 12)
 
 
 _REASON = re.compile(r"\w+", re.ASCII)
-"""One that can stand in a string of a health check as it is."""
+"""A reason that needs no escape in a string of a health check."""
 
 
 def _just_turned(app: App, options: Patience) -> bool:
@@ -127,13 +127,13 @@ def _just_turned(app: App, options: Patience) -> bool:
 
 def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...]]) -> Iterator[Resource]:
     if any(c.type == "InvalidSpecError" for c in app.conditions):
-        return  # Argo CD does not look any more: what status.resources holds is old
+        return  # Argo CD no longer judges health: status.resources is old
     for resource in app.resources:
         status = resource.health.status
         if resource.hook or status in ("", "Healthy", "Suspended"):
             continue
         if status == "Missing" and (resource.missing or not resource.live_known or not app.desired_known):
-            continue  # reported as a missing object, or with what keeps Argo CD from comparing
+            continue  # reported as a missing object, or by the comparison error
         if _has_recovered(app, resource, options):
             continue
         if status == "Progressing" and not _late(app, resource, options, ailing.get(resource.uid, ())):
@@ -143,7 +143,7 @@ def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...
 
 
 def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
-    """Whether its controller said within the last minutes that it is well: the health that Argo CD shows is from before."""
+    """Whether its controller reported within the last minutes that it is well: Argo CD still shows the earlier health."""
     if (since := _well_since(resource)) is not None and timedelta() <= app.observed_at - since <= options.span:
         return True
     said = maps(resource.live, "status", "conditions")
@@ -159,7 +159,7 @@ def _has_recovered(app: App, resource: Resource, options: Patience) -> bool:
 
 
 def _well_since(resource: Resource) -> datetime | None:
-    """Since when the status of a built-in kind says what Argo CD's own check of it calls Healthy (gitops-engine, pkg/health)."""
+    """Since when Argo CD's own check would call the status of a built-in kind Healthy (gitops-engine, pkg/health)."""
     live = resource.live or {}
     status = mapping(live, "status")
     conditions = maps(status, "conditions")
@@ -179,7 +179,7 @@ def _well_since(resource: Resource) -> datetime | None:
 
 _ENDED = frozenset({"Complete", "Failed", "Suspended"})
 _WELL = frozenset({"Ready", "Available", "Healthy", "Synced", "Succeeded"})
-"""Types of conditions that say of the whole object that it is well."""
+"""Types of conditions that report the health of the whole object."""
 _ILL = frozenset({"Stalled", "Degraded", "Failed", "Failure", "Error"})
 
 
@@ -187,12 +187,12 @@ def _late(app: App, resource: Resource, options: Patience, ailing: tuple[Node, .
     if resource.kind in _RUN_TO_THEIR_END or _awaits_a_run(app, resource):
         return False
     if any(crashes(node) and overdue(app, node.created_at, options.span) for node in ailing):
-        return True  # a pod that comes up between two crashes makes its workload's conditions look young
+        return True  # a pod that starts between two crashes makes its workload's conditions look recent
     return overdue(app, _last_step(app, resource), allowed(resource, options.span))
 
 
 def _awaits_a_run(app: App, resource: Resource) -> bool:
-    """True while an analysis or a job that belongs to it is under way: a Rollout's step takes as long as that takes."""
+    """True while an analysis or a job of the object runs: a Rollout's step takes as long as that."""
     return any(
         node.id.kind in _RUN_TO_THEIR_END and node.health.status == "Progressing"
         for node in app.descendants(resource.uid)
@@ -200,9 +200,9 @@ def _awaits_a_run(app: App, resource: Resource) -> bool:
 
 
 def _last_step(app: App, resource: Resource) -> datetime | None:
-    """When it last got on: its own times, or a pod that was made for it, so that a long rolling update is no standstill.
+    """The time of its last progress: its own times, or that of a new pod, so that a long rolling update is no standstill.
 
-    No time of a workload tells that a pod has lost its readiness; when the application became Progressing does.
+    No time of a workload shows that a pod has lost its readiness; the time when the application became Progressing does.
     """
     times = [node.created_at for node in app.descendants(resource.uid) if node.id.kind == "Pod"]
     if resource.group == "apps" and app.health.status == "Progressing":
@@ -247,7 +247,7 @@ def _complaint(app: App, fleet: Fleet, resource: Resource, texts: tuple[str, ...
 
 
 def _own_words(resource: Resource) -> tuple[str, ...]:
-    """What Argo CD and the object's own conditions say, without Events."""
+    """The messages of Argo CD and of the object's own conditions, without Events."""
     conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
     return (resource.health.message, *map(_of_condition, conditions))
 
@@ -259,11 +259,11 @@ def _pod_of(reason: str, pod_troubles: tuple[Trouble, ...]) -> str:
 
 
 _HAS_LOGS = frozenset({"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"})
-"""Kinds of which kubectl shows logs."""
+"""Kinds with logs in kubectl."""
 
 
 def _reason_followed(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
-    """What ends the reason where it is known, and where to read it in any case."""
+    """Fixes for a known reason, and always a place to read it."""
     title = f"Follow the reason that the {resource.kind} gives"
     return (
         *_of_reason(resource, reason, pod),
@@ -276,7 +276,7 @@ def _meaning(resource: Resource, reason: str) -> Match | None:
 
 
 def _cause(resource: Resource, reason: str) -> str:
-    """Of the field that is refused, or by the words of its controller."""
+    """The cause by the refused field, or by its controller's message."""
     if field_errors(reason):
         return "field"
     found = _meaning(resource, reason)
@@ -284,43 +284,43 @@ def _cause(resource: Resource, reason: str) -> str:
 
 
 def _of_reason(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
-    """What ends the trouble that the object tells: by words of its kind, of the field that is refused, or by words of any controller."""
+    """Fixes for the object's reason: by its kind's messages, by the refused field, or by any controller's messages."""
     found = _meaning(resource, reason)
     known = found.entry if found is not None and found.entry.knows == "cause" else None
     of_kind = known is not None and (bool(known.when.kinds) or known.cause == "controller")
     if not of_kind and (fixes := field_fixes(resource.id, resource.desired or resource.live, reason)):
         return fixes
     if _silent(resource) and (found is None or found.entry.knows != "cause"):
-        found = None  # no controller has written a word: what Argo CD's check waits for says nothing
+        found = None  # no controller has written a message: the text of Argo CD's check shows no cause
     elif found is None:
         return ()
     name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
     named = {"what": "", "sort": "", **{key: _bare(excerpt(word)) for key, word in words.items()}}
     if name in _OF_NAMES and not _is_name(words.get("what") or ""):
-        named["what"] = ""  # the form of the sentence tells its sort; which of its words is the thing it does not
+        named["what"] = ""  # the form of the sentence shows the kind of fault, not the name in it
     logs = {"logs": pod} if pod else {}
     facts = {**_facts(resource), **logs, "reason": excerpt(reason, 400)}
     return advice(__package__, f"unhealthy/{name}", {**facts, **named})
 
 
 _OF_NAMES = frozenset({"field-wrong", "field-unsupported", "object-named"})
-"""Topics of forms that any controller may write, whose advice names what the sentence speaks of."""
+"""Topics of sentences that any controller may write, whose advice uses a name from the sentence."""
 _NAME = re.compile(r"\w[./_:\[-]\w|\d|[a-z][A-Z]|^\s*[\"'`]")
 
 
 def _is_name(word: str) -> bool:
-    """Whether a word of a sentence is written as names are, or in quotes."""
+    """Whether a word of a sentence has the form of a name, or is in quotes."""
     return _NAME.search(word) is not None
 
 
 def _bare(word: str) -> str:
-    """A word of a sentence without the quotes that stand around it."""
+    """A word of a sentence without its quotes."""
     bare = word.strip(" ,")
     return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'`" else bare
 
 
 def _silent(resource: Resource) -> bool:
-    """A custom resource on which its controller has written no condition: there is nothing that a health check could be waiting for."""
+    """Whether the controller of a custom resource has written no condition, so that a health check has nothing to wait for."""
     sentence = items(resource.live, "status", "conditions") or dig(resource.live, "status", "phase")
     return (
         resource.health.status == "Progressing" and "." in resource.group and resource.live is not None and not sentence
@@ -356,7 +356,7 @@ def _describe(resource: Resource) -> str:
 def _reason(
     app: App, resource: Resource, pod_troubles: tuple[Trouble, ...], ailing: tuple[Node, ...]
 ) -> tuple[str, tuple[str, ...]]:
-    """(reason, evidence): the pods' trouble first, then a failed condition, a Warning Event, Argo CD's own words."""
+    """(reason, evidence): the pods' trouble first, then a failed condition, a Warning Event, Argo CD's own message."""
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
     candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
@@ -368,7 +368,7 @@ def _reason(
     if events is None and resource.uid:
         lines.append("its Events could not be had")
     message = resource.health.message or str(dig(resource.live, "status", "message") or "")
-    newest = next((_of_event(e) for e in events or ()), "")  # of claims, what is amiss is a Normal Event
+    newest = next((_of_event(e) for e in events or ()), "")  # for claims, a fault is a Normal Event
     best = next(iter(candidates), message or newest)
     return best, tuple(lines)
 
@@ -377,7 +377,7 @@ _KNOWS = ("cause", "sort", "stage")
 
 
 def _said(resource: Resource, sentence: list[str]) -> list[str]:
-    """What the object's conditions and Events say is wrong, the sentence that tells most first.
+    """The faults in the object's conditions and Events, the most specific sentence first.
 
     A condition of an earlier spec, one that only says what follows from another, and an Event that no one knows come last. Of what tells as much, conditions go before
     Events, and the newest transition goes first.
@@ -393,7 +393,7 @@ def _said(resource: Resource, sentence: list[str]) -> list[str]:
 
 
 def _of_status(resource: Resource) -> str:
-    """What an operator writes of its object's trouble next to conditions; empty where Argo CD shows that already."""
+    """An operator's message on a fault outside the conditions; empty if Argo CD already shows it."""
     status = mapping(resource.live, "status") if "." in resource.group else {}
     said = next((text for field in _SENTENCES if (text := text_at(status, field))), "")
     return f"{text_at(status, 'phase')}: {said}".lstrip(": ") if said and said not in resource.health.message else ""
@@ -403,7 +403,7 @@ _SENTENCES = ("phaseReason", "errorMessage", "lastError", "error")
 
 
 def _of_pods(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
-    """Warnings of pods that are not well, where none is in a form that tells their trouble by itself."""
+    """Warnings of pods that are not well, if none of them has a known form."""
     for node in ailing:
         if node.id.kind == "Pod":
             yield from (
@@ -412,7 +412,7 @@ def _of_pods(app: App, ailing: tuple[Node, ...]) -> Iterator[str]:
 
 
 def _tells(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
-    """How little a condition tells; less is better."""
+    """Sort key: how unspecific a condition is; the least first."""
     of_now = text_at(condition, "observedGeneration") in ("", None) or is_of_now(resource, condition)
     said = text_at(condition, "message")
     follows = condition.get("reason") in _CONSEQUENCES or said.endswith(_NO_MORE) or bool(_NOT_READY.match(said))
@@ -420,7 +420,7 @@ def _tells(resource: Resource, condition: Object) -> tuple[bool, bool, int]:
 
 
 def _deciding(resource: Resource, text: str) -> int:
-    """0 where the cause is known by the words, 1 for a form that many programs share, 2 for a stage, 3 for what no one knows."""
+    """0 for a known cause, 1 for a form that many programs share, 2 for a stage, 3 for an unknown text."""
     if field_errors(text):
         return 0
     found = _meaning(resource, text)
@@ -428,7 +428,7 @@ def _deciding(resource: Resource, text: str) -> int:
 
 
 def _of_task(resource: Resource) -> tuple[str, ...]:
-    """Argo CD takes a Pod that is not restarted forever for a task, and waits for its end (gitops-engine, pkg/health)."""
+    """The reason of a running Pod that is not always restarted: Argo CD treats it as a task and waits for its end (gitops-engine, pkg/health)."""
     policy = text_at(resource.live, "spec", "restartPolicy") or "Always"
     runs = (resource.group, resource.kind) == ("", "Pod") and dig(resource.live, "status", "phase") == "Running"
     return (
@@ -437,7 +437,7 @@ def _of_task(resource: Resource) -> tuple[str, ...]:
 
 
 def _of_parts(resource: Resource) -> Iterator[Object]:
-    """The conditions that a status tells of parts of the object, as a Gateway's of each listener and a route's of each parent."""
+    """The conditions on parts of the object, such as a Gateway's for each listener and a route's for each parent."""
     status = dig(resource.live, "status")
     for parts in status.values() if isinstance(status, dict) else ():
         for part in parts if isinstance(parts, list) else ():
@@ -451,18 +451,18 @@ _CONSEQUENCES = (
     "ReplicaSetUpdated",
     "ListenersNotValid",
 )
-"""What the controllers of workloads say of any trouble of their pods; another condition tells which one it is."""
+"""Messages of workload controllers on any fault of their pods; another condition shows which one it is."""
 _NO_MORE = "retries exhausted"
-"""How Flux ends a release; another condition tells what it failed with."""
+"""The messages with which Flux ends a release; another condition has the cause."""
 _NOT_READY = re.compile(
     r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready|healthy|available)\.?$", re.IGNORECASE
 )
-"""A sentence that says no more than the type of its condition does."""
+"""A sentence with no more information than the type of its condition."""
 _BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid", "Conflicted")
 
 
 def _speaks(condition: object) -> bool:
-    """A condition that says what is wrong: False, or True for the types that mean failure."""
+    """Whether a condition reports a fault: False, or True for the types that mean failure."""
     if not isinstance(condition, dict) or not (condition.get("message") or condition.get("reason")):
         return False
     status, kind = str(condition.get("status")), str(condition.get("type"))
@@ -519,7 +519,7 @@ _CAUSED_BY = re.compile(r"Caused by (?P<all>[^()]{1,400})")
 
 
 def _turned(app: App) -> tuple[str, str]:
-    """The newest event of a change to the health of now, and the objects that it names as the cause, as Argo CD 3.6 writes it."""
+    """The newest event of the change to the present health, and the objects that it names as its cause, in Argo CD 3.6's form."""
     for event in app.evidence.get(Want("app-events")) or ():
         if "Updated health status" in event.message and f"-> {app.health.status}" in event.message:
             found = _CAUSED_BY.search(event.message)

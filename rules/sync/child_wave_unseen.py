@@ -33,7 +33,7 @@ return hs
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a parent."""
+    """One finding for each parent."""
     if not fleet.settings or app.deleting:
         return
     children = [r for r in app.of_kind("Application", "argoproj.io") if r.claimed]

@@ -36,7 +36,7 @@ _UNREGISTERED = re.compile(
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """At most one finding an application."""
+    """At most one finding for each application."""
     refused = [
         c
         for c in app.conditions

@@ -39,7 +39,7 @@ class Options:
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
-    """One finding an Application."""
+    """One finding for each Application."""
     given = str(annotations_of(app.raw).get(ANNOTATION) or "")
     if not given or app.deleting or _PATTERN & set(given):
         return

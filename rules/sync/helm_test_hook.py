@@ -28,7 +28,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an application."""
+    """One finding for each application."""
     tests = [m for m in app.evidence.get(Want("manifests")) or () if _is_test(m)]
     if tests:
         names = ", ".join(sorted(f"{m.get('kind')} {dig(m, 'metadata', 'name')}" for m in tests)[:3])

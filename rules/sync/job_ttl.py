@@ -31,7 +31,7 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a Job."""
+    """One finding for each Job."""
     for job in app.of_kind("Job", "batch"):
         seconds = dig(job.desired, "spec", "ttlSecondsAfterFinished")
         plain = not job.hook and HOOK not in annotations_of(job.desired)

@@ -40,7 +40,7 @@ class Options:
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
-    """One finding a namespace."""
+    """One finding for each namespace."""
     refused = answered_by(app, "namespace-terminating")
     names = sorted({_name(app, f) for f in refused})
     for name in names:

@@ -177,7 +177,7 @@ def _sentence(pair: Blocked, others: int) -> str:
 
 
 def _begun(member: Member) -> str:
-    """Its name, for the start of a sentence."""
+    """The name of a member, for the start of a sentence."""
     name = str(member)
     return name[0].upper() + name[1:]
 
