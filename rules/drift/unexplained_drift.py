@@ -44,7 +44,7 @@ from ._fields import finding, left_out, listing, pointers, tracks
 from ._writers import is_sort
 
 _NOTES = ("/metadata/annotations/", "/metadata/labels/")
-"""Where no schema drops anything."""
+"""Maps from which no schema drops a key."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

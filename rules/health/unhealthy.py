@@ -379,7 +379,7 @@ _KNOWS = ("cause", "sort", "stage")
 def _said(resource: Resource, sentence: list[str]) -> list[str]:
     """The faults in the object's conditions and Events, the most specific sentence first.
 
-    A condition of an earlier spec, one that only says what follows from another, and an Event that no one knows come last. Of what tells as much, conditions go before
+    A condition of an earlier spec, one that only reports a consequence, and an unknown Event come last. Among equally specific ones, conditions go before
     Events, and the newest transition goes first.
     """
     conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]

@@ -49,7 +49,7 @@ _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """What stands behind the Services of other applications that the first failure names."""
+    """The workloads behind the Services of other applications in the first failure."""
     for failed in [f for f in failures(app) if f.rule == "sync-failed"][:1]:
         yield from related_wants(complaint_of(app, fleet, failed))
 
