@@ -23,6 +23,7 @@ import pytest
 from argolint.cli.demo import RECORDING
 from argolint.engine.workers import cluster
 from argolint.engine.workers.spec import versions
+from argolint.plugins import load_rules
 from argolint.snapshots.http_server import ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import ROOT, Ran
@@ -107,6 +108,7 @@ def started_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     ):
         token = server.token()
         patch.syspath_prepend(rules)
+        load_rules.cache_clear()
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{rules}", "TMPDIR": str(folder), "PYTHONWARNINGS": "ignore"}
         own = {"TEST_ENDING": str(ending), "TOKEN": token, "TOKEN_SMALL": small.token()}
         common = ["--host=127.0.0.1", "--no-dashboard", "--protocol=tls", f"--scheduler-file={known}", *tls]
@@ -120,6 +122,7 @@ def started_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         ):
             address = json.loads(known.read_text())["address"]
             yield Running(address, ending, scheduler, server, small, config | {CLIENT_KEY: str(key)}, token)
+    load_rules.cache_clear()
 
 
 @pytest.fixture
