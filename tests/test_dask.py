@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -93,6 +94,7 @@ class Running:
 
 @pytest.fixture(scope="module")
 def started_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    importlib.import_module("distributed")  # sets its defaults in dask's configuration, which tests change for a while
     folder = tmp_path_factory.mktemp("dask")
     rules = plugin(folder / "rules", "1.0")
     ending = folder / "ending"
