@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
@@ -14,7 +13,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -32,10 +30,8 @@ from tests.here import run_here
 from tests.small import ANSWERS, MANAGED, Recorded, application, write_snapshot
 from tests.waiting import PATIENCE_S, until
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("distributed") is None, reason="argolint[dask] is not installed"),
-    pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc"),
-]
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 
 ENDING = '''
 """Ends its worker at an application that a file names."""
@@ -94,7 +90,6 @@ class Running:
 
 @pytest.fixture(scope="module")
 def started_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    importlib.import_module("distributed")  # sets its defaults in dask's configuration, which tests change for a while
     folder = tmp_path_factory.mktemp("dask")
     rules = plugin(folder / "rules", "1.0")
     ending = folder / "ending"
