@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -31,10 +30,8 @@ from tests.here import run_here
 from tests.small import ANSWERS, MANAGED, Recorded, application, write_snapshot
 from tests.waiting import PATIENCE_S, until
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("distributed") is None, reason="argolint[dask] is not installed"),
-    pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc"),
-]
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 
 ENDING = '''
 """Ends its worker at an application that a file names."""
