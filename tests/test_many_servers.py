@@ -700,7 +700,7 @@ def test_what_to_do_about_a_token_is_told_by_where_its_entry_finds_it(tmp_path: 
         ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
     assert ran.code == 3
     told = one_line(ran.out)
-    assert f"→ put a fresh token into the variable {eu['auth-token-env']}; `argolint explain --setup` tells how" in told
+    assert f"→ put a fresh token into the variable {eu['auth-token-env']}; `argolint explain --setup` says how" in told
     assert f"us: login: the token of the variable {us['auth-token-env']} expired on " in told
     assert "ARGOCD_AUTH_TOKEN" not in told
     assert "relogin" not in told
