@@ -48,8 +48,8 @@ PHASES = (
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two workers more than cores: many tests wait for a server or a process of their own."""
-    return (os.cpu_count() or 1) + 2
+    """One worker more than cores: some tests wait for a server or a process, and each worker reads all tests and rules by itself."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_finish() -> None:
