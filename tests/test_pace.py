@@ -115,8 +115,9 @@ def _ask(ask: Callable[[int], object], times: int, threads: int = 16) -> None:
 def test_no_more_requests_are_in_flight_than_workers_are_allowed() -> None:
     with busy() as server:
         t = HttpTransport(Connection(server.url), workers=3)
-        _ask(lambda n: t.get("/api/v1/clusters"), 40)
-    assert len(server.in_flight) == 40
+        server.together = threading.Barrier(3, timeout=PATIENCE_S)
+        _ask(lambda n: t.get("/api/v1/clusters"), 39)
+    assert len(server.in_flight) == 39
     assert server.most["all"] == 3
     assert t.stats.slowed == 0
 

@@ -692,15 +692,15 @@ def test_no_manifest_however_broken_stops_a_rule(junk: Any) -> None:
     assert [f.error for f in found.failures] == []
 
 
-def test_three_thousand_healthy_external_secrets_cost_no_request_beyond_the_states() -> None:
+def test_six_hundred_healthy_external_secrets_cost_no_request_beyond_the_states() -> None:
     apps = 6
-    t = testing.FixtureTransport({"apps": [_healthy(f"shop-{n}", 3000 // apps) for n in range(apps)]})
+    t = testing.FixtureTransport({"apps": [_healthy(f"shop-{n}", 600 // apps) for n in range(apps)]})
     rules = [r for r in load_rules().values() if r.family == "secrets"]
     fleet, _ = load_fleet(t)
     before = t.stats.requests
     plan = Plan(tuple(Chosen(r, r.default_options) for r in rules), workers=1)
     results = list(engine.run(t, fleet, plan))
-    assert sum(r.resources for r in results) == 3000
+    assert sum(r.resources for r in results) == 600
     assert [f.message for f in join(results, plan.rules).findings] == []
     assert t.stats.requests - before == 2 * apps  # managed-resources and resource-tree
 
