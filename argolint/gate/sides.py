@@ -139,7 +139,7 @@ def _unchecked(judged: Sequence[Touched]) -> Iterator[str]:
     kinds = sorted({f"{obj.get('kind')} ({group})" for group, obj in custom if not group.endswith(".k8s.io")})
     if kinds:
         names = enumerated([plain(kind) for kind in kinds])
-        yield f"{names}: whether the API server keeps each of their fields is not known, for the schema is in a CRD that is not read"
+        yield f"{names}: whether the API server keeps each of their fields is not known: the schema of their CRD is not read"
 
 
 def _reads(found: Sequence[Candidate], change: Change, base: str, git: Git) -> Mapping[AppRef, ReadFiles]:

@@ -21,7 +21,7 @@ class CannotReplay(Exception):
 
 
 class NotRendered(CannotReplay):
-    """Nothing of the application can be rendered here, with whatever values."""
+    """The application cannot be rendered here, with any values."""
 
 
 class Contradicted(Exception):
