@@ -100,16 +100,23 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
         f"{resource.id} {fact}.",
         cause="other-writer" if foreign else "not-stored" if dropped else "unknown",
         confidence="likely" if foreign else "possible",
-        fixes=_of_reader(app, resource, changes)
-        if taken_off
-        else _of_reader(app, resource, changes)
-        if since and any(w.manager == since for w in writers(resource.live or {}, "/status"))
-        else (_asked_schema(resource, since, first), narrowest_ignore(app, resource, pointers(changes)))
-        if since
-        else _of_writer(app, resource, changes)
-        if foreign and not any(tracks(change, label_key) for change in changes)
-        else (),
+        fixes=_ways_out(app, resource, changes, label_key, since, taken_off=taken_off),
     )
+
+
+def _ways_out(
+    app: App, resource: Resource, changes: tuple[Change, ...], label_key: str, since: str, *, taken_off: bool
+) -> tuple[Fix | None, ...]:
+    """The fixes by the program that keeps the difference; none if no program is known, or if the fields are tracking data."""
+    keeps_status = since and any(w.manager == since for w in writers(resource.live or {}, "/status"))
+    if taken_off or keeps_status:
+        return _of_reader(app, resource, changes)
+    if since:
+        return _asked_schema(resource, since, changes[0]), narrowest_ignore(app, resource, pointers(changes))
+    writer = changes[0].writer
+    if writer is None or by_argocd(writer) or any(tracks(change, label_key) for change in changes):
+        return ()
+    return _of_writer(app, resource, changes)
 
 
 def _wrote_since(resource: Resource) -> str:

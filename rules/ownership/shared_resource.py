@@ -144,7 +144,7 @@ def _twins(app: App, fleet: Fleet) -> list[AppRef]:
     contested = set(fleet.contests(app.ref))
     if len(keys) < 2 or not contested.issuperset(keys):
         return []
-    parties = [fleet.contested[key] for key in keys]
+    parties = [fleet.claimants(key) for key in keys]
     few = parties[0] if len(parties[0]) <= _READ else ()
     return sorted(set(few).intersection(*parties) - {app.ref})
 

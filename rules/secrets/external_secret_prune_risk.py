@@ -24,7 +24,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Res
 from argolint.edits import set_field
 from argolint.edits.pruning import prune_option
 from argolint.values import annotations_of, join_pointer, labels_of, sh
-from argolint.values.kubernetes import api_of
+from argolint.values.kubernetes import SYNC_OPTIONS, api_of
 
 from . import _external_secret as es
 
@@ -112,7 +112,7 @@ def _guarded(app: App, fleet: Fleet, resource: Resource, fix: Fix) -> Fix:
     Operators that serve external-secrets.io/v1 take off the labels that they have set; v0.9.4 did not.
     """
     secret = f"kubectl -n {sh(resource.namespace)} {{}} secret {sh(es.target_name(resource.any))}"
-    guard = f"{secret.format('annotate')} --overwrite argocd.argoproj.io/sync-options=Prune=false"
+    guard = f"{secret.format('annotate')} --overwrite {SYNC_OPTIONS}=Prune=false"
     old = api_of(resource.any)[1] != "v1"
     off = (
         f"v0.9.4 and older leave the label there: `{secret.format('label')} {sh(fleet.label_key + '-')}`" if old else ""
