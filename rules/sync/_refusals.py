@@ -82,7 +82,8 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
     if _SILENT.search(failed.message) and (served := served_by_itself(app, failed.message)):
         id_ = served.workload
         picked = f"{id_.group}:{id_.kind}:{id_.namespace}/{id_.name}"
-        return "own-webhook", {"workload": str(id_), "wave": str(served.wave + 1), "picked": picked}
+        up = "yes" if served.up else ""
+        return "own-webhook", {"workload": str(id_), "wave": str(served.wave + 1), "picked": picked, "up": up}
     found = refusal(failed.message)
     if found is None or found.entry.advice == found.entry.cause:
         return failed.cause or "unknown", {}
