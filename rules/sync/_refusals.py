@@ -15,6 +15,7 @@ from argolint.values.kubernetes import CLUSTER_SCOPED
 
 from ..shared.fields import field_fixes, quoting
 from ._failures import Failed, refusal, resource_of
+from ._hooks import TASKS
 from ._leftovers import left_over_fixes
 from ._managed import managed_by
 from ._options import sent_whole
@@ -62,10 +63,6 @@ _POLICY = re.compile(
 _DENIES = re.compile(r'admission webhook "([^"]{1,253})" denied')
 _TAKEN_PORT = re.compile(r"Invalid value: (\d{1,5}): provided port is already allocated")
 _SILENT = re.compile(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
-
-
-_TASKS = frozenset({"argoproj.io", "tekton.dev", "chaos-mesh.org", "testing.k6.io", "k6.io"})
-"""Groups of custom resources that run once and end, so that they can be hooks."""
 
 
 def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str, str]]:
@@ -131,7 +128,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "creation": sync_option(app, "CreateNamespace=true"),
         "message": excerpt(unwrap(failed.message).innermost, 600),
         "holder": _holder(app, failed),
-        "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in _TASKS else "",
+        "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in TASKS else "",
     }
 
 
