@@ -334,6 +334,7 @@ def _facts(resource: Resource) -> Mapping[str, str]:
         "kind": f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower(),
         "name": resource.name,
         "namespace": resource.namespace or "default",
+        "cluster": text_at(resource.any, "spec", "cluster", "name") or resource.name,
         "service": "/".join(text_at(resource.any, "spec", "service", field) for field in ("namespace", "name")).strip(
             "/"
         ),
