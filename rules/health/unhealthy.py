@@ -224,7 +224,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     age = waited(app, crashing or _last_step(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
-    why = f': "{_quote(reason)}"' if reason else ", and neither its status nor its Events tell why"
+    why = f': "{_quote(reason)}"' if reason else ", and neither its status nor its Events say why"
     finding = Finding(
         message=f"{resource.id} is {_shown(status)}{why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),

@@ -250,7 +250,7 @@ def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
             else f"spec.provider.{store.provider}.path {'goes on' if folder else 'ends'}"
         )
         written = (
-            f"\nThe path is the mount alone, {mount}; what stands behind data/ belongs before the key: {folder}{key}."
+            f"\nThe path is the mount alone, {mount}; what follows data/ belongs before the key: {folder}{key}."
             if folder
             else ""
         )

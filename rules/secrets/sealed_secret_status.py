@@ -92,7 +92,7 @@ def _silent(app: App, resource: Resource, age: str) -> Finding:
     what = {
         True: f'stays Progressing though Secret "{name}" is there: its controller runs without --update-status',
         False: f'makes no Secret "{name}": no sealed-secrets controller unseals it',
-        None: "has no status, and its Secret has no owner that would tell whether a controller unsealed it",
+        None: "has no status, and its Secret has no owner that would show whether a controller unsealed it",
     }[there]
     return Finding(
         message=f"{resource.id} {what}.",

@@ -55,9 +55,9 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for the operation, and one for each error condition that speaks of something else."""
+    """One finding for the operation, and one for each error condition that is about something else."""
     left = [f for f in failures(app) if f.rule == "sync-failed"]
-    if left and not failed_by_health(app):  # else the object's own finding tells why
+    if left and not failed_by_health(app):  # else the object's own finding says why
         yield _of_operation(app, fleet, left)
     elif not failures(app):
         yield from (_of_condition(app, c) for c in app.conditions if c.type == "SyncError" and not _passing(c))
