@@ -47,6 +47,7 @@ from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import rolled_out
 from argolint.values import age_text, dig, enumerated, items, mapping, maps, parse_time, sh, text_at
+from argolint.values.kubernetes import kubectl_name
 
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
 from ..shared.fields import refused_pointer
@@ -272,7 +273,7 @@ def _reason_followed(resource: Resource, reason: str, pod: str = "") -> tuple[Fi
     title = f"Follow the reason that the {resource.kind} gives"
     return (
         *of_reason(resource, reason, pod),
-        Fix(title, "live", str(resource.id), Edit("command", _describe(resource))),
+        Fix(title, "live", str(resource.id), Edit("command", f"kubectl describe {kubectl_name(resource.id)}")),
     )
 
 
@@ -286,12 +287,6 @@ def _cause(resource: Resource, reason: str) -> str:
 
 def _shown(status: str) -> str:
     return "of unknown health" if status == "Unknown" else status
-
-
-def _describe(resource: Resource) -> str:
-    kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
-    where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
-    return f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"
 
 
 def _reason(
