@@ -82,6 +82,7 @@ def facts_of(resource: Resource) -> Mapping[str, str]:
         "kind": f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower(),
         "name": resource.name,
         "namespace": resource.namespace or "default",
+        "cluster": text_at(resource.any, "spec", "cluster", "name") or resource.name,
         "service": "/".join(text_at(resource.any, "spec", "service", field) for field in ("namespace", "name")).strip(
             "/"
         ),
