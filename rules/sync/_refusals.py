@@ -74,6 +74,8 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
         return "no-namespace", {"missing_namespace": absent[1]}
     if failed.hook and failed.id and failed.cause == "unknown":
         return "hook-deadline" if _DEADLINE.search(failed.message) else "hook", {}
+    if failed.cause == "unknown" and _recovered(app, failed):
+        return "recovered", {}
     if failed.id and _GONE.search(failed.message):
         return "gone", {}
     if _SILENT.search(failed.message) and (served := served_by_itself(app, failed.message)):
@@ -87,6 +89,13 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
     group = found.facts.get("group")
     quoted = {} if group is None else {"quoted_group": Shell("'" + group.replace("'", "'\\''") + "'")}
     return _narrower(app, failed, found.entry.advice), {**found.facts, **quoted}
+
+
+def _recovered(app: App, failed: Failed) -> bool:
+    """Whether the sync failed by the object's health alone, and the object is healthy by now."""
+    resource = resource_of(app, failed)
+    turned = app.operation is not None and failed.id is not None and app.operation.degraded(failed.id)
+    return turned and resource is not None and resource.health.status == "Healthy"
 
 
 def _narrower(app: App, failed: Failed, topic: str) -> str:
