@@ -265,7 +265,7 @@ def _pods(app: App, own: Sequence[Sign], *, other_name: bool) -> str:
 
 
 def _by_hand(resource: Resource) -> bool:
-    return dig(resource.any, "spec", "updateStrategy", "type") == "OnDelete"
+    return bool(dig(resource.any, "spec", "updateStrategy", "type") == "OnDelete")
 
 
 def _restarts(pods: str) -> tuple[Effect, ...]:
