@@ -42,7 +42,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.application.applied import by_argocd, not_stored, settled
+from argolint.application.applied import by_argocd, not_stored, renamed, settled
 from argolint.comparison import builtin, managers
 from argolint.edits import application_place, ignore_less, removals
 from argolint.edits.advice import Shell, advice
@@ -295,7 +295,10 @@ def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
     sent = tuple(
         c
         for c in resource.changes
-        if not_stored(resource, c) and (c.desired or c.live is not MISSING) and not below(c.pointer, "/metadata")
+        if not_stored(resource, c)
+        and (c.desired or c.live is not MISSING)
+        and not below(c.pointer, "/metadata")
+        and renamed(app, resource, c) is None
     )
     if not sent or any(not by_argocd(w) and not w.subresource for w in managers(resource.live or {})):
         return ()
