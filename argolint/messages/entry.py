@@ -32,7 +32,7 @@ STAGES = frozenset(
             "image",
             "volume",
         ),  # what an object says of itself, what the kubelet says, what the scheduler says; why no image, why no volume comes
-        *("provider", "update"),  # External Secrets: asking the provider, writing the Secret
+        *("provider", "store", "update"),  # External Secrets: asking the provider, what a store says of itself, writing the Secret
     }
 )
 """The possible origins of a sentence."""
