@@ -32,7 +32,11 @@ STAGES = frozenset(
             "image",
             "volume",
         ),  # what an object says of itself, what the kubelet says, what the scheduler says; why no image, why no volume comes
-        *("provider", "store", "update"),  # External Secrets: asking the provider, what a store says of itself, writing the Secret
+        *(
+            "provider",
+            "store",
+            "update",
+        ),  # External Secrets: asking the provider, what a store says of itself, writing the Secret
     }
 )
 """The possible origins of a sentence."""

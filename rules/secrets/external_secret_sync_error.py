@@ -247,7 +247,17 @@ def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
 
 
 _GENERAL = ("", "network-serving", "admission-invalid", "unknown-said", "provider-settings")
-_QUOTED = ("template", "generator", "store-credential", "store-settings", "admission", "invalid-keys", "auth", "network", "unknown")
+_QUOTED = (
+    "template",
+    "generator",
+    "store-credential",
+    "store-settings",
+    "admission",
+    "invalid-keys",
+    "auth",
+    "network",
+    "unknown",
+)
 
 
 def _quote(found: Diagnosis) -> str:
