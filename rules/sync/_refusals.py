@@ -50,9 +50,6 @@ def _manifest(app: App, failed: Failed) -> Object | None:
 
 _NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
 _DEADLINE = re.compile(r"DeadlineExceeded|active longer than specified deadline|exceeded its deadline", re.IGNORECASE)
-_GONE = re.compile(
-    r"is missing, it might have been deleted"
-)  # a hook that its TTL or a person removes before Argo CD sees its end
 _POLICY = re.compile(
     r"blocked due to the following policies\s+(?P<kyverno>[\w.-]{1,253}):"
     r"|denied the request: \[(?P<gatekeeper>[\w.-]{1,253})\]"
@@ -76,8 +73,6 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
         return "hook-deadline" if _DEADLINE.search(failed.message) else "hook", {}
     if failed.cause == "unknown" and _recovered(app, failed):
         return "recovered", {}
-    if failed.id and _GONE.search(failed.message):
-        return "gone", {}
     if _SILENT.search(failed.message) and (served := served_by_itself(app, failed.message)):
         id_ = served.workload
         picked = f"{id_.group}:{id_.kind}:{id_.namespace}/{id_.name}"
