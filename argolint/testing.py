@@ -42,7 +42,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -59,6 +58,7 @@ from argolint.engine.servers import Source
 from argolint.errors import NotRecorded
 from argolint.model import Json, Object
 from argolint.model import stats as model_stats
+from argolint.quick.records import dataclass
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.server.transport import Answer, Query, Stats

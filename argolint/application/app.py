@@ -7,7 +7,7 @@ An `App` is made from the list call alone; reading its states (managed-resources
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, cast
@@ -28,6 +28,7 @@ from argolint.application.resource import (
     tree_node,
 )
 from argolint.model import AppRef, Object, ResourceId, ResourceKey, Want
+from argolint.quick.records import dataclass
 from argolint.values import annotations_of, comma_list, dig, items, mapping, maps, number_at, parse_time, text_at, texts
 from argolint.values.kubernetes import COMPARE_OPTIONS
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import AppRef, Json, Object, ResourceId, Want
+from argolint.quick.records import dataclass
 from argolint.values import dig, items, mapping, owner_references, text_at
 
 _KIND = "ApplicationSet"

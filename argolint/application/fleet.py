@@ -6,19 +6,20 @@ ignore.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.model import AppRef, Object, ResourceKey
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.values import items, mapping, parse_version, text_at
 
-_VERSION = re.compile(r"v?([0-9]{1,6})\.([0-9]{1,6})(?![0-9])")
+_VERSION = regex(r"v?([0-9]{1,6})\.([0-9]{1,6})(?![0-9])")
 T = TypeVar("T")
 IN_CLUSTER = "https://kubernetes.default.svc"
 

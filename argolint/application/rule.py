@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import Any
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.model import Fact, Finding, Fix, Object, ResourceKey, Severity, Want
+from argolint.quick.records import dataclass
 
 
 class Rank(IntEnum):

@@ -5,11 +5,10 @@ Sources: util/argo/resource_tracking.go (GetAppName, getAppInstanceValue) of Arg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from argolint.application.fleet import Fleet
 from argolint.comparison import TRACKING_ID
 from argolint.model import Object
+from argolint.quick.records import dataclass
 from argolint.values import annotations_of, labels_of
 from argolint.values.kubernetes import group_of
 

@@ -9,7 +9,7 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -19,6 +19,7 @@ import msgspec
 
 from argolint.errors import PROXY_ADDRESS, ArgolintError, UsageError
 from argolint.host.folder import FileError
+from argolint.quick.records import dataclass
 from argolint.redaction import HIDDEN
 from argolint.reports.formats.markdown import MARKER
 from argolint.sources.files import read_text

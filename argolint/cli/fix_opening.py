@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ from argolint.cli import fix_text
 from argolint.errors import UsageError
 from argolint.fixes.placement import Outcome
 from argolint.host.folder import Folder
+from argolint.quick.records import dataclass
 from argolint.reports import formats as reporters
 from argolint.reports.formats.markdown import MARKER, code, text
 from argolint.sources.checkout import Checkout

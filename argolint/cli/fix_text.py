@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import click
@@ -12,6 +11,7 @@ import click
 from argolint import __version__
 from argolint.fixes.placement import Outcome
 from argolint.fixes.site import Choice
+from argolint.quick.records import dataclass
 from argolint.reports import document as report
 from argolint.reports.document import ReportedFinding, ReportedFix
 from argolint.reports.formats import Style, app_name, resource_name

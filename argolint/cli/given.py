@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from argolint.engine.trusted import Named
 from argolint.gate.branch_wait import USUAL_S
 from argolint.model import Severity
+from argolint.quick.records import dataclass
 from argolint.reports.formats import Style
 from argolint.server.connection import Flags
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -19,6 +19,7 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.host.temporary import temporary_folder
+from argolint.quick.records import dataclass
 from argolint.reports import formats as reporters
 from argolint.server.limits import NONE, Limits, Pacing
 from argolint.server.user import read_settings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from argolint.application.app import App
@@ -12,6 +11,7 @@ from argolint.application.rule import Rule
 from argolint.errors import UsageError
 from argolint.model import SEVERITIES, AppRef
 from argolint.model.selection import FindingFilter
+from argolint.quick.records import dataclass
 from argolint.snapshots.narrow import label_selector
 from argolint.values import integer, labels_of, same_repository
 

@@ -9,7 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from argolint.engine.pipeline import Part
 from argolint.engine.servers import Listing, Source, load
 from argolint.errors import UsageError
 from argolint.model import Failure
+from argolint.quick.records import dataclass
 from argolint.redaction import without_secrets
 from argolint.snapshots.mask import KEPT
 from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, record, written_whole

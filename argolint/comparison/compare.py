@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -31,6 +31,7 @@ from argolint.comparison.scheme import builtin, canonical, defaulted, merge_key
 from argolint.comparison.server_side import server_side_apply, with_owner
 from argolint.comparison.three_way import Place, completed, interleave, numbered, three_way
 from argolint.model import MISSING, Json, Object
+from argolint.quick.records import dataclass
 from argolint.values import annotations_of, at_and_above, comma_list, items, json_in, labels_of, mapping, parse_version
 from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, group_of, is_secret
 from argolint.values.memo import by_identity, one

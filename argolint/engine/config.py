@@ -6,7 +6,6 @@ import dataclasses
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +15,7 @@ from argolint import DOCS
 from argolint.application.rule import Rule
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
+from argolint.quick.records import dataclass
 from argolint.sources.files import read_text
 from argolint.suppression.entries import Entry, Ignore
 from argolint.values import strict_yaml

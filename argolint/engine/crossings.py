@@ -10,12 +10,13 @@ from __future__ import annotations
 import ipaddress
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from urllib.parse import urlsplit
 
 from argolint.application.app import App
 from argolint.application.fleet import IN_CLUSTER, Claimant, Crossing, Fleet
 from argolint.model import AppRef
+from argolint.quick.records import dataclass
 from argolint.values import dig, enumerated, parse_version, text_at
 
 _PRIVATE = frozenset(

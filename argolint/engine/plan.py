@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from argolint.application.app import App
@@ -11,6 +11,7 @@ from argolint.application.fleet import Fleet
 from argolint.application.rule import Rule
 from argolint.model import Severity
 from argolint.model.selection import FindingFilter
+from argolint.quick.records import dataclass
 from argolint.sources.local_renders import LocalRenders
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from argolint.application.app import App
@@ -19,6 +18,7 @@ from argolint.engine.questions import Answers, Mark, NotedFleet, Question, entry
 from argolint.engine.run import examine
 from argolint.model import AppRef, Object
 from argolint.model.results import AppResult
+from argolint.quick.records import dataclass
 from argolint.server.transport import Answer, Query, Stats, Transport
 from argolint.snapshots.index import named_application
 from argolint.values import mapping

@@ -7,7 +7,7 @@ be read is a failure with its name, and the findings of the others stay.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
@@ -26,6 +26,7 @@ from argolint.host.timing import charged, measured, measuring
 from argolint.model import Failure
 from argolint.model.results import AppResult
 from argolint.model.stats import Cost, Stats
+from argolint.quick.records import dataclass
 from argolint.server.connection import Connection
 from argolint.server.limits import NONE, Limits
 from argolint.server.servers_file import in_entry

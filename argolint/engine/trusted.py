@@ -8,13 +8,14 @@ work tree is the change.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
 from argolint.engine import config
 from argolint.engine.config import Config, Loaded
 from argolint.errors import UsageError
+from argolint.quick.records import dataclass
 from argolint.sources.files import own_path
 from argolint.sources.git import Git, has_repository
 from argolint.suppression.baseline import Baseline, parse_baseline, read_baseline

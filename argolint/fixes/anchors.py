@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import msgspec
 
@@ -22,6 +22,7 @@ from argolint.fixes.placement import spots
 from argolint.fixes.site import Choice, Place, Site, place_of
 from argolint.fixes.spot import Spot, Unplaced
 from argolint.model import MISSING, Json, Object
+from argolint.quick.records import dataclass
 from argolint.redaction import PRINTED, without_secrets
 from argolint.reports.document import Report, ReportedApp, ReportedFinding, ReportedResource, ReportedSource
 from argolint.sources.checkout import Checkout, Committed, Named

@@ -8,12 +8,12 @@ This module writes nothing, and reads only the checkouts: `checkout.write` takes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from argolint.fixes.compose import composed, fitted, without_hollow_fields
 from argolint.fixes.edits import Edit, edits_of, identity, moved_below
 from argolint.fixes.site import Choice, Site
 from argolint.fixes.spot import Spot, Unplaced
+from argolint.quick.records import dataclass
 from argolint.sources.checkout import Checkout
 from argolint.sources.yaml_text import EditError, Operation, documents, patch
 from argolint.values import get, index_of, split_pointer

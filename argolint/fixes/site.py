@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from argolint.model import Object
+from argolint.quick.records import dataclass
 from argolint.reports.document import ReportedApp, ReportedFinding, ReportedFix, ReportedResource
 from argolint.sources.checkout import Checkout
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from argolint.model import Object
+from argolint.quick.records import dataclass
 from argolint.reports.document import ReportedResource
 from argolint.sources.checkout import Checkout
 from argolint.sources.yaml_text import Document, EditError

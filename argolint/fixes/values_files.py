@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from argolint.fixes.spot import Spot, Unplaced, checkout_of, path_below, sources_of, tool_options
 from argolint.model import MISSING, Json, Object
+from argolint.quick.records import dataclass
 from argolint.sources.checkout import Checkout, inside
 from argolint.sources.yaml_text import documents
 from argolint.values import dig, get, items, split_pointer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.model import AppRef, Edit, Finding, Fix, Location, ResourceId, ResourceKey, Severity
+from argolint.quick.records import dataclass
 from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 Way = Literal["delete", "prune"]

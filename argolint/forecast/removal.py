@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +19,7 @@ from argolint.forecast.fate import EFFECT, FAMILY, Effect, Fate
 from argolint.forecast.moves.plan import Plan as Moving
 from argolint.host.folder import FileError
 from argolint.model import AppRef, Failure, Finding, Location, Object, Related, ResourceKey, Want
+from argolint.quick.records import dataclass
 from argolint.reports import assemble
 from argolint.reports.document import ForecastCause, ForecastStep
 from argolint.server import api as argocd

@@ -17,11 +17,12 @@ look     for a row without condition: how to find out
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, get_args
 
 from argolint.forecast.releases import Version
 from argolint.model import EditKind, FixTarget, Json, Severity
+from argolint.quick.records import dataclass
 from argolint.values import mapping, parse_version
 
 RowEffect = Literal["breaks", "deletes", "looks-different"]

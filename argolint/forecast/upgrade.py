@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from argolint.forecast.releases import Step, has, shown
 from argolint.forecast.table import First, Row, TableError
 from argolint.forecast.world import Hit, World
 from argolint.model import AppRef, Edit, Failure, Finding, Fix, Location
+from argolint.quick.records import dataclass
 from argolint.server.transport import Transport
 from argolint.values import parse_version
 

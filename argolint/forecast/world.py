@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from argolint.application.app import App
@@ -12,6 +12,7 @@ from argolint.application.fleet import Fleet
 from argolint.forecast.releases import Step, Version, has
 from argolint.forecast.today import operator
 from argolint.model import AppRef, Json, Object, Related, ResourceId, Severity
+from argolint.quick.records import dataclass
 from argolint.values import mapping, parse_version, text_at
 
 ARGOCD = "argocd"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.gate.reads import before_pattern, covered, joined, reach
 from argolint.model import Object
+from argolint.quick.records import dataclass
 from argolint.sources.git import Git
 from argolint.values import annotations_of, bare_address, may_be_host
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from argolint.gate.branch_wait import BranchWait
 from argolint.model import AppRef, Failure, Object
+from argolint.quick.records import dataclass
 from argolint.sources.git import Git
 from argolint.sources.rendered import manifests_of
 from argolint.values.memo import Once

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from argolint.application.fleet import Claimant, Crossing, Fleet
 from argolint.engine.crossings import Member, crossed
@@ -18,6 +18,7 @@ from argolint.engine.plan import Plan
 from argolint.gate.examine import Examined
 from argolint.gate.sides import Sides
 from argolint.model import AppRef, Finding
+from argolint.quick.records import dataclass
 
 Crossings = Mapping[AppRef, tuple[Crossing, ...]]
 

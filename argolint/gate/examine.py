@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from msgspec import structs
 
@@ -22,6 +22,7 @@ from argolint.host.threads import each
 from argolint.model import AppRef, Failure, Finding, ResourceKey, Symptom
 from argolint.model.fingerprint import fingerprint
 from argolint.model.results import AppResult
+from argolint.quick.records import dataclass
 from argolint.server.transport import Transport
 from argolint.values import mapping
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from argolint.errors import UsageError
@@ -14,6 +14,7 @@ from argolint.gate.declared import declared, flat, is_application, is_other, may
 from argolint.gate.written import Placed, paired
 from argolint.host.folder import FileError
 from argolint.model import Failure, Object
+from argolint.quick.records import dataclass
 from argolint.sources.checkout import Named
 from argolint.sources.files import own_path, read_text
 from argolint.sources.git import MAX_TEXT_BYTES, Git, has_repository

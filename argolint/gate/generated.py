@@ -8,7 +8,7 @@ evaluation is not reliable and nothing is reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from argolint.gate.reads import before_pattern, covered
 from argolint.gate.touched import DeletingSet
 from argolint.gate.written import is_live_set, ref_of, with_edits
 from argolint.model import AppRef, Failure, Object
+from argolint.quick.records import dataclass
 from argolint.sources.appset_templates import NotEvaluatedError
 from argolint.sources.generators import Generated, LocalClusterError, generated
 from argolint.sources.git import Entry, Git

@@ -6,7 +6,7 @@ candidates → renders of base and head → App and head App → the fleet ahead
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
@@ -26,6 +26,7 @@ from argolint.gate.touched import Touched, compared
 from argolint.gate.written import edits_of, written
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure
+from argolint.quick.records import dataclass
 from argolint.server.transport import Transport
 from argolint.sources.git import Git
 from argolint.values import enumerated, plain, schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from argolint.application.app import App
@@ -16,6 +16,7 @@ from argolint.gate.head import failed_app, head_app, rendered_app
 from argolint.gate.renders import Renders
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure, Finding, ResourceKey, Want
+from argolint.quick.records import dataclass
 from argolint.server.transport import Transport
 from argolint.sources.rendered import rendered
 

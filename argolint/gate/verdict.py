@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 import msgspec
@@ -17,6 +17,7 @@ from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
 from argolint.model.fingerprint import identity
 from argolint.model.results import Outcome
+from argolint.quick.records import dataclass
 from argolint.redaction import in_name, show_sides, without_secrets
 from argolint.reports import assemble
 from argolint.reports import document as report

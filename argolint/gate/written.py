@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
@@ -12,6 +12,7 @@ from argolint.gate.change import Change, Pair, Written
 from argolint.gate.declared import declared, is_application, is_other, may_declare
 from argolint.gate.reads import LFS_POINTER, is_manifest, links_of, manifest_files
 from argolint.model import MISSING, AppRef, Failure, Json, Object
+from argolint.quick.records import dataclass
 from argolint.sources.git import LINK, SUBMODULE, Entry, Git
 from argolint.values import dig, mapping, plain
 

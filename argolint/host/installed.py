@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,10 @@ from urllib.parse import urlsplit, urlunsplit
 from argolint import ACTION, PACKAGE, PUBLISHED
 from argolint.errors import ArgolintError
 from argolint.host import programs
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 
-_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_COMMIT = regex(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _GIT_LIMITS = programs.Limits(seconds=10, output_bytes=4096)
 
 

@@ -15,13 +15,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from argolint.errors import ArgolintError
 from argolint.host import temporary
 from argolint.host.checkout_code import is_in_checkout, outside_checkout, python_path
+from argolint.quick.records import dataclass
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess

@@ -6,9 +6,9 @@ The reason is at its end; the stage in Argo CD is at its beginning.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from argolint.quick.records import dataclass
 from argolint.redaction import excerpt
 from argolint.values.knowledge import load
 

@@ -6,11 +6,13 @@ Everything here is frozen and contains plain data. `App` and `Resource`, which w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+
+from argolint.quick.records import dataclass
 
 Json = Any
 """A decoded JSON value; `Any` is used only here, where manifests are read."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from argolint.model import AppRef, Fact, Failure, Finding, Note
 from argolint.model.fingerprint import Identity
 from argolint.model.selection import FindingFilter
 from argolint.model.stats import Cost, Number
+from argolint.quick.records import dataclass
 
 
 def finding_order(finding: Finding) -> tuple[object, ...]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from argolint.application.resource import Resource
 from argolint.model import Effect, Proof
+from argolint.quick.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

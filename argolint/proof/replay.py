@@ -8,9 +8,8 @@ next one counts: the fix must let it succeed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -48,6 +47,8 @@ from argolint.proof.syncs import (
     one_sync,
     terms_of,
 )
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.values import (
     annotations_of,
     at_and_above,
@@ -71,14 +72,14 @@ _NOT_REPLAYED = {
     "yaml": "what is rendered from this fragment is not known here",
     "text": "advice cannot be replayed",
 }
-_READS = re.compile(
+_READS = regex(
     r"kubectl (?:-n \S+ )?(?:get|describe|logs|explain|top|auth can-i|api-resources)\b|git (?:ls-tree|log|show)\b"
     r"|argocd (?:app|cluster|repo|proj) (?:get|list|diff|history|resources|manifests|logs)\b|helm (?:template|show)\b"
 )
-_ACTS = re.compile(
+_ACTS = regex(
     r"\b(?:kubectl|argocd)\b[^|;&]*\s(?:annotate|apply|create|delete|edit|label|patch|replace|rollout|scale|set|sync|terminate-op)\s"
 )
-_FORCED = re.compile(r"kubectl (?:-n \S+ )?annotate .*\bforce-sync=")
+_FORCED = regex(r"kubectl (?:-n \S+ )?annotate .*\bforce-sync=")
 
 
 def not_replayed(fix: Fix) -> str:

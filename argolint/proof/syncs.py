@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from msgspec import structs
 
@@ -14,6 +13,7 @@ from argolint.comparison import compare
 from argolint.comparison.compare import Comparison, Rules, Strategy
 from argolint.model import Effect, Object, ResourceKey
 from argolint.proof.outcomes import CannotReplay, Contradicted
+from argolint.quick.records import dataclass
 from argolint.values import mapping
 from argolint.values.kubernetes import api_of
 

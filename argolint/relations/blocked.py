@@ -7,7 +7,6 @@ An earlier object that does not become healthy without a later one (`waits.yaml`
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -16,6 +15,7 @@ from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
 from argolint.model import Object, ResourceId, Want
+from argolint.quick.records import dataclass
 from argolint.relations.made import made_kinds, makers_of_kinds
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.named import hosts, named_jobs, written_secrets

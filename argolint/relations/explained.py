@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from argolint.model import AppRef, Fix, Follows, RelationKind, ResourceId
+from argolint.quick.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

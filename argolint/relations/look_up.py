@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Literal
 
@@ -16,6 +15,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource, Row
 from argolint.model import Object, ResourceId
+from argolint.quick.records import dataclass
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.names import Mention, kind_word, mentions
 from argolint.sequence.order import PHASES, Place, place_of

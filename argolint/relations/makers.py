@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.model import Json, Object, ResourceId, ResourceKey
+from argolint.quick.records import dataclass
 from argolint.values import annotations_of, get, join_pointer, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import group_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from argolint.model import Json, Object
+from argolint.quick.records import dataclass
 from argolint.relations.makers import made_secrets, places
 from argolint.values import dig, items, join_pointer, split_pointer
 from argolint.values.knowledge import load

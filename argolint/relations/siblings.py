@@ -7,12 +7,12 @@ no live object, so it is Missing, and the later waves of its parent never start.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.model import AppRef, ResourceKey
+from argolint.quick.records import dataclass
 from argolint.relations.waits import has_own_check
 
 _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")

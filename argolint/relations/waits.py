@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 
 from argolint.application.fleet import Fleet
 from argolint.model import Json, Object
+from argolint.quick.records import dataclass
 from argolint.relations.references import Reference, namespaced, references
 from argolint.values import get, text_at
 from argolint.values.knowledge import load

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -19,6 +18,7 @@ from argolint.application.resource import Resource
 from argolint.comparison import managed_fields
 from argolint.errors import UsageError
 from argolint.model import AppRef, Change, Finding, Object, ResourceId, Symptom, Writer
+from argolint.quick.records import dataclass
 from argolint.redaction import HIDDEN, excerpt, in_name, show, show_sides, without_secrets
 from argolint.reports import assemble
 from argolint.reports import document as report

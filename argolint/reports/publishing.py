@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import requests
 
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.host.plain_text import plain
+from argolint.quick.records import dataclass
 from argolint.redaction import excerpt
 from argolint.reports.formats.openreports import API_VERSION, LABEL
 from argolint.values import dig, items, text_at

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from argolint.model import Object
+from argolint.quick.records import dataclass
 from argolint.values import annotations_of, comma_list
 from argolint.values.kubernetes import HOOK, wave
 

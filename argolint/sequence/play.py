@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from argolint.quick.records import dataclass
 from argolint.sequence.order import SYNC_FAIL, delete_policies
 from argolint.sequence.tasks import PLAIN, Item, Options, Task, steps, tasks
 from argolint.values import annotations_of, comma_list, dig

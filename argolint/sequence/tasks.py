@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from argolint.model import Object
+from argolint.quick.records import dataclass
 from argolint.sequence.order import PHASES, SYNC, SYNC_FAIL, Place, is_hook, phases_of
 from argolint.values import annotations_of, comma_list, dig, text_at
 from argolint.values.kubernetes import SYNC_OPTIONS, group_of, wave

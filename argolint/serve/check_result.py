@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
+from argolint.quick.records import dataclass
 from argolint.reports.document import Report, ReportedApp
 
 

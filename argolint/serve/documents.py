@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 import msgspec
 
+from argolint.quick.records import dataclass
 from argolint.reports import formats
 from argolint.reports.assemble import summarise
 from argolint.reports.document import Counts, Report, ReportedApp, ReportedFinding, to_json

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from argolint.quick.records import dataclass
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
 from argolint.errors import AuthError, ConnectError
+from argolint.quick.records import dataclass
 from argolint.redaction import excerpt
 from argolint.serve.times import Times
 from argolint.server import api as argocd

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from argolint.engine.result_cache import LEAST_AGE_S, MAX_AGE_S
+from argolint.quick.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ the server gets no more requests than `Times` allows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from argolint.quick.records import dataclass
 from argolint.serve.times import Times
 
 Place = tuple[str, str]

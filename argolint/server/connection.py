@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
+from argolint.quick.records import dataclass
 from argolint.server.limits import NONE, Limits
 from argolint.server.login import Login, read_logins
 from argolint.server.options import OPTIONS, UNUSABLE, header_list, unusable

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
@@ -25,6 +24,7 @@ from requests.auth import AuthBase
 
 from argolint.errors import MORE_MEMORY, PROXY_ADDRESS, ConnectError
 from argolint.host.inflate import Aside, Room, TooLargeError
+from argolint.quick.records import dataclass
 from argolint.redaction import excerpt
 from argolint.redaction.names import is_secret, sort_of
 from argolint.server.api import TOO_LARGE

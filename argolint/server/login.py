@@ -7,11 +7,12 @@ import binascii
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from argolint.errors import UsageError
+from argolint.quick.records import dataclass
 from argolint.sources.files import require_own
 from argolint.values import knowledge
 

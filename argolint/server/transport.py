@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from argolint.quick.records import dataclass
 
 Query = Sequence[tuple[str, str]]
 

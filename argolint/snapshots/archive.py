@@ -11,13 +11,13 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Protocol
 
 from argolint.errors import SnapshotError
 from argolint.host.inflate import TooLargeError, inflate
+from argolint.quick.records import dataclass
 
 if TYPE_CHECKING:
     import tarfile

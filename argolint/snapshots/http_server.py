@@ -14,7 +14,6 @@ import ssl
 import threading
 import time
 import zlib
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
@@ -26,6 +25,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from argolint.errors import ArgolintError, NotRecorded, UsageError
+from argolint.quick.records import dataclass
 from argolint.server.transport import Answer, Transport
 from argolint.snapshots.http_stream import Stream
 from argolint.snapshots.narrow import APPLICATIONS

@@ -9,12 +9,12 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from argolint.model import Object
+from argolint.quick.records import dataclass
 from argolint.snapshots.narrow import Pairs, project
 from argolint.values import text_at
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from argolint.errors import ArgolintError, UsageError
+from argolint.quick.records import dataclass
 from argolint.sources.checkout import Checkout, Committed
 from argolint.sources.git import Git
 

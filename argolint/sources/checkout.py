@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar, cast
@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 from argolint.errors import ArgolintError, UsageError
 from argolint.host.folder import FileError, Folder, Staged
 from argolint.host.temporary import temporary_folder
+from argolint.quick.records import dataclass
 from argolint.sources.files import own_path
 from argolint.sources.git import Entry, Git, safe_name
 from argolint.sources.yaml_text import Document, EditError, documents

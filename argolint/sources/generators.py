@@ -15,11 +15,12 @@ import posixpath
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.model import Json, Object
+from argolint.quick.records import dataclass
 from argolint.sources.appset_templates import NotEvaluatedError, fill, sanitized
 from argolint.values import dig, items, mapping, maps, plain, text_at
 from argolint.values.glob import matches

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
@@ -22,6 +22,7 @@ from argolint.errors import UsageError
 from argolint.host import programs as bounded
 from argolint.host.programs import LimitError, Limits
 from argolint.host.temporary import temporary_folder
+from argolint.quick.records import dataclass
 from argolint.values import plain
 from argolint.values.memo import Once
 

@@ -14,7 +14,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -24,6 +24,8 @@ from argolint.host import programs as bounded
 from argolint.host.folder import FileError, Folder, named_bytes
 from argolint.host.programs import LimitError, Limits
 from argolint.model import Json, Object
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.redaction.findings import Known, secrets_of
 from argolint.values import items
 from argolint.values.manifests import ManifestError, mapping_of, sound_objects
@@ -99,7 +101,7 @@ def arguments(template: Template) -> tuple[str, ...]:
     return (*found, *(option for option, on in wanted if on))
 
 
-_SEMVER = re.compile(r"(?<!\d)\d+\.\d+(?:\.\d+)?")
+_SEMVER = regex(r"(?<!\d)\d+\.\d+(?:\.\d+)?")
 """Clouds append suffixes that break Helm's comparisons: `v1.31.2-gke.100`, `1.30+`."""
 
 

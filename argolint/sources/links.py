@@ -5,8 +5,10 @@ from __future__ import annotations
 import posixpath
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
+
+from argolint.quick.records import dataclass
 
 MAX_PATH = 4096
 """Most bytes of a path in Linux (PATH_MAX)."""

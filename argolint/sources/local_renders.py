@@ -8,12 +8,11 @@ Sources: Argo CD reposerver/repository/repository.go (helmTemplate, getResolvedV
 
 from __future__ import annotations
 
-import re
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,8 @@ from argolint.application.fleet import Fleet
 from argolint.errors import UsageError
 from argolint.host.folder import is_name
 from argolint.model import Object
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.sources import helm
 from argolint.sources.checkout import Checkout, inside
 from argolint.sources.export import ExportError, export
@@ -319,7 +320,7 @@ def _expanded(text: str, variables: Mapping[str, str]) -> str:
     return "".join([*out, text[at:]])
 
 
-_DOLLAR = re.compile(r"\$(\$|\{|\w+)")
+_DOLLAR = regex(r"\$(\$|\{|\w+)")
 
 
 def overridden(source: Object, chart: Path, instance: str) -> Object:

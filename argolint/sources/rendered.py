@@ -8,7 +8,7 @@ from __future__ import annotations
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from argolint.application.app import App
@@ -17,6 +17,7 @@ from argolint.comparison import compare
 from argolint.errors import UsageError
 from argolint.host.folder import Folder, is_name
 from argolint.model import AppRef, Object, ResourceKey
+from argolint.quick.records import dataclass
 from argolint.sources.files import own_path
 from argolint.values import annotations_of, comma_list, dig, mapping, plain, text_at
 from argolint.values.kubernetes import CLUSTER_SCOPED, HOOK, group_of, is_secret

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
 
 import msgspec
+
+from argolint.quick.records import dataclass
 
 
 class Ignore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

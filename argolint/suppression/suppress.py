@@ -7,7 +7,7 @@ without a reason, without a match or after its expiry becomes a finding of its o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 
@@ -15,6 +15,7 @@ from argolint.application.rule import Rule
 from argolint.model import AppRef, Finding, Location, Note, Severity, Source
 from argolint.model.fingerprint import Identity, fingerprint
 from argolint.model.results import Outcome, finding_order
+from argolint.quick.records import dataclass
 from argolint.redaction import without_secrets
 from argolint.suppression.annotations import PREFIX
 from argolint.suppression.baseline import Accepted, Baseline, stale

@@ -9,8 +9,9 @@ Sources: argoproj/argo-cd util/glob/glob.go; gobwas/glob 0.2.3 syntax/lexer, syn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from argolint.quick.records import dataclass
 
 MAX_LENGTH = 2000
 """Most characters of a pattern. The matched names have at most 253."""

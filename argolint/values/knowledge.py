@@ -6,7 +6,6 @@ If a knowledge pack is in use (`argolint.values.knowledge_pack`), it replaces ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from argolint.quick.records import dataclass
 from argolint.values.decoding import json_value
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -6,10 +6,10 @@ Sources: k8s.io/kubernetes pkg/api/v1/pod/util.go (VisitPodSecretNames, VisitPod
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from argolint.model import Json, Object, ResourceId
+from argolint.quick.records import dataclass
 from argolint.values import annotations_of, below, dig, get, integer, items, mapping, sh, text_at
 from argolint.values.decoding import kind_of
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from argolint import App, Symptom
 from argolint.edits.consequences import consequences
+from argolint.quick.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from argolint import App, AppRef, Change, Object, Resource, ResourceId
 from argolint.application.applied import by_argocd
+from argolint.quick.records import dataclass
 from argolint.values import annotations_of, dig, mapping
 
 SCALERS = (

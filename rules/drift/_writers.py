@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from argolint import Resource, Writer
 from argolint.application.applied import by_argocd
 from argolint.comparison import managers
+from argolint.quick.records import dataclass
 from argolint.values import annotations_of
 from argolint.values.knowledge import load
 

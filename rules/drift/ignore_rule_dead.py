@@ -18,12 +18,14 @@ Sources: argoproj/argo-cd#4326, #28590; util/argo/normalizers/diff_normalizer.go
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from argolint import MISSING, App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
 from argolint.edits import RESPECT, application_place, ignore_less, removals, set_field, sync_option
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.values import (
     at_and_above,
     enumerated,
@@ -348,7 +350,7 @@ def _jq_fault(path: str, objects: Sequence[Resource]) -> Fault:
     return walked
 
 
-_JQ_STEP = re.compile(r'\.([A-Za-z_]\w*)|\.?\["([^"]+)"\]|\."([^"]+)"|\[(\d*)\]')
+_JQ_STEP = regex(r'\.([A-Za-z_]\w*)|\.?\["([^"]+)"\]|\."([^"]+)"|\[(\d*)\]')
 
 
 def _jq_steps(path: str) -> tuple[str, ...]:

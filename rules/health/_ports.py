@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from argolint import Json, Object
+from argolint.quick.records import dataclass
 from argolint.values import dig, integer, items, maps, text_at
 from argolint.values.knowledge import load
 

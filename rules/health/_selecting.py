@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from argolint import App, Fleet, Object, Resource, ResourceKey, Severity, Want
+from argolint.quick.records import dataclass
 from argolint.values import dig, get, items, text_at
 from argolint.values.knowledge import load
 

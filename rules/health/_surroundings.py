@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from argolint import App, AppRef, Fleet, Node, Object, Resource, ResourceId, ResourceKey, Want
+from argolint.quick.records import dataclass
 from argolint.values import annotations_of, get, mapping
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import pod_spec

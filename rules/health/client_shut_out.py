@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Related, Resource, ResourceKey, Rule
+from argolint.quick.records import dataclass
 from argolint.redaction import is_hidden
 from argolint.values import dig, get, items, mapping, maps, text_at
 from argolint.values.kubernetes import pod_spec

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from argolint import (
@@ -39,6 +38,8 @@ from argolint import (
     Rule,
     Symptom,
 )
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.relations.references import Reference, references
 from argolint.values import get, maps, text_at
 from argolint.values.knowledge import load
@@ -126,7 +127,7 @@ def _absent(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _Ab
     return None
 
 
-_NOT_FOUND = re.compile(r"not ?found|does not exist", re.IGNORECASE)
+_NOT_FOUND = regex(r"not ?found|does not exist", re.IGNORECASE)
 
 
 def _says(live: Object | None, name: str) -> str:

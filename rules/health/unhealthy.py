@@ -42,6 +42,7 @@ from argolint import (
 from argolint.comparison import writers
 from argolint.edits.advice import advice
 from argolint.messages import Match, field_errors, telling
+from argolint.quick.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import rolled_out
@@ -107,7 +108,7 @@ def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
     )
 
 
-_CONDITION = re.compile(r"^\w+=(?:True|False|Unknown) ?\w*: (?=\S)")
+_CONDITION = regex(r"^\w+=(?:True|False|Unknown) ?\w*: (?=\S)")
 
 
 def _quote(reason: str) -> str:
@@ -115,7 +116,7 @@ def _quote(reason: str) -> str:
     return telling(_CONDITION.sub("", reason), 12)
 
 
-_REASON = re.compile(r"\w+", re.ASCII)
+_REASON = regex(r"\w+", re.ASCII)
 """A reason that needs no escape in a string of a health check."""
 
 
@@ -305,7 +306,7 @@ def _of_reason(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...
 
 _OF_NAMES = frozenset({"field-wrong", "field-unsupported", "object-named"})
 """Topics of sentences that any controller may write, whose advice uses a name from the sentence."""
-_NAME = re.compile(r"\w[./_:\[-]\w|\d|[a-z][A-Z]|^\s*[\"'`]")
+_NAME = regex(r"\w[./_:\[-]\w|\d|[a-z][A-Z]|^\s*[\"'`]")
 
 
 def _is_name(word: str) -> bool:
@@ -454,9 +455,7 @@ _CONSEQUENCES = (
 """Messages of workload controllers on any fault of their pods; another condition shows which one it is."""
 _NO_MORE = "retries exhausted"
 """The messages with which Flux ends a release; another condition has the cause."""
-_NOT_READY = re.compile(
-    r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready|healthy|available)\.?$", re.IGNORECASE
-)
+_NOT_READY = regex(r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready|healthy|available)\.?$", re.IGNORECASE)
 """A sentence with no more information than the type of its condition."""
 _BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid", "Conflicted")
 
@@ -515,7 +514,7 @@ def _whole(app: App) -> Finding:
     )
 
 
-_CAUSED_BY = re.compile(r"Caused by (?P<all>[^()]{1,400})")
+_CAUSED_BY = regex(r"Caused by (?P<all>[^()]{1,400})")
 
 
 def _turned(app: App) -> tuple[str, str]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from argolint import App, Edit, Fix
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.values import enumerated, parse_version, sh
 
 from ..shared import charts
@@ -169,8 +171,8 @@ def _free(app: App, name: str) -> str:
     return name
 
 
-_CERTIFICATE = re.compile(r"\.crt$|\.key$|\.pem$|^ca\.|cert|id_rsa|keystore", re.IGNORECASE)
-_COMPOSED = re.compile(r"^(?:connection|uri|url)$|htpasswd|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
+_CERTIFICATE = regex(r"\.crt$|\.key$|\.pem$|^ca\.|cert|id_rsa|keystore", re.IGNORECASE)
+_COMPOSED = regex(r"^(?:connection|uri|url)$|htpasswd|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
 
 
 def _namespace(release: Release, own: Sequence[Sign]) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Location, Related, Severity
 from argolint.model import Confidence
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.values import enumerated, join_pointer, split_pointer
 from argolint.values.kubernetes import reads
 
@@ -116,8 +117,8 @@ def _alike(found: Sequence[Sign]) -> list[list[Sign]]:
     return list(groups.values())
 
 
-_SALTED = re.compile(r"htpasswd|bcrypt|password-?hash", re.IGNORECASE)
-_CERTIFICATE = re.compile(r"(?:\.crt|\.key|\.pem|cert|ca)$", re.IGNORECASE)
+_SALTED = regex(r"htpasswd|bcrypt|password-?hash", re.IGNORECASE)
+_CERTIFICATE = regex(r"(?:\.crt|\.key|\.pem|cert|ca)$", re.IGNORECASE)
 
 
 def _link(app: App, sign: Sign, group: Sequence[Sign]) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from argolint import App, Fleet, Object, Resource, ResourceId, Symptom
 from argolint.comparison import TRACKING_ID
 from argolint.model import Confidence
+from argolint.quick.records import dataclass
 from argolint.values import annotations_of, dig, items, split_pointer
 from argolint.values.kubernetes import reads
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from argolint.comparison import LAST_APPLIED, TRACKING_ID, differences
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
 from argolint.edits.pruning import cascades
+from argolint.quick.records import dataclass
 from argolint.values import dig, enumerated, get, items, mapping
 from argolint.values.kubernetes import is_secret, wave
 

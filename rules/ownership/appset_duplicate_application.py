@@ -21,10 +21,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule
 from argolint.application.fleet import IN_CLUSTER
+from argolint.quick.records import dataclass
 from argolint.values import dig, items, maps, text_at
 
 from ._application_sets import NAMED_TWICE, OWNED_TWICE, made_by

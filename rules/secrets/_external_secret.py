@@ -7,12 +7,12 @@ Field names and defaults: apis/externalsecrets/v1/externalsecret_types.go and, f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Symptom, Want
 from argolint.edits import consequences as operations
 from argolint.edits import set_field
+from argolint.quick.records import dataclass
 from argolint.values import (
     condition,
     dig,

@@ -11,11 +11,11 @@ externalsecret_controller_secret.go (GetProviderSecretData), pkg/controllers/sec
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from msgspec import structs
 
 from argolint import GONE, Afterwards, App, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
+from argolint.quick.records import dataclass
 from argolint.values import below, dig, items, mapping
 
 from . import _external_secret as es

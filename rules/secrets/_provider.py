@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from argolint import App, Edit, Fix, Fleet, Json, Object
 from argolint.edits import set_field
+from argolint.quick.records import dataclass
 from argolint.values import dig, enumerated, get, join_pointer, mapping
 from argolint.values.knowledge import load
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
 from argolint import App, AppRef, Fleet, Object, Resource, Want
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.values import dig, items, mapping, parse_time
 
 from . import _external_secret as es
 
-_PLAIN = re.compile(r"[\w^$.*+?|-]{1,100}")
+_PLAIN = regex(r"[\w^$.*+?|-]{1,100}")
 _QUANTIFIERS = 3
 
 

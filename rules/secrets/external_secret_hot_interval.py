@@ -18,10 +18,10 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule, Want
+from argolint.quick.records import dataclass
 
 from . import _external_secret as es
 from . import _stores as stores

@@ -20,11 +20,11 @@ deploy/charts/external-secrets/values.yaml; Argo CD resource_customizations/exte
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.edits.advice import Shell, advice
+from argolint.quick.records import dataclass
 from argolint.values import age_text, items
 
 from . import _external_secret as es

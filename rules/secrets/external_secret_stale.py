@@ -18,11 +18,11 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.comparison import writer
+from argolint.quick.records import dataclass
 from argolint.relations.operator_version import version_of
 from argolint.values import age_text, dig, parse_time
 

@@ -24,6 +24,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Re
 from argolint.edits import set_field
 from argolint.edits.advice import advice
 from argolint.messages import telling
+from argolint.quick.patterns import regex
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
 from argolint.values import dig, items, sh
 from argolint.values.knowledge import load
@@ -38,15 +39,15 @@ from ._sync_error_texts import Diagnosis, classify, clean, warnings
 PLURALS = {"PushSecret": "pushsecrets", "ClusterPushSecret": "clusterpushsecrets"}
 GENERIC = ("one or more namespaces failed", "could not get source secret", "set secret failed")
 PATIENCE = timedelta(minutes=5)
-_STORE = re.compile(r"(?:to target secretstore|secrets client for store) (?:\w+/)?([^\s:/]+):")
-_FOREIGN = re.compile(r"not managed by external[- ]secrets", re.IGNORECASE)
-_READ_ONLY = re.compile(r"could not write remote ref .{0,300}(?:not implemented|not supported|read-only)")
-_CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .{0,300}not implemented")
-_CREATED_IN_PARTS = re.compile(r"failed to create .{0,300}(?:RequiredFieldMissing|[Ff]ield is required|required field)")
-_WHOLE = re.compile(r"pushing the whole secret is not")
-_NO_KEY = re.compile(r"secret key (\S+) does not exist")
-_DELETED = re.compile(r"deleted but recoverable|(?:scheduled|marked) for deletion|pending deletion", re.IGNORECASE)
-_REFUSED = re.compile(r"\b(?:status(?: code)?:? 400|400 Bad Request|InvalidArgument|ValidationException)\b")
+_STORE = regex(r"(?:to target secretstore|secrets client for store) (?:\w+/)?([^\s:/]+):")
+_FOREIGN = regex(r"not managed by external[- ]secrets", re.IGNORECASE)
+_READ_ONLY = regex(r"could not write remote ref .{0,300}(?:not implemented|not supported|read-only)")
+_CANNOT_ASK = regex(r"could not verify if secret exists in store: .{0,300}not implemented")
+_CREATED_IN_PARTS = regex(r"failed to create .{0,300}(?:RequiredFieldMissing|[Ff]ield is required|required field)")
+_WHOLE = regex(r"pushing the whole secret is not")
+_NO_KEY = regex(r"secret key (\S+) does not exist")
+_DELETED = regex(r"deleted but recoverable|(?:scheduled|marked) for deletion|pending deletion", re.IGNORECASE)
+_REFUSED = regex(r"\b(?:status(?: code)?:? 400|400 Bad Request|InvalidArgument|ValidationException)\b")
 _MEANINGS = (
     (_DELETED, "a deleted secret at the provider still has that name"),
     (_FOREIGN, "something else made that key at the provider"),

@@ -19,11 +19,12 @@ Sources: sealed-secrets README (scopes), pkg/apis/sealedsecrets/v1alpha1/sealeds
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule
 from argolint.messages import telling
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.values import age_text, annotations_of, condition, dig, parse_time, sh
 
 from . import _external_secret as es
@@ -223,7 +224,7 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
     )
 
 
-_UNREADABLE = re.compile(r"decrypt|no key could|illegal base64|private key|registry has no keys|unseal", re.IGNORECASE)
+_UNREADABLE = regex(r"decrypt|no key could|illegal base64|private key|registry has no keys|unseal", re.IGNORECASE)
 """Errors of a seal for another certificate, name or namespace; every other error is about the resulting Secret or the controller."""
 
 

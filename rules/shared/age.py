@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Object, Resource
+from argolint.quick.records import dataclass
 from argolint.values import annotations_of, dig, maps, number_at, parse_time
 from argolint.values.kubernetes import containers, pod_spec
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
+from argolint.quick.records import dataclass
 from argolint.values import parse_version
 from argolint.values.knowledge import load
 from argolint.values.knowledge import names as knowledge_names

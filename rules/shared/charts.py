@@ -15,10 +15,12 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from argolint import App, Object, Resource
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.values import dig, items, labels_of, leaves, mapping, maps, parse_version, split_pointer, text_at, texts
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers
@@ -150,7 +152,7 @@ class Release:
         return tuple(self.values_key(key).split("."))
 
 
-_MODE = re.compile(r"(?!my-)[A-Za-z][A-Za-z-]{3,}")
+_MODE = regex(r"(?!my-)[A-Za-z][A-Za-z-]{3,}")
 """A literal value of a pin, `cert-manager` or `none`: neither an example nor the name of a Secret."""
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 
 from argolint import App, AppRef, Fleet, Object, Resource, ResourceId, Want
+from argolint.quick.records import dataclass
 from argolint.values import dig, index_of, items, split_pointer
 
 _GROUP, _KIND = "apiextensions.k8s.io", "CustomResourceDefinition"

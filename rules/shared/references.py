@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from argolint import App, AppRef, Resource, ResourceId
+from argolint.quick.records import dataclass
 from argolint.relations.references import namespaced, references
 
 

@@ -6,10 +6,10 @@ grammar: robfig/cron v3 parser.go (getField, getRange) and spec.go (SpecSchedule
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from functools import lru_cache
 
+from argolint.quick.records import dataclass
 from argolint.values import integer
 
 MAX_LENGTH = 400

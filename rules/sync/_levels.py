@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from argolint import MISSING, Json, Object
 from argolint.edits import removals, set_field
+from argolint.quick.records import dataclass
 from argolint.values import dig, get, index_of, items, join_pointer, mapping, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import group_of, pod_spec

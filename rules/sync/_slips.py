@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from argolint import MISSING, Object, Resource
+from argolint.quick.records import dataclass
 from argolint.values import below, schema, split_pointer
 
 

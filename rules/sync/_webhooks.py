@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
 from argolint import App, ResourceId
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.values import mapping, text_at
 from argolint.values.kubernetes import pod_spec
 
-_SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
+_SERVICE = regex(r"https://([\w-]+)\.([\w-]+)\.svc\b")
 
 
 @dataclass(frozen=True, slots=True)

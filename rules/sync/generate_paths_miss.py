@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Object, Related, Rule
 from argolint.edits import set_field
+from argolint.quick.records import dataclass
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, enumerated, items, join_pointer, maps, text_at, texts
 

@@ -18,7 +18,7 @@ for a hook with a running pod, after `running_minutes`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from argolint import (
@@ -41,6 +41,7 @@ from argolint import (
 )
 from argolint.edits.consequences import consequences
 from argolint.messages import WORDS, quoting
+from argolint.quick.records import dataclass
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, items, sh

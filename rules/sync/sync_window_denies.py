@@ -15,13 +15,13 @@ Sources: pkg/apis/application/v1alpha1/types.go (SyncWindows.CanSync); docs/user
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Rule, Symptom, Want
 from argolint.application.applied import not_yet_applied
+from argolint.quick.records import dataclass
 from argolint.values import glob, items, mapping, maps, parse_duration, sh, text_at
 
 from ._cron import Cron, parse

@@ -23,13 +23,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
 from argolint.edits import annotation_option, application_place, sync_option
+from argolint.quick.patterns import regex
+from argolint.quick.records import dataclass
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of
 from argolint.values.knowledge import load
@@ -39,9 +40,9 @@ from ..shared.triage import worth_reading
 
 _DOMAIN = "argocd.argoproj.io/"
 _POLICY, _HELM_HOOK = f"{_DOMAIN}hook-delete-policy", "helm.sh/hook"
-_OWN_WORD = re.compile(rf'{re.escape(_DOMAIN)}(?!(?:tracking-id|installation-id)")')
+_OWN_WORD = regex(rf'{re.escape(_DOMAIN)}(?!(?:tracking-id|installation-id)")')
 """Any annotation of Argo CD, except those that it writes itself."""
-_WAVE = re.compile(r"[+-]?[0-9]{1,9}")
+_WAVE = regex(r"[+-]?[0-9]{1,9}")
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Object, Related, Rule
+from argolint.quick.records import dataclass
 from argolint.redaction import excerpt
 from argolint.values import age_text, annotations_of, mapping, parse_time, sh, text_at
 from argolint.values.kubernetes import SKIP_RECONCILE

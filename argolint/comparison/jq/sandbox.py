@@ -17,7 +17,6 @@ import signal
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
 
@@ -26,6 +25,7 @@ from argolint.comparison.jq.outcome import Outcome
 from argolint.errors import ArgolintError
 from argolint.host.programs import start_script
 from argolint.model import Object
+from argolint.quick.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

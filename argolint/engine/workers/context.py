@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import msgspec
@@ -15,6 +15,7 @@ from argolint.engine.run import here, unread
 from argolint.errors import ArgolintError
 from argolint.model import Failure
 from argolint.model.results import AppResult
+from argolint.quick.records import dataclass
 from argolint.server.transport import Transport
 from argolint.values.decoding import decoder
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from argolint.application.app import App
@@ -17,6 +16,7 @@ from argolint.engine.workers.context import Answer
 from argolint.errors import ArgolintError
 from argolint.model import Failure
 from argolint.model.results import AppResult
+from argolint.quick.records import dataclass
 from argolint.server.transport import Stats
 
 LARGEST = 50

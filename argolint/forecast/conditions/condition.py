@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from argolint.application.app import App
 from argolint.forecast.world import Hit, World
 from argolint.model import Json
+from argolint.quick.records import dataclass
 
 Args = Mapping[str, Json]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from argolint.application.app import App
 from argolint.forecast.fate import FAMILY, Effect
 from argolint.model import Finding, Location, ResourceId, Severity
+from argolint.quick.records import dataclass
 
 RULE = "forecast-move"
 EFFECT: Mapping[str, Effect] = {

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,6 +19,7 @@ from argolint.engine.config import Metrics
 from argolint.errors import ArgolintError, UsageError
 from argolint.host.folder import FileError
 from argolint.host.plain_text import harmless
+from argolint.quick.records import dataclass
 from argolint.reports.document import (
     ForecastStep,
     Report,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from argolint.application.app import App
@@ -17,6 +17,7 @@ from argolint.application.shared_warnings import shared_warnings
 from argolint.edits.pruning import cascades
 from argolint.errors import UsageError
 from argolint.model import AppRef, ResourceKey
+from argolint.quick.records import dataclass
 from argolint.redaction import in_name, without_secrets
 from argolint.reports.ownership.graph import Claim, Held
 from argolint.values.short_kinds import kinds

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from argolint.model import ResourceKey
+from argolint.quick.records import dataclass
 
 Role = Literal["owner", "claimant", "phantom"]
 """A phantom is an owner in tracking data that is no Application of this server."""
