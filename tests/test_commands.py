@@ -1,4 +1,4 @@
-"""Commands to paste: whatever others call their things, in any fixture of any rule, stays one word of them."""
+"""Commands to paste: whatever others call their things, in any fixture of a rule, stays one word of them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from argolint import testing
+from argolint import Rule, testing
 from argolint.plugins import load_rules
 from argolint.values.knowledge import parse
 
-RULES = list(load_rules().values())
-FILES = sorted((Path(__file__).parent / "rules").glob("*/bad-*.yaml"))
+FIXTURES = Path(__file__).parent / "rules"
 EVIL = "x;touch pwned;$(touch pwned)`touch pwned`"
 FREE = {"repoURL", "path", "targetRevision", "chart", "message", "key", "property", "store", "project", "server"}
 """Fields of which others choose the words freely."""
@@ -45,10 +44,14 @@ def _hostile(node: Any, names: re.Pattern[str] | None, key: str = "") -> Any:
     return named + EVIL if key in FREE and node and named == node else named
 
 
-def _commands(data: Any, path: Path, names: re.Pattern[str] | None) -> Iterator[str]:
+def _commands(path: Path, rule: Rule) -> Iterator[str]:
+    """The commands that a rule prints of its fixture, whose names and free fields hold words for a shell."""
+    data = parse(path.read_text("utf-8"))
+    names = "|".join(map(re.escape, sorted(set(_names(data)), key=len, reverse=True)))
+    word = re.compile(rf"(?<![\w.-])(?:{names})(?![\w.-])") if names else None
     kept = ("expect", "about", "server", "version")
-    changed = {k: v if k in kept else _hostile(v, names) for k, v in data.items()}
-    for finding in testing.check(testing.Fixture(path, changed), RULES).findings:
+    changed = {k: v if k in kept else _hostile(v, word) for k, v in data.items()}
+    for finding in testing.check(testing.Fixture(path, changed), [rule]).findings:
         for fix in finding.fixes:
             if fix.edit.kind == "command":
                 yield from str(fix.edit.content).splitlines()
@@ -65,12 +68,10 @@ def _runs(line: str) -> bool:
     return any(words[n + 1 : n + 2] == ["touch"] for n in range(len(words))) or any(w in ("$(", "`") for w in words)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_no_word_of_others_is_run_when_a_command_is_pasted(path: Path) -> None:
-    data = parse(path.read_text("utf-8"))
-    names = "|".join(map(re.escape, sorted(set(_names(data)), key=len, reverse=True)))
-    word = re.compile(rf"(?<![\w.-])(?:{names})(?![\w.-])") if names else None
-    assert [line for line in _commands(data, path, word) if _runs(line)] == []
+@pytest.mark.parametrize("rule", load_rules().values(), ids=lambda rule: rule.id)
+def test_no_word_of_others_is_run_when_a_command_is_pasted(rule: Rule) -> None:
+    files = sorted((FIXTURES / rule.id).glob("bad-*.yaml"))
+    assert [(path.stem, line) for path in files for line in _commands(path, rule) if _runs(line)] == []
 
 
 def test_what_runs_is_seen() -> None:

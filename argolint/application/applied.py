@@ -117,7 +117,8 @@ def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
 
 def not_stored(resource: Resource, change: Change) -> bool:
     """True if Argo CD applied the field and the live object does not have it."""
-    return lacks(resource, change) and not change.masked and bool(applied_value(resource, change) == change.desired)
+    sent = change.desired is not MISSING and not change.masked
+    return sent and lacks(resource, change) and bool(applied_value(resource, change) == change.desired)
 
 
 def lacks(resource: Resource, change: Change) -> bool:

@@ -32,7 +32,11 @@ STAGES = frozenset(
             "image",
             "volume",
         ),  # what an object says of itself, what the kubelet says, what the scheduler says; why no image, why no volume comes
-        *("provider", "update"),  # External Secrets: asking the provider, writing the Secret
+        *(
+            "provider",
+            "update",
+            "push",
+        ),  # External Secrets: asking the provider, writing the Secret, pushing to the provider
     }
 )
 """The possible origins of a sentence."""

@@ -60,6 +60,8 @@ _FIELD = regex(
 _UNSENT = regex(r'ValidationError\(\w{1,100}\.?([\w.\[\]-]{0,500})\): missing required field "([^"]{1,200})" in ')
 _STEP = regex(r"\[([^\[\]]*)\]|([^.\[\]]+)")
 _VALUE = regex(r'^(?:"(?:[^"\\]|\\.)*+"|map\[[^\n]{0,2000}?\](?:\{[^{}]*+\})?|\S{1,2000}):\s')
+_ALONE = regex(r'"(?:[^"\\]|\\.)*+"')
+"""A value without a reason."""
 
 _RETRIED = regex(r"\(retried \d{1,9} times\)\.?")
 
@@ -82,4 +84,5 @@ def _fields(message: str) -> Iterator[FieldError]:
         end = found[place + 1].start() if place + 1 < len(found) else len(message)
         rest = _RETRIED.sub("", message[one.end() : end]).strip(" \n,.]")
         detail = _VALUE.sub("", rest, count=1) if one[2] in ("Invalid value", "Unsupported value") else rest
+        detail = f"{one[2]}: {detail}" if one[2] == "Invalid value" and _ALONE.fullmatch(detail) else detail
         yield FieldError(one[1], join_pointer(*_tokens(one[1])), one[2], detail)

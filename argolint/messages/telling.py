@@ -46,7 +46,8 @@ def telling(text: str, words: int = _QUOTED) -> str:
     refused = field_errors(text)
     if refused:
         first = refused[0]
-        why = f"{first.sort}: {first.detail}" if first.sort in _NO_SENTENCE else first.detail or first.sort
+        alone = first.sort in _NO_SENTENCE and not first.detail.startswith(first.sort)
+        why = f"{first.sort}: {first.detail}" if alone else first.detail or first.sort
         return _cut(excerpt(f"{first.path}: {why}", _READ), words).replace('"', "'")
     line = _RETRIED.sub("", excerpt(unwrap(text).innermost, _READ))
     line = _WHERE.sub("", _WHO.sub("", _ENDED.sub("", line)))

@@ -137,7 +137,7 @@ def replay(
 ) -> Proven:
     """Returns if the fix is verified. Raises CannotReplay or Contradicted.
 
-    `kept`: live objects after the steps before the edit. Effects of the next sync are added to `found`, whatever the result.
+    `kept`: live objects after the steps before the edit. Effects of the next sync are added to `found` in each case.
     """
     _require_replayable(fix, finding, looks.check)
     edit = repr(fix.edit.content)  # the key: equal edits of different findings share a result
@@ -305,7 +305,7 @@ def _require_quiet(moment: Moment, pair: _Pair) -> None:
         if moment.next_sync is not None and pointer not in moment.next_sync.pointers:
             raise TakesTwoSyncs(pair.resource, pointer)
         if claimed:
-            raise Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
+            raise Contradicted(f"{pointer} of {pair.resource.id} would still differ")
         if moment.rerendered:
             raise CannotReplay(f"another render changes {pointer} of {pair.resource.id} as well")
         raise Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
@@ -343,7 +343,7 @@ def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: T
         shown = compare.compare(live, desired, terms.rules, terms.strategy).pointers
         for pointer in sorted(pair.today.shown.difference(shown)):
             if get(live, pointer) != get(synced, pointer):
-                raise CannotReplay(f"the next sync overwrites {pointer} of {pair.resource.id} all the same")
+                raise CannotReplay(f"the next sync still overwrites {pointer} of {pair.resource.id}")
             sent = compare.sent(live, desired, terms.rules, respect_ignored=terms.respect_ignored)
             if losses.sent_whole(pointer, sent, live):
                 raise CannotReplay(
@@ -462,7 +462,7 @@ def _edits(fix: Fix, finding: Finding, app: App, then: Then | None) -> Resource:
         raise CannotReplay("the states of the object are not known")
     if any(symptom.resource != resource.key for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("it works through another object")
-    gone = fix.target == "live"  # a key of the live Secret is removed whatever its value
+    gone = fix.target == "live"  # a key of the live Secret is removed with any value
     written = (o for o in fix.edit.content if not (gone and o.get("op") == "remove"))
     if any(is_secret_data(resource, str(o.get("path", ""))) for o in written):
         raise CannotReplay("Argo CD masks the data of Secrets")

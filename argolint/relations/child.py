@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 
+from argolint.application.app import App
 from argolint.application.resource import Node
 from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
@@ -49,6 +50,13 @@ def wanted_of_children(complaint: Complaint) -> Iterator[Want]:
         managed = complaint.app.resource(child.id.key)
         if managed is None or managed.live is None:
             yield Want("live", child.id)
+        if _unaddressed(child):
+            yield Want("events", child.id, child.uid)
+
+
+def _unaddressed(child: Node) -> bool:
+    """True for a Service without an address: only one of type LoadBalancer waits for something (gitops-engine pkg/health/health_service.go)."""
+    return child.id.kind == "Service" and not child.id.group and child.health.status == "Progressing"
 
 
 def template_of(complaint: Complaint) -> tuple[Object | None, str]:
@@ -118,6 +126,8 @@ def said_by_child(complaint: Complaint) -> Iterator[Explained]:
         return
     for child in reversed([n for n in app.descendants(node.uid) if n.id.kind not in _SILENT]):
         said, words = _says(_live(complaint, child))
+        if not said and _unaddressed(child):
+            said = words = _warned(app, child)
         if not said or any(said in text for text in complaint.texts):
             continue
         facts = {"child": str(child.id), "command": Shell(kubectl_name(child.id))}
@@ -130,6 +140,11 @@ def said_by_child(complaint: Complaint) -> Iterator[Explained]:
             fixes=advice(__package__, "said-by-child/read", facts, complaint.id),
         )
         return
+
+
+def _warned(app: App, child: Node) -> str:
+    """The newest Warning Event of a child; empty if there is none or Events could not be read."""
+    return next((f"{e.reason}: {e.message}" for e in app.events(child.id, child.uid) or () if e.type == "Warning"), "")
 
 
 _STATED = ("message", "reason", "errorMessage", "failureMessage", "lastError", "error")

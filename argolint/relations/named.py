@@ -20,6 +20,8 @@ _CALLED = regex(r"(?:HOST|HOSTNAME|ADDR|ADDRESS|ENDPOINT|SERVER|SERVICE|DSN|URI|
 _ADDRESS = regex(
     r"(?:[a-z][a-z0-9+.-]{0,20}://)?(?:[^\s@/]{1,200}@)?([a-z0-9][a-z0-9-]{0,62})(\.[a-z0-9.-]{1,200})?(?::\d{1,5})?(?:[/?].{0,500})?\Z"
 )
+_AWAITED = ("job", "jobs", "job-wr", "job-we")
+"""The words before a Job's name: kubectl's, and those of the image k8s-wait-for."""
 _WRITTEN = ("--secret-name", "--secret")
 
 
@@ -37,7 +39,7 @@ def named_jobs(manifest: Object) -> Iterator[tuple[str, str]]:
             found = _JOB.match(word)
             if found:
                 yield f"{base}/initContainers/{index}", found.group(1)
-            elif before in ("job", "jobs") and _NAME.match(word):
+            elif before in _AWAITED and _NAME.match(word):
                 yield f"{base}/initContainers/{index}", word
 
 

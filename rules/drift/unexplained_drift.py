@@ -44,7 +44,8 @@ from ._fields import finding, left_out, listing, pointers, tracks
 from ._writers import is_sort
 
 _NOTES = ("/metadata/annotations/", "/metadata/labels/")
-"""Maps from which no schema drops a key."""
+_DATA = ("/data/", "/stringData/", "/binaryData/")
+"""Maps from which no schema drops a key: these of all objects, and those of ConfigMaps and Secrets."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -80,7 +81,8 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
     dropped = dropped or (not foreign and settled(app, resource) and all(lacks(resource, change) for change in changes))
-    taken_off = dropped and all(f"{change.pointer}/".startswith(_NOTES) for change in changes)
+    maps = (*_NOTES, *_DATA) if (resource.group, resource.kind) in {("", "ConfigMap"), ("", "Secret")} else _NOTES
+    taken_off = dropped and all(f"{change.pointer}/".startswith(maps) for change in changes)
     since = _wrote_since(resource) if dropped and not taken_off else ""
     if taken_off:
         fact = f"lacks {listing(changes)} though it was applied: a controller, a webhook or someone takes it off again"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from argolint import App, Change, Fleet, Object, Resource, Symptom
+from argolint import MISSING, App, Change, Fleet, Object, Resource, Symptom
 from argolint.application.applied import applied_value
 from argolint.model import Confidence
 from argolint.quick.patterns import regex
@@ -15,6 +15,7 @@ from argolint.values.kubernetes import containers
 from ..shared import charts
 from ..shared.charts import Release
 from ._items import item_at
+from ._keys import turned
 from ._renamed import renamed
 from ._shapes import Kind, alike, both_random, classify, generated, go_time, is_version_label, turns, twins
 from ._sign import Sign, own
@@ -31,7 +32,12 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
     others: list[Change] = []
     for resource in (r for r in app.changed if own(app, fleet, r)):
         upgraded = _upgraded(resource)
+        keys = () if upgraded else tuple(_turned_keys(app, at, resource))
+        yield from keys
+        seen = {claim for sign in keys for claim in sign.claims}
         for change in resource.changes:
+            if Symptom.change(resource.id, change.pointer) in seen:
+                continue
             if change.writer is not None and not by_argocd(change.writer):
                 continue  # another writer: a live edit, a controller, a rotation
             mine = not upgraded and written_here(at, resource, change)
@@ -40,8 +46,8 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
             )
             if kind is None:
                 others.append(change)
-            elif applied_value(resource, change) == change.desired:
-                continue  # Argo CD sent this value, and a webhook or an unrecorded writer changed it
+            elif _sent(resource, change):
+                continue
             else:
                 (here if mine else elsewhere).append((resource, change, kind))
     for resource, change, kind in here:
@@ -84,6 +90,27 @@ def _at_one_revision(app: App, resource: Resource, change: Change, kind: Kind) -
     how = ", which differs in random words or times alone" if random else ""
     why = f"revision {revision} was synced and now renders another value{how}; who wrote the live one is not recorded"
     return _shown(resource, change, kind, "likely" if random or kind not in ("config", "value") else "possible", why)
+
+
+def _turned_keys(app: App, at: Synced, resource: Resource) -> Iterator[Sign]:
+    """Keys of a map that the sync of this revision wrote, and that the revision now renders under other random names."""
+    for pointer, kind, changes in turned(resource):
+        if not all(written_here(at, resource, change) and not _sent(resource, change) for change in changes):
+            continue
+        new, old = changes[0], changes[len(changes) // 2]
+        sure = by_argocd(old.writer)
+        if old.writer is not None and not sure:
+            continue  # someone else wrote the key
+        one, other = (repr(split_pointer(change.pointer)[-1]) for change in (new, old))
+        names = "one key follows another of a like name" if kind == "secret" else f"key {one} follows {other}"
+        claims = tuple(Symptom.change(resource.id, change.pointer) for change in changes)
+        why = f"{resource.id} {pointer}: {names} at one revision"
+        yield _from_outside(app, Sign(resource.id, pointer, kind, "proven" if sure else "likely", why, claims))
+
+
+def _sent(resource: Resource, change: Change) -> bool:
+    """Whether Argo CD sent this value, so that a webhook or an unrecorded writer changed it."""
+    return change.desired is not MISSING and bool(applied_value(resource, change) == change.desired)
 
 
 def _after_a_move(

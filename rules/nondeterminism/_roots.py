@@ -194,7 +194,8 @@ def _message(app: App, root: Root) -> str:
             left = not head.claims or any(claim.kind == "extra" for claim in head.claims)
             end = "leaves the old object to prune" if left else "wants another object than the synced one"
             return f"The name of {head.resource} {changes}, which {end}."
-    return f"{head.pointer} of {head.resource} {changes}, so {then or 'the next sync writes another'}."
+    what = "A key's name in " if head.kind == "config" and len(split_pointer(head.pointer)) == 1 else ""
+    return f"{what}{head.pointer} of {head.resource} {changes}, so {then or 'the next sync writes another'}."
 
 
 def _meanwhile(app: App, root: Root) -> str:

@@ -130,7 +130,7 @@ def _foreign(app: App, resource: Resource) -> Finding:
 
 
 def _one_writer(resource: Resource, maker: str) -> tuple[Fix, ...]:
-    text = f"{maker} makes the Secret. If the sealed data are the right ones, remove that object instead: its Secret goes with it, and the SealedSecret then makes it."
+    text = f"{maker} makes the Secret. If the sealed data are the right ones, remove that object instead: that deletes its Secret too, and the SealedSecret then makes it."
     return (Fix("Remove the SealedSecret from Git", "manifest", str(resource.id), Edit("text", text)),)
 
 

@@ -259,6 +259,7 @@ def _facts(
         "repo_login": _login(registry or address or repo, registry or (chart if not address else "")),
         "path": path or ".",
         "folder": path or ".",
+        "kustomization": next((m[1] for m in reversed([*_WITHIN.finditer(message)])), path or "."),
         "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
         "chart": read["chart"] or chart,
         "plugin": bool(source.get("plugin")),
@@ -298,6 +299,8 @@ def _last_of(address: str) -> str:
     return address.rstrip("/").rpartition("/")[2]
 
 
+_WITHIN = regex(r"(?:make target for|recursed accumulation of) path '<path to cached source>/([^'\n]{1,300})'")
+"""The directory of a kustomization that another one names, as kustomize says it; the last is the one that fails."""
 _ADDRESS = regex(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")
 _BASE = regex(r"accumulating resources from '((?:github\.com|gitlab\.com|bitbucket\.org)/[\w.-]{1,100}/[\w.-]{1,100})")
 _HOST = regex(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")

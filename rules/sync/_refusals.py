@@ -16,6 +16,7 @@ from argolint.values.kubernetes import CLUSTER_SCOPED
 
 from ..shared.fields import field_fixes, quoting
 from ._failures import Failed, refusal, resource_of
+from ._hooks import TASKS
 from ._leftovers import left_over_fixes
 from ._managed import managed_by
 from ._options import sent_whole
@@ -65,10 +66,6 @@ _TAKEN_PORT = regex(r"Invalid value: (\d{1,5}): provided port is already allocat
 _SILENT = regex(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
 
 
-_TASKS = frozenset({"argoproj.io", "tekton.dev", "chaos-mesh.org", "testing.k6.io", "k6.io"})
-"""Groups of custom resources that run once and end, so that they can be hooks."""
-
-
 def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str, str]]:
     """The topic of sync-failed in advice.yaml, and the values from the message for it."""
     absent = _NO_NAMESPACE.search(failed.message)
@@ -83,7 +80,8 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
     if _SILENT.search(failed.message) and (served := served_by_itself(app, failed.message)):
         id_ = served.workload
         picked = f"{id_.group}:{id_.kind}:{id_.namespace}/{id_.name}"
-        return "own-webhook", {"workload": str(id_), "wave": str(served.wave + 1), "picked": picked}
+        up = "yes" if served.up else ""
+        return "own-webhook", {"workload": str(id_), "wave": str(served.wave + 1), "picked": picked, "up": up}
     found = refusal(failed.message)
     if found is None or found.entry.advice == found.entry.cause:
         return failed.cause or "unknown", {}
@@ -131,7 +129,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "creation": sync_option(app, "CreateNamespace=true"),
         "message": excerpt(unwrap(failed.message).innermost, 600),
         "holder": _holder(app, failed),
-        "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in _TASKS else "",
+        "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in TASKS else "",
     }
 
 

@@ -247,7 +247,7 @@ def _deletion(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
             "live",
             str(id_),
             Edit("command", command),
-            caveat=str(row.get("loses") or "what it owns goes with it, and is missing until the sync"),
+            caveat=str(row.get("loses") or "what it owns is deleted too, and is missing until the sync"),
             resource=id_,
             plays=GONE,
             effects=("restarts", "deletes") if id_.group == "apps" else ("deletes",),
