@@ -25,7 +25,7 @@ class List:
 
 
 def _list(name: str, line: str, *, sure: bool = False) -> List:
-    return List(re.compile(rf"(?i)\A(?:.*[/._-])?(?:{name})"), re.compile(rf"\A{line}"), sure)
+    return List(regex(rf"(?i)\A(?:.*[/._-])?(?:{name})"), regex(rf"\A{line}"), sure)
 
 
 _PAIR = r"(?P<head>[^\s:=\"']{1,253}:)(?P<secret>[^\s:](?:\S{0,1000}))"
