@@ -13,10 +13,11 @@ from argolint.application.rule import Rule
 from argolint.cli.complete import pages
 from argolint.cli.options import color_options
 from argolint.errors import UsageError
+from argolint.patterns import regex
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import paint, wrapped
 
-_HEADING = re.compile(r"(What it finds|Why it hurts|How to fix|Example|Examples|Sources|Source): ?")
+_HEADING = regex(r"(What it finds|Why it hurts|How to fix|Example|Examples|Sources|Source): ?")
 
 
 @click.command()

@@ -11,6 +11,7 @@ from argolint.application.resource import Node
 from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
 from argolint.model import Object, Want
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, mentioned
@@ -73,7 +74,7 @@ def template_of(complaint: Complaint) -> tuple[Object | None, str]:
     return complaint.manifest, ""
 
 
-_FULL = re.compile(
+_FULL = regex(
     r"(not enough|insufficient|out of|no) (free )?(disk )?space|disk (is )?full|no space left|volume is full|ENOSPC",
     re.IGNORECASE,
 )
@@ -269,7 +270,7 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
     )
 
 
-_UNDER_WAY = re.compile(
+_UNDER_WAY = regex(
     r"(?:Progress|Reconcil|Issu|Renew|Updat|Upgrad|Roll|Scal|Migrat|Restor|Creat|Delet|Terminat|Provision)ing$"
 )
 
@@ -285,7 +286,7 @@ def _shows(shown: str, condition: Object) -> bool:
     return bool(said) and said.strip() in shown
 
 
-_NOT_FOUND = re.compile(
+_NOT_FOUND = regex(
     r"[\"'](?:[\w.-]{1,63}/)?([a-z0-9][\w.-]{0,252})[\"'][^\"'\n]{0,20}?\b(?:not found|does not exist)", re.IGNORECASE
 )
 _SETTLED = timedelta(minutes=10)

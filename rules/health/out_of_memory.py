@@ -33,13 +33,14 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.patterns import regex
 from argolint.values import dig, number_at, text_at
 from argolint.values.kubernetes import containers
 
 from ..shared.pods import status_reason
 from ._running import crash_loops, ends, events, live, live_wants, restarts, unwell, workloads
 
-_KILLED = re.compile(r"OOM-?killed", re.IGNORECASE)
+_KILLED = regex(r"OOM-?killed", re.IGNORECASE)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:

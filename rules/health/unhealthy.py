@@ -43,6 +43,7 @@ from argolint import (
 from argolint.comparison import writers
 from argolint.edits.advice import advice
 from argolint.messages import field_errors, telling
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.child import rolled_out, speaks
@@ -109,7 +110,7 @@ def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
     )
 
 
-_CONDITION = re.compile(r"^\w+=(?:True|False|Unknown) ?\w*: (?=\S)")
+_CONDITION = regex(r"^\w+=(?:True|False|Unknown) ?\w*: (?=\S)")
 
 
 def _quote(reason: str) -> str:
@@ -117,7 +118,7 @@ def _quote(reason: str) -> str:
     return telling(_CONDITION.sub("", reason), 12)
 
 
-_REASON = re.compile(r"\w+", re.ASCII)
+_REASON = regex(r"\w+", re.ASCII)
 """A reason that needs no escape in a string of a health check."""
 
 
@@ -390,9 +391,7 @@ _CONSEQUENCES = (
 """Messages of workload controllers on any fault of their pods; another condition shows which one it is."""
 _NO_MORE = "retries exhausted"
 """The messages with which Flux ends a release; another condition has the cause."""
-_NOT_READY = re.compile(
-    r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready|healthy|available)\.?$", re.IGNORECASE
-)
+_NOT_READY = regex(r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready|healthy|available)\.?$", re.IGNORECASE)
 """A sentence with no more information than the type of its condition."""
 
 
@@ -447,7 +446,7 @@ def _whole(app: App) -> Finding:
     )
 
 
-_CAUSED_BY = re.compile(r"Caused by (?P<all>[^()]{1,400})")
+_CAUSED_BY = regex(r"Caused by (?P<all>[^()]{1,400})")
 
 
 def _turned(app: App) -> tuple[str, str]:

@@ -33,10 +33,10 @@ pkg/controllers/secretstore/client_manager.go, docs/api/externalsecret.md, docs/
 first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers are open requests (675, 2975, 3304).
 """
 
-import re
 from collections.abc import Iterator
 
 from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
+from argolint.patterns import regex
 from argolint.relations.operator_version import OperatorVersion, version_of, wants_crd
 from argolint.values import dig, get, parse_time
 
@@ -89,7 +89,7 @@ CAUSES = (
 )
 
 
-_KEY = re.compile(r"\bthe key\b(?! vault)")
+_KEY = regex(r"\bthe key\b(?! vault)")
 
 
 def _failing(app: App) -> Iterator[Resource]:
@@ -302,7 +302,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     return plays(fix, finding, after, fleet, failed)
 
 
-_ENTRY = re.compile(r"/spec/(data|dataFrom)/(\d{1,6})(?:/|$)")
+_ENTRY = regex(r"/spec/(data|dataFrom)/(\d{1,6})(?:/|$)")
 
 
 RULE = Rule(

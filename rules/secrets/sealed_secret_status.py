@@ -25,6 +25,7 @@ from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule
 from argolint.messages import telling
+from argolint.patterns import regex
 from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time, sh
 
 from . import _external_secret as es
@@ -228,11 +229,11 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
     )
 
 
-_UNREADABLE = re.compile(r"decrypt|no key could|illegal base64|private key|registry has no keys|unseal", re.IGNORECASE)
+_UNREADABLE = regex(r"decrypt|no key could|illegal base64|private key|registry has no keys|unseal", re.IGNORECASE)
 """Errors of a seal for another certificate, name or namespace; every other error is about the resulting Secret or the controller."""
 
 
-_NO_BASE64 = re.compile(r"illegal base64 data at input byte \d{1,9}(?: \((?P<key>[\w.-]{1,253})\))?")
+_NO_BASE64 = regex(r"illegal base64 data at input byte \d{1,9}(?: \((?P<key>[\w.-]{1,253})\))?")
 
 
 def _mangled(resource: Resource, message: str) -> str:

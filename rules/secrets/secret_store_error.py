@@ -49,6 +49,7 @@ from argolint import (
 from argolint.edits import consequences as operations
 from argolint.edits.advice import advice
 from argolint.messages import telling
+from argolint.patterns import regex
 from argolint.relations.operator_version import version_of, wants_crd
 from argolint.values import enumerated, mapping
 
@@ -67,13 +68,13 @@ CAUSE_OF = {
     "network": "network",
     "throttled": "network",
 }
-CREDENTIAL = re.compile(
+CREDENTIAL = regex(
     r'(?:secrets?|configmaps?|serviceaccounts?) "[^"]+" not found|cannot find secret data for key', re.IGNORECASE
 )
-MISSING = re.compile(r'(?:secrets?|configmaps?|serviceaccounts?) "([^"]+)" not found', re.IGNORECASE)
-_CONFIG_MAP = re.compile(r"caProvider configMap (\S+)")
-NAMESPACE = re.compile(r'from namespace "([^"]+)"')
-_OWN = re.compile(r"\bthe (\w+(?: \w+)?) of (?:its|the) store\b")
+MISSING = regex(r'(?:secrets?|configmaps?|serviceaccounts?) "([^"]+)" not found', re.IGNORECASE)
+_CONFIG_MAP = regex(r"caProvider configMap (\S+)")
+NAMESPACE = regex(r'from namespace "([^"]+)"')
+_OWN = regex(r"\bthe (\w+(?: \w+)?) of (?:its|the) store\b")
 PATIENCE = timedelta(minutes=5)
 ADVICE_OF = {
     "credential": "store-credential",

@@ -9,6 +9,7 @@ from argolint import App, Fix, Json, Object, Resource
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, maps
 from argolint.values.kubernetes import CLUSTER_SCOPED
@@ -48,18 +49,18 @@ def _manifest(app: App, failed: Failed) -> Object | None:
     return resource.desired if resource else None
 
 
-_NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
-_DEADLINE = re.compile(r"DeadlineExceeded|active longer than specified deadline|exceeded its deadline", re.IGNORECASE)
-_POLICY = re.compile(
+_NO_NAMESPACE = regex(r'namespaces "([^"]+)" not found')
+_DEADLINE = regex(r"DeadlineExceeded|active longer than specified deadline|exceeded its deadline", re.IGNORECASE)
+_POLICY = regex(
     r"blocked due to the following policies\s+(?P<kyverno>[\w.-]{1,253}):"
     r"|denied the request: \[(?P<gatekeeper>[\w.-]{1,253})\]"
     r"|ValidatingAdmissionPolicy '(?P<admission>[^']{1,253})'"
     r'|violates PodSecurity "(?P<level>[^"]{1,60})"'
 )
 """The policy that denies, as Kyverno, Gatekeeper and the API server name it."""
-_DENIES = re.compile(r'admission webhook "([^"]{1,253})" denied')
-_TAKEN_PORT = re.compile(r"Invalid value: (\d{1,5}): provided port is already allocated")
-_SILENT = re.compile(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
+_DENIES = regex(r'admission webhook "([^"]{1,253})" denied')
+_TAKEN_PORT = regex(r"Invalid value: (\d{1,5}): provided port is already allocated")
+_SILENT = regex(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
 
 
 def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str, str]]:

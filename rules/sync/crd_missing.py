@@ -16,7 +16,6 @@ Sources: gitops-engine/pkg/sync/sync_context.go (`The Kubernetes API could not f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -40,6 +39,7 @@ from argolint import (
 from argolint.comparison import builtin, has_sync_option
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import resolved
 from argolint.relations.blocked import derived_kinds
@@ -53,7 +53,7 @@ from ._removed import refused
 
 _ARGO_CD = ("Application", "ApplicationSet", "AppProject")
 """Kinds that exist only in a cluster with its own Argo CD, and that Argo CD reads only in its own cluster."""
-_GROUP_VERSION = re.compile(r"group version (\S+?):|in version \"([^\"]+)\"")
+_GROUP_VERSION = regex(r"group version (\S+?):|in version \"([^\"]+)\"")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

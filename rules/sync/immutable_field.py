@@ -43,6 +43,7 @@ from argolint.edits import application_place, removals, set_field, sync_option
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import field_errors, quoted, unwrap
+from argolint.patterns import regex
 from argolint.values import below, enumerated, fits, get, join_pointer, sh, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import kubectl_name
@@ -62,9 +63,9 @@ from ._options import (
 
 RESPECT = "RespectIgnoreDifferences=true"
 
-_REFUSED = re.compile(r"is invalid: (?:\[)?([a-zA-Z][\w.\[\]-]*): (?:Invalid value|Forbidden|Required)")
-_MAY_CHANGE = re.compile(r"spec for fields other than (.{1,300}?) are forbidden")
-_NAME = re.compile(r"'(\w{1,60})'")
+_REFUSED = regex(r"is invalid: (?:\[)?([a-zA-Z][\w.\[\]-]*): (?:Invalid value|Forbidden|Required)")
+_MAY_CHANGE = regex(r"spec for fields other than (.{1,300}?) are forbidden")
+_NAME = regex(r"'(\w{1,60})'")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -157,7 +158,7 @@ def _hidden(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-_SENT_WHOLE = re.compile(r"error when replacing|metadata\.resourceVersion.{0,100}must be specified for an update")
+_SENT_WHOLE = regex(r"error when replacing|metadata\.resourceVersion.{0,100}must be specified for an update")
 
 
 def _first(app: App, hidden: tuple[str, ...], replaced: Resource | None) -> Iterator[Fix]:
@@ -255,7 +256,7 @@ def _deletion(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
     )
 
 
-_LINE = re.compile(r"(?:^|[\n\t }])[-+][ \t\u00a0]{1,40}([A-Z]\w{1,60}):[ \t\u00a0]")
+_LINE = regex(r"(?:^|[\n\t }])[-+][ \t\u00a0]{1,40}([A-Z]\w{1,60}):[ \t\u00a0]")
 
 
 def _in_diff(message: str) -> str:

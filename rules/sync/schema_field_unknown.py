@@ -48,6 +48,7 @@ from argolint.edits import application_place, ignore_less, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
+from argolint.patterns import regex
 from argolint.values import annotations_of, below, dig, get, index_of, join_pointer, maps, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
@@ -59,11 +60,11 @@ from ._objects import left_missing, object_named, only
 from ._options import compare_options
 from ._slips import Slip, coming
 
-_TYPED = re.compile(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
-_TYPED_VERSION = re.compile(r"; (?:[^,()/;]{1,253}/)?([^,()/;]{1,100}), Kind=")
-_VALIDATED = re.compile(r'ValidationError\(\w{1,100}((?:\.[\w\[\]-]{1,100}){0,30})\): unknown field "([^"]{1,200})"')
-_STRICT = re.compile(r'unknown field "([^"]+)"')
-_STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
+_TYPED = regex(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
+_TYPED_VERSION = regex(r"; (?:[^,()/;]{1,253}/)?([^,()/;]{1,100}), Kind=")
+_VALIDATED = regex(r'ValidationError\(\w{1,100}((?:\.[\w\[\]-]{1,100}){0,30})\): unknown field "([^"]{1,200})"')
+_STRICT = regex(r'unknown field "([^"]+)"')
+_STEP = regex(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
 
 
 @dataclass(frozen=True, slots=True)
