@@ -36,7 +36,7 @@ tests: $(VENV)/.installed-dev
 
 # The properties with many examples, and every hostile text for the patterns.
 long: $(VENV)/.installed-dev
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n auto --dist worksteal $$(grep -lE '^from hypothesis|PROFILE' tests/test_*.py)
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n auto --dist worksteal $$(grep -lE '^from hypothesis|PROFILE|PHASES' tests/test_*.py)
 
 # Generated repositories and changes, rendered by helm and kustomize: none may change without the gate looking. `make gate-proof CASES=10000`.
 gate-proof: $(VENV)/.installed-dev
