@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from argolint.application.fleet import Fleet
-from argolint.errors import ApiError, ArgolintError, AuthError, UsageError
+from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UsageError
 from argolint.gate.candidates import DEFAULT_REVISIONS, Candidate, revision_of
 from argolint.gate.change import Change
 from argolint.host.folder import FileError
@@ -183,5 +183,8 @@ def _attempt(t: Transport, candidate: Candidate, revision: str, fresh: int = 0) 
         if error.status in _BROKEN:
             return error.reason or error.message
         return Failure("manifests", error.message, error.hint, app.ref)
+    except NotRecorded:
+        hint = "pass the manifests of the change with --rendered DIR, or ask the server itself"
+        return Failure("manifests", f"the snapshot has no render of {revision or 'its sources'}", hint, app.ref)
     except ArgolintError as error:
         return Failure("manifests", error.message, error.hint, app.ref)

@@ -167,7 +167,12 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
         for n, s in enumerate(s for s in _MARK if counts[s])
     ]
     yield MARKER
-    yield f"## argolint: {', '.join(written)}" if findings else f"## argolint: nothing {'new' if gate else 'found'} ✅"
+    sure = "✅" if report.complete else "so far ⚠️"
+    yield (
+        f"## argolint: {', '.join(written)}"
+        if findings
+        else f"## argolint: nothing {'new' if gate else 'found'} {sure}"
+    )
     yield ""
     if gate:
         yield f"**Fails** because {text(_cut(gate.fails))}." if gate.fails else "**Passes.**"
