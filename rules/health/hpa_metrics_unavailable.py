@@ -36,7 +36,9 @@ _PREFIX = re.compile(r"^the HPA was unable to compute the replica count: ")
 _NO_REQUEST = re.compile(r"missing (?:pod-level )?request for (\S+)")
 _WRITTEN = re.compile(r"invalid \w+ metric source|unknown metric source type|no metrics in spec")
 """Faults of spec.metrics itself (kubernetes pkg/controller/podautoscaler/horizontal.go)."""
-_NOT_OF_METRICS = re.compile(r"controlled by multiple HPAs|selector is required|convert selector|desired replica count is")
+_NOT_OF_METRICS = re.compile(
+    r"controlled by multiple HPAs|selector is required|convert selector|desired replica count is"
+)
 _V1_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"  # where autoscaling/v1 keeps them
 
 
