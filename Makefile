@@ -26,8 +26,9 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-# Compiles the tests once, on the core that mypy leaves idle: else each process that runs tests compiles all of them.
+# Compiles the knowledge and the tests once, on the core that mypy leaves idle: else each process that runs tests compiles all of them.
 warm: $(VENV)/.installed-dev
+	$(BIN)/python -c "import pathlib, setup; setup.compile_knowledge(pathlib.Path('argolint/values'))"
 	$(BIN)/python -m pytest -q -n 0 --collect-only >/dev/null
 
 tests: $(VENV)/.installed-dev

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from argolint_rules.health import unhealthy
+from argolint_rules.health import _meaning
 from argolint_rules.shared import fields, pods
 from argolint_rules.shared.messages import catalogue
 from argolint_rules.sync import _comparison, _refusals, invalid_spec
@@ -176,7 +176,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
         "sync-failed/left-over": {"field", "selected", "by_kubectl", "syncable"},
         "sync-failed/quote-at": {"at", "patch"},
         "sync-failed/unquote-at": {"at", "patch"},
-        "sync-failed/own-webhook": {"workload", "wave", "picked"},
+        "sync-failed/own-webhook": {"workload", "wave", "picked", "up"},
     }
     for entry in (e for e in catalogue().entries if e.rule == "sync-failed" and e.advice != e.cause):
         named = _groups(entry)
@@ -186,21 +186,21 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     causes = {f"sync-failed/{cause}" for cause in load_rules()["sync-failed"].causes}
     others = {
         f"sync-failed/{topic}"
-        for topic in ("empties", "hook", "hook-deadline", "gone", "stale-version", "exists-already")
+        for topic in ("empties", "hook", "hook-deadline", "gone", "recovered", "stale-version", "exists-already")
     }
     assert set(needed) == {*causes, *said, *others}
 
 
 def test_what_is_unhealthy_has_advice_by_every_reason_that_is_known() -> None:
     needed = _needed("argolint_rules.health", "unhealthy/")
-    facts = unhealthy._facts(Resource(ResourceId("apps", "Deployment", "prod", "web")))
+    facts = _meaning.facts_of(Resource(ResourceId("apps", "Deployment", "prod", "web")))
     assert _missing(needed, {*facts, "reason", "what", "sort"}) == {}
     known = {f"unhealthy/{entry.advice}" for entry in catalogue().entries if entry.rule == "unhealthy"}
     assert set(needed) == {*known, "unhealthy/no-check"}
 
 
 def test_a_health_check_to_add_reads_the_condition_that_failed() -> None:
-    facts = unhealthy._facts(Resource(ResourceId("example.org", "Ferry", "boats", "ferry")))
+    facts = _meaning.facts_of(Resource(ResourceId("example.org", "Ferry", "boats", "ferry")))
     (fix,) = advice("argolint_rules.health", "unhealthy/no-check", {**facts, "what": "Synced", "sort": "Refused"})
     assert fix.where == "ConfigMap argocd-cm, resource.customizations.health.example.org_Ferry"
     assert 'if c.type == "Synced" and seen == obj.metadata.generation then' in str(fix.edit.content)

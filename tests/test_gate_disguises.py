@@ -166,7 +166,7 @@ def test_an_application_that_its_file_no_longer_holds_does_not_pass(way: str, cl
     (failure,) = read(clone, GONE[way]).written.failures
     assert (failure.stage, failure.error) == (
         "not judged",
-        "the files no longer hold the Application argocd/web, and what goes with it is not known here",
+        "the files no longer hold the Application argocd/web, and what is deleted with it is not known here",
     )
 
 

@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 from argolint_rules.shared.messages import catalogue
 
+from argolint.patterns import Later
 from argolint.values.knowledge import parse
 from tests.conftest import PROFILE
 from tests.steps import REPEATS, Steps, TooManyError, bodies, items
@@ -93,7 +94,9 @@ def _modules(package: str) -> Iterator[Any]:
 
 
 def _compiled(value: object) -> Iterator[re.Pattern[str]]:
-    if isinstance(value, re.Pattern):
+    if isinstance(value, Later):
+        yield from _compiled(value.compiled)
+    elif isinstance(value, re.Pattern):
         of_bytes = isinstance(value.pattern, bytes)
         yield re.compile(value.pattern.decode(), value.flags | re.UNICODE) if of_bytes else value
     elif isinstance(value, dict | list | tuple | set | frozenset):

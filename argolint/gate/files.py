@@ -100,7 +100,7 @@ def _gone(before: Sequence[Object], now: Sequence[Object]) -> Iterator[Failure]:
     held = {_named(m) for m in now}
     for namespace, name in dict.fromkeys(_named(m) for m in before if _named(m) not in held):
         who = plain(f"{namespace}/{name}" if namespace else name)
-        why = f"the files no longer hold the Application {who}, and what goes with it is not known here"
+        why = f"the files no longer hold the Application {who}, and what is deleted with it is not known here"
         yield Failure("not judged", why, "judge the whole change: `argolint gate --repo URL --head REV`")
 
 

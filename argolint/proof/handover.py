@@ -68,7 +68,7 @@ def _tried(
         if trial.part == "release":
             after, found = _released(app, key), frozenset()
         elif moment.comparison.modified:
-            raise CannotReplay(f"{moment.comparison.pointers[0]} of {resource.id} would differ all the same")
+            raise CannotReplay(f"{moment.comparison.pointers[0]} of {resource.id} would still differ")
         else:
             after = application_after(app, app.raw, {key: moment})
         after = without_warnings(after, lambda w: (w.kind, w.name) == (resource.kind, resource.name))
@@ -77,7 +77,7 @@ def _tried(
         if any(
             other.key == fact.key for other in collect(after, _fleet(fleet, key, app, released=trial.part == "keep"))
         ):
-            raise CannotReplay(f"{app.ref} would share it all the same")
+            raise CannotReplay(f"{app.ref} would still share it")
     except CannotReplay as reason:
         return replace(trial, why=str(reason))
     return replace(trial, why="", effects=effects.ordered(found))
@@ -155,7 +155,7 @@ def together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[Fact]],
             return rests_on
     taking_part = {ref for ref, _ in fix.trials}
     rest = [fact for fact in facts if fact.app not in taking_part]
-    return "other applications share the object all the same" if rest and any(True for _ in rejoin(rest)) else ""
+    return "other applications still share the object" if rest and any(True for _ in rejoin(rest)) else ""
 
 
 def effects_of(fix: Fix, facts: Sequence[Fact]) -> frozenset[Effect]:

@@ -8,7 +8,6 @@ next one counts: the fix must let it succeed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +23,7 @@ from argolint.comparison import compare
 from argolint.comparison.compare import Strategy
 from argolint.comparison.ignore import IgnoreRule, disputed, matches, matches_object, removed, without
 from argolint.model import GONE, MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
+from argolint.patterns import regex
 from argolint.proof import effects, losses
 from argolint.proof.afterwards import SHOWN_BY_SYNC, Then, concluded, without_object
 from argolint.proof.outcomes import (
@@ -71,14 +71,14 @@ _NOT_REPLAYED = {
     "yaml": "what is rendered from this fragment is not known here",
     "text": "advice cannot be replayed",
 }
-_READS = re.compile(
+_READS = regex(
     r"kubectl (?:-n \S+ )?(?:get|describe|logs|explain|top|auth can-i|api-resources)\b|git (?:ls-tree|log|show)\b"
     r"|argocd (?:app|cluster|repo|proj) (?:get|list|diff|history|resources|manifests|logs)\b|helm (?:template|show)\b"
 )
-_ACTS = re.compile(
+_ACTS = regex(
     r"\b(?:kubectl|argocd)\b[^|;&]*\s(?:annotate|apply|create|delete|edit|label|patch|replace|rollout|scale|set|sync|terminate-op)\s"
 )
-_FORCED = re.compile(r"kubectl (?:-n \S+ )?annotate .*\bforce-sync=")
+_FORCED = regex(r"kubectl (?:-n \S+ )?annotate .*\bforce-sync=")
 
 
 def not_replayed(fix: Fix) -> str:
@@ -136,7 +136,7 @@ def replay(
 ) -> Proven:
     """Returns if the fix is verified. Raises CannotReplay or Contradicted.
 
-    `kept`: live objects after the steps before the edit. Effects of the next sync are added to `found`, whatever the result.
+    `kept`: live objects after the steps before the edit. Effects of the next sync are added to `found` in each case.
     """
     _require_replayable(fix, finding, looks.check)
     edit = repr(fix.edit.content)  # the key: equal edits of different findings share a result
@@ -304,7 +304,7 @@ def _require_quiet(moment: Moment, pair: _Pair) -> None:
         if moment.next_sync is not None and pointer not in moment.next_sync.pointers:
             raise TakesTwoSyncs(pair.resource, pointer)
         if claimed:
-            raise Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
+            raise Contradicted(f"{pointer} of {pair.resource.id} would still differ")
         if moment.rerendered:
             raise CannotReplay(f"another render changes {pointer} of {pair.resource.id} as well")
         raise Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
@@ -342,7 +342,7 @@ def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: T
         shown = compare.compare(live, desired, terms.rules, terms.strategy).pointers
         for pointer in sorted(pair.today.shown.difference(shown)):
             if get(live, pointer) != get(synced, pointer):
-                raise CannotReplay(f"the next sync overwrites {pointer} of {pair.resource.id} all the same")
+                raise CannotReplay(f"the next sync still overwrites {pointer} of {pair.resource.id}")
             sent = compare.sent(live, desired, terms.rules, respect_ignored=terms.respect_ignored)
             if losses.sent_whole(pointer, sent, live):
                 raise CannotReplay(
@@ -461,7 +461,7 @@ def _edits(fix: Fix, finding: Finding, app: App, then: Then | None) -> Resource:
         raise CannotReplay("the states of the object are not known")
     if any(symptom.resource != resource.key for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("it works through another object")
-    gone = fix.target == "live"  # a key of the live Secret is removed whatever its value
+    gone = fix.target == "live"  # a key of the live Secret is removed with any value
     written = (o for o in fix.edit.content if not (gone and o.get("op") == "remove"))
     if any(is_secret_data(resource, str(o.get("path", ""))) for o in written):
         raise CannotReplay("Argo CD masks the data of Secrets")

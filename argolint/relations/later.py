@@ -9,6 +9,8 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.edits.advice import advice
 from argolint.model import Object, Want
+from argolint.patterns import regex
+from argolint.relations.blocked import blocked
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, Known, by_name, mentioned
 from argolint.relations.references import references
@@ -28,6 +30,7 @@ def later(complaint: Complaint) -> Iterator[Explained]:
     if not seen:
         yield from _namespace(complaint, own)
         yield from _after_health(complaint)
+        yield from _awaited_job(complaint)
 
 
 def _lacks_any(app: App) -> bool:
@@ -61,7 +64,7 @@ def _makers_of(complaint: Complaint, secret: str) -> Iterator[Known]:
             yield known
 
 
-_ABSENT = re.compile(
+_ABSENT = regex(
     r'"(?:[\w.-]{1,63}/)?([a-z0-9][\w.-]{0,252})"[^"]{0,40}?\b(?:not found|does not exist|is missing)', re.IGNORECASE
 )
 
@@ -97,7 +100,7 @@ def _explained(complaint: Complaint, known: Known, own: Place, why: str) -> Expl
     )
 
 
-_NO_NAMESPACE = re.compile(r'namespaces "([a-z0-9][a-z0-9-]{0,62})" not found')
+_NO_NAMESPACE = regex(r'namespaces "([a-z0-9][a-z0-9-]{0,62})" not found')
 
 
 def _namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:
@@ -163,6 +166,31 @@ def _after_health(complaint: Complaint) -> Iterator[Explained]:
                     fixes=advice(__package__, "comes-later/after-health", facts, complaint.id),
                 )
                 return
+
+
+def _awaited_job(complaint: Complaint) -> Iterator[Explained]:
+    """A Job that the sync runs only after the object whose init container waits for it."""
+    app = complaint.app
+    for pair in app.derive(blocked, complaint.fleet):
+        job = pair.later
+        if pair.how != "job" or pair.waiting.id != complaint.id or not job.absent or app.node(job.id):
+            continue
+        facts = {
+            "object": complaint.subject,
+            "missing": str(job.id),
+            "wave": str(pair.waiting.place.wave),
+            "later": str(job.place.wave),
+        }
+        yield Explained(
+            "comes-later",
+            app.ref,
+            job.id,
+            f"An init container of {complaint.subject} waits for {job.id}, which the sync runs only after it ({job.place}).",
+            evidence=(f"{pair.pointer} names {job.id.name}; the cluster does not have that Job",),
+            fixes=advice(__package__, "comes-later/hook" if job.hook else "comes-later/wave", facts, complaint.id),
+            likely=True,
+        )
+        return
 
 
 def _speaks(manifest: Object, word: re.Pattern[str]) -> bool:

@@ -3,7 +3,7 @@
 What it finds: one pointer or jq path of `ignoreDifferences` that now hides differences of several origins: an autoscaler's and a person's, a
 webhook's and a commit that never reached the cluster. Its purpose can only be one of them. Also one that ignores a whole `spec`, pod template or
 container, or trusts Argo CD's own field manager, with any differences. Also one that hides a waiting commit: the application is Synced, so no
-automated sync applies it.
+automated sync applies it. Also a trusted field manager that owns a list as a whole, once Git has something in that list which live lacks.
 
 Why it hurts: the application is shown as Synced while someone's edit, or a change in Git, is not live.
 
@@ -14,14 +14,28 @@ Example: `/spec` ignored because of the replicas, which hides an image edited by
 Sources: docs/user-guide/diffing.md; argoproj/argo-cd#4326.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Writer
+from argolint import (
+    MISSING,
+    App,
+    Change,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Object,
+    Resource,
+    ResourceKey,
+    Rule,
+    Writer,
+)
 from argolint.application.applied import by_argocd, git_moved, last_applied
-from argolint.comparison import IgnoreRule, managers
+from argolint.comparison import IgnoreRule, disputed, managers, writer
 from argolint.edits import RESPECT, application_place
-from argolint.values import at_and_above, get, sh
+from argolint.patterns import regex
+from argolint.values import at_and_above, below, get, sh
 
 from ._fields import described
 from ._ignored import entries, expression, has_entries, hidden_changes, paths, selected, taken_out
@@ -29,7 +43,7 @@ from ._writers import is_sort
 
 Hidden = tuple[Resource, Change]
 
-_WHOLE = re.compile(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
+_WHOLE = regex(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
 """The essential parts of an object: if one is ignored as a whole, a commit to it is no difference either."""
 
 
@@ -38,6 +52,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for entry in entries(app):
         yield from _trusts_itself(app, entry)
         hidden = {r.key: hidden_changes(app, fleet, r, entry) for r in selected(app, entry)}
+        yield from _whole_lists(app, entry, hidden)
         for path, alone in paths(app, entry):
             objects = selected(app, alone)
             found = [(r, c) for r in objects for c in _hidden(r, alone, hidden[r.key])]
@@ -110,6 +125,39 @@ def _trusts_itself(app: App, entry: IgnoreRule) -> Iterator[Finding]:
                         "application",
                         application_place(app),
                         Edit("json-patch", [{"op": "remove", "path": place if others else entry.origin}]),
+                        _shows(app),
+                    ),
+                ),
+            )
+
+
+def _whole_lists(app: App, entry: IgnoreRule, hidden: Mapping[ResourceKey, Sequence[Change]]) -> Iterator[Finding]:
+    """Findings for lists that a trusted manager owns as one field, where Git has something that live lacks.
+
+    A custom resource's lists have no keys: who writes one value in a list owns all of it from then on.
+    """
+    for resource in (r for r in selected(app, entry) if entry.managers and hidden[r.key]):
+        for place in disputed(resource.live or {}, resource.desired or {}, (entry,)):
+            lost = [c for c in hidden[resource.key] if below(c.pointer, place) and c.live is MISSING]
+            owner = writer(resource.live or {}, place)
+            if not lost or owner is None or not isinstance(get(resource.desired, place), list):
+                continue
+            yield Finding(
+                message=f"{owner.manager} owns all of {place} of {resource.id}, so an ignore rule of {app.name} hides Git's {lost[0].pointer}, which is not live.",
+                at=Location(app.ref, resource.id, lost[0].pointer),
+                evidence=(
+                    f"{entry.origin} of the Application",
+                    *(f"{resource.id} {described(c, resource)}" for c in lost),
+                ),
+                fixes=(
+                    Fix(
+                        f"Name the fields that {owner.manager} changes (jqPathExpressions), in place of the manager",
+                        "application",
+                        application_place(app),
+                        Edit(
+                            "text",
+                            f"{entry.origin}/managedFieldsManagers of Application {app.ref}: take {owner.manager} out for {resource.group}/{resource.kind}, and name in jqPathExpressions what it changes below {place}; then sync.",
+                        ),
                         _shows(app),
                     ),
                 ),

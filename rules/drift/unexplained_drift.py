@@ -44,7 +44,8 @@ from ._fields import finding, left_out, listing, pointers, tracks
 from ._writers import is_sort
 
 _NOTES = ("/metadata/annotations/", "/metadata/labels/")
-"""Maps from which no schema drops a key."""
+_DATA = ("/data/", "/stringData/", "/binaryData/")
+"""Maps from which no schema drops a key: these of all objects, and those of ConfigMaps and Secrets."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -80,7 +81,8 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
     dropped = dropped or (not foreign and settled(app, resource) and all(lacks(resource, change) for change in changes))
-    taken_off = dropped and all(f"{change.pointer}/".startswith(_NOTES) for change in changes)
+    maps = (*_NOTES, *_DATA) if (resource.group, resource.kind) in {("", "ConfigMap"), ("", "Secret")} else _NOTES
+    taken_off = dropped and all(f"{change.pointer}/".startswith(maps) for change in changes)
     since = _wrote_since(resource) if dropped and not taken_off else ""
     if taken_off:
         fact = f"lacks {listing(changes)} though it was applied: a controller, a webhook or someone takes it off again"
@@ -122,7 +124,7 @@ def _ways_out(
 def _wrote_since(resource: Resource) -> str:
     """The one program that wrote the object after Argo CD's last apply; empty where none or several did.
 
-    Who leaves a field out owns nothing of it, so managedFields cannot tell more.
+    Who leaves a field out owns nothing of it, so managedFields cannot show more.
     """
     written = [w for w in managers(resource.live or {}) if not w.subresource and w.time]
     applied = max((w.time for w in written if by_argocd(w) and w.time), default=None)
@@ -131,7 +133,7 @@ def _wrote_since(resource: Resource) -> str:
 
 
 def _asked_schema(resource: Resource, manager: str, change: Change) -> Fix:
-    """The step that tells the two apart; nothing that Argo CD answers does."""
+    """The step that tells the two apart; no answer of Argo CD does."""
     path = ".".join(token for token in split_pointer(change.pointer) if index_of(token) is None)
     version = "/".join(filter(None, (resource.group, resource.id.version)))
     return Fix(

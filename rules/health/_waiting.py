@@ -37,7 +37,7 @@ def age(app: App, resource: Resource) -> str:
 def warning(app: App, resource: Resource) -> str:
     """The newest Warning Event; empty if there is none or Events could not be read."""
     found = next((e for e in app.events(resource.id, resource.uid) or () if e.type == "Warning"), None)
-    return excerpt(f"{found.reason}: {found.message}") if found else ""
+    return excerpt(f"{found.reason}: {found.message}", 600) if found else ""
 
 
 def events_of(app: App, resource: Resource) -> tuple[str, ...]:

@@ -22,18 +22,22 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.messages import telling
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, resolved
 from argolint.values import annotations_of, json_in, mapping, maps, parse_time, sh
 
 from ..shared.age import Patience, overdue
 
-_NO_API = re.compile(
+_NO_API = regex(
     r"could not find the requested resource|no matches for|unable to handle the request|not registered|no custom metrics API|no known available metric versions",
     re.IGNORECASE,
 )
-_PREFIX = re.compile(r"^the HPA was unable to compute the replica count: ")
-_NO_REQUEST = re.compile(r"missing request for (\S+)")
+_PREFIX = regex(r"^the HPA was unable to compute the replica count: ")
+_NO_REQUEST = regex(r"missing (?:pod-level )?request for (\S+)")
+_WRITTEN = regex(r"invalid \w+ metric source|unknown metric source type|no metrics in spec")
+"""Faults of spec.metrics itself (kubernetes pkg/controller/podautoscaler/horizontal.go)."""
+_NOT_OF_METRICS = regex(r"controlled by multiple HPAs")
 _V1_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"  # where autoscaling/v1 keeps them
 
 
@@ -49,7 +53,9 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         if condition is None or condition.get("status") != "False" or "Metric" not in str(condition.get("reason")):
             continue
         message = str(condition.get("message") or "")
-        lasting = bool(_NO_API.search(message) or _NO_REQUEST.search(message))
+        if _NOT_OF_METRICS.search(message):
+            continue
+        lasting = bool(_WRITTEN.search(message) or _NO_API.search(message) or _NO_REQUEST.search(message))
         old = overdue(app, parse_time(condition.get("lastTransitionTime")), options.span)
         if lasting or old or _failed_the_sync(app, hpa):
             said = Complaint(app, fleet, hpa.id, hpa.desired or hpa.live, (message,))
@@ -86,8 +92,9 @@ def _late(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
 
 
 def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
+    why = "a metric in its spec is not complete" if _WRITTEN.search(message) else "it cannot read its metrics"
     return Finding(
-        message=f'{hpa.id} does not scale, since it cannot read its metrics: "{telling(_PREFIX.sub("", message))}".',
+        message=f'{hpa.id} does not scale, since {why}: "{telling(_PREFIX.sub("", message))}".',
         at=Location(app.ref, hpa.id),
         evidence=(
             f"condition ScalingActive=False {condition.get('reason')} since {condition.get('lastTransitionTime')}: {excerpt(message, 400)}",
@@ -120,6 +127,16 @@ def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
             workload,
             Edit("yaml", f"resources:\n  requests:\n    {missing.group(1)}: 100m"),
             caveat="pods restart, and each one then needs that much on a node",
+        )
+    elif _WRITTEN.search(message):
+        yield Fix(
+            "Give each metric in spec.metrics a type that this cluster knows, and a target",
+            "manifest",
+            str(hpa.id),
+            Edit(
+                "text",
+                "spec.metrics[*]: type, its block of the same name, and target with type and value, averageValue or averageUtilization",
+            ),
         )
     elif "external metric" in message or "custom metric" in message or "from metric" in message:
         yield Fix(

@@ -20,11 +20,13 @@ from collections.abc import Iterable, Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, ResourceKey, Rule, Symptom, Want
 from argolint.edits import set_field
+from argolint.edits.advice import advice
 from argolint.messages import telling
-from argolint.values import annotations_of, dig, items, sh
+from argolint.values import annotations_of, dig, items
 from argolint.values.knowledge import load
 
 from ..shared.age import Patience
+from ._meaning import facts_of, of_kind
 from ._waiting import age, events_of, late, wanted, warning
 
 _CLASS = "kubernetes.io/ingress.class"
@@ -62,7 +64,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
                 *([f"classes that applications bring to this cluster: {', '.join(known)}"] if known else []),
                 *events_of(app, ingress),
             ),
-            fixes=(_from_status(ingress),)
+            fixes=of_kind(ingress, event) or advice(__package__, "ingress-no-address", facts_of(ingress))
             if event
             else tuple(_fixes(ingress, named, known, _served(app, fleet, classes))),
             explains=(Symptom.health(ingress.id),),
@@ -79,16 +81,6 @@ def _waiting(app: App, options: Patience) -> Iterator[Resource]:
     for ingress in late(app, options, "Ingress", *_GROUPS):
         if not _addressed(ingress) and not dig(ingress.live, "metadata", "deletionTimestamp"):
             yield ingress
-
-
-def _from_status(ingress: Resource) -> Fix:
-    """The fix for an Ingress whose controller writes Events and so serves it: another class or health check would not help."""
-    return Fix(
-        "Repair what the controller's Event names",
-        "live",
-        str(ingress.id),
-        Edit("command", f"kubectl -n {sh(ingress.namespace)} describe ingress {sh(ingress.name)}"),
-    )
 
 
 def _name_class(ingress: Resource, known: list[str], served: list[str]) -> Iterator[Fix]:

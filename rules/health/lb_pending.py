@@ -16,11 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
+from argolint import App, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
+from argolint.edits.advice import advice
 from argolint.messages import telling
-from argolint.values import dig, get, items, sh
+from argolint.values import dig, get, items, text_at
 
 from ..shared.age import Patience
+from ._meaning import facts_of, of_kind
 from ._waiting import age, events_of, late, wanted, warning
 
 
@@ -41,7 +43,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             at=Location(app.ref, service.id, "/spec/type"),
             confidence="proven" if event else "likely",
             evidence=(f"status.loadBalancer.ingress is empty for {age(app, service)}", *events_of(app, service)),
-            fixes=tuple(_fixes(app, service)),
+            fixes=tuple(_fixes(service, event)),
             explains=(Symptom.health(service.id),),
             follows=() if event else (_unserved(app, of_class),),
         )
@@ -60,22 +62,11 @@ def _waiting(app: App, options: Patience) -> Iterator[Resource]:
             yield service
 
 
-def _fixes(app: App, service: Resource) -> Iterator[Fix]:
-    yield Fix(
-        "Install or repair what gives load balancers their address, or raise its quota",
-        "operator",
-        app.cluster,
-        Edit("command", f"kubectl -n {sh(service.namespace)} describe service {sh(service.name)}"),
-    )
+def _fixes(service: Resource, event: str) -> Iterator[Fix]:
+    facts = {**facts_of(service), "event": event, "class": text_at(service.live, "spec", "loadBalancerClass")}
+    yield from of_kind(service, event) or advice(__package__, "lb-pending", facts)
     if get(service.desired, "/spec/type", None) == "LoadBalancer":
-        yield Fix(
-            "Or do without a load balancer",
-            "manifest",
-            str(service.id),
-            Edit("json-patch", [{"op": "replace", "path": "/spec/type", "value": "ClusterIP"}]),
-            caveat="the Service is then reachable inside the cluster only",
-            resource=service.id,
-        )
+        yield from advice(__package__, "lb-pending/without", facts, service.id)
 
 
 RULE = Rule(

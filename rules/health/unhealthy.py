@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from argolint import (
@@ -41,16 +42,18 @@ from argolint import (
 )
 from argolint.comparison import writers
 from argolint.edits.advice import advice
-from argolint.messages import Match, field_errors, telling
+from argolint.messages import field_errors, telling
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.relations.child import rolled_out
+from argolint.relations.child import rolled_out, speaks
 from argolint.values import age_text, dig, enumerated, items, mapping, maps, parse_time, sh, text_at
+from argolint.values.kubernetes import kubectl_name
 
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
-from ..shared.fields import field_fixes, refused_pointer
-from ..shared.messages import catalogue
+from ..shared.fields import refused_pointer
 from ..shared.pods import Trouble, below, crashes, troubles, wanted_events
+from ._meaning import facts_of, meaning, of_kind, of_reason
 from ._unseen import is_of_now, refused
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
@@ -93,7 +96,7 @@ def _is_by_itself(app: App, options: Patience) -> bool:
 
 def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
     sentence = _of_condition(condition)
-    facts = {**_facts(resource), "what": text_at(condition, "type"), "sort": text_at(condition, "reason")}
+    facts = {**facts_of(resource), "what": text_at(condition, "type"), "sort": text_at(condition, "reason")}
     check = advice(__package__, "unhealthy/no-check", facts) if _REASON.fullmatch(facts["sort"]) else ()
     return Finding(
         message=f'{resource.id} has failed ("{_quote(sentence)}"), which Argo CD does not show: it has no health check of the kind.',
@@ -107,7 +110,7 @@ def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
     )
 
 
-_CONDITION = re.compile(r"^\w+=(?:True|False|Unknown) ?\w*: (?=\S)")
+_CONDITION = regex(r"^\w+=(?:True|False|Unknown) ?\w*: (?=\S)")
 
 
 def _quote(reason: str) -> str:
@@ -115,7 +118,7 @@ def _quote(reason: str) -> str:
     return telling(_CONDITION.sub("", reason), 12)
 
 
-_REASON = re.compile(r"\w+", re.ASCII)
+_REASON = regex(r"\w+", re.ASCII)
 """A reason that needs no escape in a string of a health check."""
 
 
@@ -223,7 +226,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     age = waited(app, crashing or _last_step(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
-    why = f': "{_quote(reason)}"' if reason else ", and neither its status nor its Events tell why"
+    why = f': "{_quote(reason)}"' if reason else ", and neither its status nor its Events say why"
     finding = Finding(
         message=f"{resource.id} is {_shown(status)}{why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
@@ -239,7 +242,15 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
             *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
     )
-    return resolved(finding, _complaint(app, fleet, resource, (reason, *evidence, *_own_words(resource))))
+    return _by_child(resolved(finding, _complaint(app, fleet, resource, (reason, *evidence, *_own_words(resource)))))
+
+
+def _by_child(finding: Finding) -> Finding:
+    """The finding with the fixes for what a child says, if a child says it."""
+    relation = finding.relation
+    if relation is None or relation.kind != "said-by-child" or relation.resource is None:
+        return finding
+    return replace(finding, fixes=(*of_kind(Resource(relation.resource), finding.evidence[0]), *finding.fixes))
 
 
 def _complaint(app: App, fleet: Fleet, resource: Resource, texts: tuple[str, ...]) -> Complaint:
@@ -258,99 +269,25 @@ def _pod_of(reason: str, pod_troubles: tuple[Trouble, ...]) -> str:
     return next((pod.name for pod in pods if reason.startswith(f"{pod}: ")), pods[0].name if pods else "")
 
 
-_HAS_LOGS = frozenset({"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"})
-"""Kinds with logs in kubectl."""
-
-
 def _reason_followed(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
     """Fixes for a known reason, and always a place to read it."""
     title = f"Follow the reason that the {resource.kind} gives"
     return (
-        *_of_reason(resource, reason, pod),
-        Fix(title, "live", str(resource.id), Edit("command", _describe(resource))),
+        *of_reason(resource, reason, pod),
+        Fix(title, "live", str(resource.id), Edit("command", f"kubectl describe {kubectl_name(resource.id)}")),
     )
-
-
-def _meaning(resource: Resource, reason: str) -> Match | None:
-    return catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
 
 
 def _cause(resource: Resource, reason: str) -> str:
     """The cause by the refused field, or by its controller's message."""
     if field_errors(reason):
         return "field"
-    found = _meaning(resource, reason)
+    found = meaning(resource, reason)
     return found.entry.cause if found else "unknown"
-
-
-def _of_reason(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
-    """Fixes for the object's reason: by its kind's messages, by the refused field, or by any controller's messages."""
-    found = _meaning(resource, reason)
-    known = found.entry if found is not None and found.entry.knows == "cause" else None
-    of_kind = known is not None and (bool(known.when.kinds) or known.cause == "controller")
-    if not of_kind and (fixes := field_fixes(resource.id, resource.desired or resource.live, reason)):
-        return fixes
-    if _silent(resource) and (found is None or found.entry.knows != "cause"):
-        found = None  # no controller has written a message: the text of Argo CD's check shows no cause
-    elif found is None:
-        return ()
-    name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
-    named = {"what": "", "sort": "", **{key: _bare(excerpt(word)) for key, word in words.items()}}
-    if name in _OF_NAMES and not _is_name(words.get("what") or ""):
-        named["what"] = ""  # the form of the sentence shows the kind of fault, not the name in it
-    logs = {"logs": pod} if pod else {}
-    facts = {**_facts(resource), **logs, "reason": excerpt(reason, 400)}
-    return advice(__package__, f"unhealthy/{name}", {**facts, **named})
-
-
-_OF_NAMES = frozenset({"field-wrong", "field-unsupported", "object-named"})
-"""Topics of sentences that any controller may write, whose advice uses a name from the sentence."""
-_NAME = re.compile(r"\w[./_:\[-]\w|\d|[a-z][A-Z]|^\s*[\"'`]")
-
-
-def _is_name(word: str) -> bool:
-    """Whether a word of a sentence has the form of a name, or is in quotes."""
-    return _NAME.search(word) is not None
-
-
-def _bare(word: str) -> str:
-    """A word of a sentence without its quotes."""
-    bare = word.strip(" ,")
-    return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'`" else bare
-
-
-def _silent(resource: Resource) -> bool:
-    """Whether the controller of a custom resource has written no condition, so that a health check has nothing to wait for."""
-    sentence = items(resource.live, "status", "conditions") or dig(resource.live, "status", "phase")
-    return (
-        resource.health.status == "Progressing" and "." in resource.group and resource.live is not None and not sentence
-    )
-
-
-def _facts(resource: Resource) -> Mapping[str, str]:
-    group = f"{resource.group}_" if resource.group else ""
-    return {
-        "object": str(resource.id),
-        "kind": f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower(),
-        "name": resource.name,
-        "namespace": resource.namespace or "default",
-        "service": "/".join(text_at(resource.any, "spec", "service", field) for field in ("namespace", "name")).strip(
-            "/"
-        ),
-        "acme": text_at(resource.any, "spec", "acme", "server") or "https://acme-v02.api.letsencrypt.org/directory",
-        "customization": f"resource.customizations.health.{group}{resource.kind}",
-        "logs": f"{resource.kind.lower()}/{resource.name}" if resource.kind in _HAS_LOGS else "",
-    }
 
 
 def _shown(status: str) -> str:
     return "of unknown health" if status == "Unknown" else status
-
-
-def _describe(resource: Resource) -> str:
-    kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
-    where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
-    return f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"
 
 
 def _reason(
@@ -423,7 +360,7 @@ def _deciding(resource: Resource, text: str) -> int:
     """0 for a known cause, 1 for a form that many programs share, 2 for a stage, 3 for an unknown text."""
     if field_errors(text):
         return 0
-    found = _meaning(resource, text)
+    found = meaning(resource, text)
     return _KNOWS.index(found.entry.knows) if found else len(_KNOWS)
 
 
@@ -454,20 +391,14 @@ _CONSEQUENCES = (
 """Messages of workload controllers on any fault of their pods; another condition shows which one it is."""
 _NO_MORE = "retries exhausted"
 """The messages with which Flux ends a release; another condition has the cause."""
-_NOT_READY = re.compile(
-    r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready|healthy|available)\.?$", re.IGNORECASE
-)
+_NOT_READY = regex(r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready|healthy|available)\.?$", re.IGNORECASE)
 """A sentence with no more information than the type of its condition."""
-_BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid", "Conflicted")
 
 
 def _speaks(condition: object) -> bool:
-    """Whether a condition reports a fault: False, or True for the types that mean failure."""
-    if not isinstance(condition, dict) or not (condition.get("message") or condition.get("reason")):
-        return False
-    status, kind = str(condition.get("status")), str(condition.get("type"))
-    bad_when_true = kind.endswith(_BAD_WHEN_TRUE) or kind.startswith("Invalid")
-    return (status == "True") if bad_when_true else status in ("False", "Unknown")
+    """Whether a condition reports a fault, or that its state is not known, and has words for it."""
+    said = isinstance(condition, dict) and bool(condition.get("message") or condition.get("reason"))
+    return said and speaks(condition, ("False", "Unknown"))  # type: ignore[arg-type]
 
 
 def _of_condition(condition: Object) -> str:
@@ -515,7 +446,7 @@ def _whole(app: App) -> Finding:
     )
 
 
-_CAUSED_BY = re.compile(r"Caused by (?P<all>[^()]{1,400})")
+_CAUSED_BY = regex(r"Caused by (?P<all>[^()]{1,400})")
 
 
 def _turned(app: App) -> tuple[str, str]:

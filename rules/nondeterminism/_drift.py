@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from argolint import App, Change, Fleet, Object, Resource, Symptom
+from argolint import MISSING, App, Change, Fleet, Object, Resource, Symptom
 from argolint.application.applied import applied_value
 from argolint.model import Confidence
+from argolint.patterns import regex
 from argolint.values import items, labels_of, mapping, split_pointer
 from argolint.values.kubernetes import containers
 
 from ..shared import charts
 from ..shared.charts import Release
 from ._items import item_at
+from ._keys import turned
 from ._renamed import renamed
 from ._shapes import Kind, alike, both_random, classify, generated, go_time, is_version_label, turns, twins
 from ._sign import Sign, own
@@ -31,7 +32,12 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
     others: list[Change] = []
     for resource in (r for r in app.changed if own(app, fleet, r)):
         upgraded = _upgraded(resource)
+        keys = () if upgraded else tuple(_turned_keys(app, at, resource))
+        yield from keys
+        seen = {claim for sign in keys for claim in sign.claims}
         for change in resource.changes:
+            if Symptom.change(resource.id, change.pointer) in seen:
+                continue
             if change.writer is not None and not by_argocd(change.writer):
                 continue  # another writer: a live edit, a controller, a rotation
             mine = not upgraded and written_here(at, resource, change)
@@ -40,14 +46,14 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
             )
             if kind is None:
                 others.append(change)
-            elif applied_value(resource, change) == change.desired:
-                continue  # Argo CD sent this value, and a webhook or an unrecorded writer changed it
+            elif _sent(resource, change):
+                continue
             else:
                 (here if mine else elsewhere).append((resource, change, kind))
     for resource, change, kind in here:
         sign = _from_outside(app, _at_one_revision(app, resource, change, kind))
         if not _can_draw(app, resource):
-            why = f"{sign.why}\nno label tells of a chart behind it, and Kustomize itself draws nothing"
+            why = f"{sign.why}\nno label names a chart behind it, and Kustomize itself generates nothing random"
             sign = replace(sign, confidence="possible", why=why)
         yield sign
     if at.same and not at.partial:
@@ -84,6 +90,27 @@ def _at_one_revision(app: App, resource: Resource, change: Change, kind: Kind) -
     how = ", which differs in random words or times alone" if random else ""
     why = f"revision {revision} was synced and now renders another value{how}; who wrote the live one is not recorded"
     return _shown(resource, change, kind, "likely" if random or kind not in ("config", "value") else "possible", why)
+
+
+def _turned_keys(app: App, at: Synced, resource: Resource) -> Iterator[Sign]:
+    """Keys of a map that the sync of this revision wrote, and that the revision now renders under other random names."""
+    for pointer, kind, changes in turned(resource):
+        if not all(written_here(at, resource, change) and not _sent(resource, change) for change in changes):
+            continue
+        new, old = changes[0], changes[len(changes) // 2]
+        sure = by_argocd(old.writer)
+        if old.writer is not None and not sure:
+            continue  # someone else wrote the key
+        one, other = (repr(split_pointer(change.pointer)[-1]) for change in (new, old))
+        names = "one key follows another of a like name" if kind == "secret" else f"key {one} follows {other}"
+        claims = tuple(Symptom.change(resource.id, change.pointer) for change in changes)
+        why = f"{resource.id} {pointer}: {names} at one revision"
+        yield _from_outside(app, Sign(resource.id, pointer, kind, "proven" if sure else "likely", why, claims))
+
+
+def _sent(resource: Resource, change: Change) -> bool:
+    """Whether Argo CD sent this value, so that a webhook or an unrecorded writer changed it."""
+    return change.desired is not MISSING and bool(applied_value(resource, change) == change.desired)
 
 
 def _after_a_move(
@@ -192,10 +219,10 @@ def _hashable_moves(app: App) -> bool:
     )
 
 
-_TEXT = re.compile(r"\.(?:ya?ml|json|conf|cfg|ini|toml|properties|env|sh|xml)$")
+_TEXT = regex(r"\.(?:ya?ml|json|conf|cfg|ini|toml|properties|env|sh|xml)$")
 """Keys of whole files, whose wording a new chart version may change."""
 
-_DECRYPTED = re.compile(r"^secrets(?:\+[a-z-]+)?://|(?:^|[./_-])(?:sops|enc|dec)\.(?:ya?ml|json)$")
+_DECRYPTED = regex(r"^secrets(?:\+[a-z-]+)?://|(?:^|[./_-])(?:sops|enc|dec)\.(?:ya?ml|json)$")
 
 
 def _decrypted(app: App) -> bool:

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from argolint import App, Object, Resource, ResourceId, Symptom, Want
+from argolint import MISSING, App, Object, Resource, ResourceId, Symptom, Want
 from argolint.comparison import differences
 from argolint.model import Confidence
-from argolint.values import annotations_of, join_pointer
+from argolint.values import annotations_of, below, join_pointer
 from argolint.values.kubernetes import HOOK, api_of
 
 from ..shared import charts
 from ..shared.charts import Release
 from ._items import carries
+from ._keys import holder
 from ._shapes import GENERIC, Kind, classify, is_version_label, twins, word
 from ._sign import Sign, checksums, named_secret, references
 
@@ -31,7 +32,8 @@ def two_renders(app: App) -> Iterator[Sign]:
     if any(pointer.endswith("/image") or is_version_label(pointer) for _, pointer, *_ in found):
         return  # these are not random: a commit came between the renders, whose revision the server does not show
     for id_, pointer, one, other in found:
-        yield _rendered(app, id_, pointer, classify(id_, pointer, one, other) or "value")
+        whole = holder(id_, pointer) if one is MISSING or other is MISSING else None
+        yield _rendered(app, id_, *(whole or (pointer, classify(id_, pointer, one, other) or "value")))
     for id_ in sorted(first.keys() - second.keys()):
         twin = next((o for o in sorted(second.keys() - first.keys()) if _same_but_name(id_, o)), None)
         if twin is not None:
@@ -80,8 +82,8 @@ def _sole_secret(app: App, workloads: Sequence[Resource]) -> Resource | None:
 
 def _rendered(app: App, id_: ResourceId, pointer: str, kind: Kind) -> Sign:
     managed = app.resource(id_.key)
-    changed = managed is not None and any(c.pointer == pointer for c in managed.changes)
-    claims = (Symptom.change(id_, pointer),) if changed else ()
+    changes = managed.changes if managed is not None else ()
+    claims = tuple(Symptom.change(id_, c.pointer) for c in changes if below(c.pointer, pointer))
     why = f"{id_} {pointer}: two renders of one revision differ"
     return Sign(managed.id if managed else id_, pointer, kind, "proven", why, claims)
 

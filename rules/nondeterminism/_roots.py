@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Location, Related, Severity
 from argolint.model import Confidence
+from argolint.patterns import regex
 from argolint.values import enumerated, join_pointer, split_pointer
 from argolint.values.kubernetes import reads
 
@@ -116,8 +117,8 @@ def _alike(found: Sequence[Sign]) -> list[list[Sign]]:
     return list(groups.values())
 
 
-_SALTED = re.compile(r"htpasswd|bcrypt|password-?hash", re.IGNORECASE)
-_CERTIFICATE = re.compile(r"(?:\.crt|\.key|\.pem|cert|ca)$", re.IGNORECASE)
+_SALTED = regex(r"htpasswd|bcrypt|password-?hash", re.IGNORECASE)
+_CERTIFICATE = regex(r"(?:\.crt|\.key|\.pem|cert|ca)$", re.IGNORECASE)
 
 
 def _link(app: App, sign: Sign, group: Sequence[Sign]) -> int:
@@ -193,7 +194,8 @@ def _message(app: App, root: Root) -> str:
             left = not head.claims or any(claim.kind == "extra" for claim in head.claims)
             end = "leaves the old object to prune" if left else "wants another object than the synced one"
             return f"The name of {head.resource} {changes}, which {end}."
-    return f"{head.pointer} of {head.resource} {changes}, so {then or 'the next sync writes another'}."
+    what = "A key's name in " if head.kind == "config" and len(split_pointer(head.pointer)) == 1 else ""
+    return f"{what}{head.pointer} of {head.resource} {changes}, so {then or 'the next sync writes another'}."
 
 
 def _meanwhile(app: App, root: Root) -> str:

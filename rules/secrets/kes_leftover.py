@@ -72,7 +72,7 @@ def _part(app: App, resource: Resource, what: str) -> Finding:
                     "command",
                     f"kubectl get {CRD} -A   # must be empty: removing the API deletes its objects and their Secrets",
                 ),
-                "an object that still owns a Secret takes it along",
+                "an object that still owns a Secret deletes it too",
             ),
         ),
     )
@@ -107,7 +107,9 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
     made = convert(_placed(resource), f"{name}-eso")
     if made is None:
         backend = dig(resource.any, "spec", "backendType")
-        text = f"External Secrets has no provider for {backend} (that of alicloud was removed in v2.0.0): move the values to a provider that it knows, or write the Secret in another way."
+        removed = " (its own was removed in v2.0.0)" if str(backend).startswith("alicloud") else ""
+        why = f"External Secrets has no provider for {backend}{removed}" if backend else "It names no backendType"
+        text = f"{why}: move the values to a provider that External Secrets knows, or write the Secret in another way."
         return (Fix("Move the values to another provider", "manifest", str(resource.id), Edit("text", text)),)
     steps = (
         f"# 1. sync this; wait until ExternalSecret {name} is Ready and Secret {name}-eso is there",

@@ -15,19 +15,19 @@ Example:
 Sources: external-secrets pkg/controllers/pushsecret/pushsecret_controller.go, docs/api/pushsecret.md.
 """
 
-import json
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.edits import set_field
 from argolint.edits.advice import advice
-from argolint.messages import telling
+from argolint.messages import Match, telling
+from argolint.patterns import regex
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
-from argolint.values import dig, items, sh
+from argolint.values import dig, items
 from argolint.values.knowledge import load
 
+from ..shared.messages import catalogue
 from . import _external_secret as es
 from . import _provider
 from . import _stores as stores
@@ -38,23 +38,13 @@ from ._sync_error_texts import Diagnosis, classify, clean, warnings
 PLURALS = {"PushSecret": "pushsecrets", "ClusterPushSecret": "clusterpushsecrets"}
 GENERIC = ("one or more namespaces failed", "could not get source secret", "set secret failed")
 PATIENCE = timedelta(minutes=5)
-_STORE = re.compile(r"(?:to target secretstore|secrets client for store) (?:\w+/)?([^\s:/]+):")
-_FOREIGN = re.compile(r"not managed by external[- ]secrets", re.IGNORECASE)
-_READ_ONLY = re.compile(r"could not write remote ref .{0,300}(?:not implemented|not supported|read-only)")
-_CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .{0,300}not implemented")
-_CREATED_IN_PARTS = re.compile(r"failed to create .{0,300}(?:RequiredFieldMissing|[Ff]ield is required|required field)")
-_WHOLE = re.compile(r"pushing the whole secret is not")
-_NO_KEY = re.compile(r"secret key (\S+) does not exist")
-_DELETED = re.compile(r"deleted but recoverable|(?:scheduled|marked) for deletion|pending deletion", re.IGNORECASE)
-_REFUSED = re.compile(r"\b(?:status(?: code)?:? 400|400 Bad Request|InvalidArgument|ValidationException)\b")
-_MEANINGS = (
-    (_DELETED, "a deleted secret at the provider still has that name"),
-    (_FOREIGN, "something else made that key at the provider"),
-    (_CANNOT_ASK, "its provider cannot tell whether a key exists"),
-    (_READ_ONLY, "its provider cannot be written to"),
-    (_CREATED_IN_PARTS, "a new entry at its provider needs several fields at once"),
-    (_WHOLE, "its provider takes no whole Secret"),
-)
+_STORE = regex(r"(?:to target secretstore|secrets client for store) (?:\w+/)?([^\s:/]+):")
+_OF_STORE = ("store-not-ready", "auth", "network", "store-credential")
+
+
+def _meant(text: str) -> Match | None:
+    """The meaning of a text about the push itself."""
+    return catalogue().match(text, "push")
 
 
 def _failing(app: App) -> Iterator[Resource]:
@@ -148,14 +138,11 @@ def _because(resource: Resource, text: str, come: bool) -> str:
             others = f", and in {len(more)} more" if more else ""
             return f'namespace {dig(first, "namespace")} fails ("{why}"){others}'
         return "one or more of its namespaces fail"
-    found = classify(text)
+    found, meant = classify(text), _meant(text)
     if found is not None and found.detail.get("store"):
         return formerly(found.says, "is ready") if come else found.says
-    if missing := _NO_KEY.search(text):
-        return f'Secret "{_source(resource)}" has no key "{missing.group(1)}"'
-    for pattern, meaning in _MEANINGS:
-        if pattern.search(text):
-            return meaning
+    if meant is not None and meant.entry.says:
+        return meant.says
     if found is not None and found.cause == "template":
         return found.says
     return f'the operator says "{telling(text, 12)}"'
@@ -189,9 +176,10 @@ def _pointer(resource: Resource, text: str) -> str:
         return f"/spec/secretStoreRefs/{index}/name"
     if _no_source(resource, text):
         return _origin(resource)[2] + ("/apiVersion" if _no_generator(resource) else "")
-    missing = _NO_KEY.search(text)
+    meant = _meant(text)
+    missing = meant.facts.get("missing") if meant else None
     for index, entry in enumerate(items(resource.any, "spec", "data")):
-        if missing and dig(entry, "match", "secretKey") == missing.group(1):
+        if missing and dig(entry, "match", "secretKey") == missing:
             return f"/spec/data/{index}/match/secretKey"
     if stored := _STORE.search(text):
         named = [
@@ -236,80 +224,35 @@ def _target(app: App, fleet: Fleet, resource: Resource, text: str, found: Diagno
 def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, ...]:
     ns, plural = resource.namespace, PLURALS[resource.kind]
     retry = es.force_sync(f"{plural}.external-secrets.io", ns, resource.name)
-    found = classify(text) or Diagnosis("unknown", "")
-    kind, store = found.detail.get("kind", "SecretStore"), found.detail.get("store", "")
+    found, meant = classify(text) or Diagnosis("unknown", ""), _meant(text)
     target = _target(app, fleet, resource, text, found)
     known = facts(app, fleet, target, ns, resource.name, text, found.detail, retry)
-    if store and found.cause == "store-not-found":
-        edit = Edit(
-            "command",
-            f"kubectl get secretstores.external-secrets.io -n {sh(ns)}\nkubectl get clustersecretstores.external-secrets.io\n{retry}   # afterwards",
-        )
-        return (
-            Fix(
-                f'Create {kind} "{store}", or name a store that exists (with its kind)',
-                "manifest",
-                f"spec.secretStoreRefs of {resource.id}",
-                edit,
-            ),
-        )
+    known |= {"object": str(resource.id), "source": _source(resource), "origin": " ".join(_origin(resource)[:2])}
+    if found.cause == "store-not-found" and found.detail.get("store"):
+        return advice(__package__, "push-store-not-found", {**known, "kind": found.detail["kind"]})
     if _no_source(resource, text):
-        kind, name, _ = _origin(resource)
-        if _no_generator(resource):
-            path, right = f"{_origin(resource)[2]}/apiVersion", f"{es.GENERATORS}/v1alpha1"
-            edit = Edit("json-patch", [{"op": "replace", "path": path, "value": right}])
-            return (Fix(f"Write {right}", "manifest", str(resource.id), edit),)
-        if kind != "Secret":
-            read = f"kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets --since=1h | grep {sh(json.dumps(resource.name))}\n{retry}   # afterwards"
-            return (Fix(f"Let its {kind} {name} give a value", "live", str(resource.id), Edit("command", read)),)
-        edit = Edit("command", f"kubectl -n {sh(ns)} get secret {sh(name)}\n{retry}   # once it is there")
-        return (Fix(f'Create the source Secret "{name}" in namespace {ns}', "live", f"Secret {ns}/{name}", edit),)
-    if missing := _NO_KEY.search(text):
-        edit = Edit(
-            "command",
-            f"kubectl -n {sh(ns)} describe secret {sh(_source(resource))}   # its keys\n{retry}   # afterwards",
-        )
-        title = f'Name a key that Secret "{_source(resource)}" holds in place of "{missing.group(1)}"'
-        return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
+        return _of_source(resource, known)
     if found.cause == "template":
         return _template(resource, found, retry)
-    if found.cause in ("store-not-ready", "auth", "network", "store-credential") or found.topic == "aws-policy":
+    if found.cause in _OF_STORE or found.topic == "aws-policy":
         return advice(__package__, found.advice, {**known, "key": "its keys"})
-    if _FOREIGN.search(text):
-        content = f"Delete what is there, or give it the operator's mark (tag or metadata managed-by: external-secrets), or push to another remoteKey.\n{retry}   # afterwards"
-        title = "Free the key at the provider: something else made the value that is there"
-        return (
-            Fix(title, "live", "the provider", Edit("text", content), "the one who made the value may still write it"),
-        )
     if text.endswith("secret not found") and dig(target.manifest, "spec", "provider", "vault", "version") == "v1":
-        content = f"Operators before v0.9.10 push to KV version 2 alone (pull request 2879): upgrade, or name an engine of version 2 in the store.\n{retry}   # afterwards"
-        title = "Push to an engine of KV version 2, or upgrade External Secrets to v0.9.10 or later"
-        return (Fix(title, "operator", f"{target.ref.kind} {target.ref.name}", Edit("text", content)),)
-    if _CANNOT_ASK.search(text):
-        edit = Edit("json-patch", set_field(resource.any, "/spec/updatePolicy", "Replace"))
-        title = "Write without asking first: this provider cannot tell whether a key exists"
-        write = Fix(title, "manifest", str(resource.id), edit, "replaces a value that is already there")
-        return _by_distance(write, _asked_since(target), version_of(app, fleet))
-    if "has no managed stores" in text:
-        return advice(__package__, "unmanaged-store", {"controller": "<class>"})
-    if _READ_ONLY.search(text):
-        content = "docs/introduction/stability-support.md lists the providers that PushSecret can write to."
-        title = "Push to a provider that can be written: this one has no such call"
-        return (Fix(title, "manifest", f"spec.secretStoreRefs of {resource.id}", Edit("text", content)),)
-    if _CREATED_IN_PARTS.search(text):
-        content = f"A PushSecret writes one field at a time, so it cannot make an entry of a kind that requires several; it changes one that is there.\n{retry}   # afterwards"
-        title = "Create the entry at the provider once, with all the fields that its kind requires"
-        return (Fix(title, "live", "the provider", Edit("text", content)),)
-    if _WHOLE.search(text):
-        title = "Push one key of the Secret: this provider takes no whole Secret"
-        edit = Edit(
-            "yaml",
-            "data:\n- match:\n    secretKey: <a key of the Secret>\n    remoteRef:\n      remoteKey: <name at the provider>",
-        )
-        return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
-    if _DELETED.search(text):
-        return advice(__package__, "push-deleted", known)
-    return advice(__package__, "push-refused" if _REFUSED.search(text) else "push", known)
+        return advice(__package__, "push-engine-version", known)
+    if meant is None:
+        return advice(__package__, "push", known)
+    if meant.entry.advice == "push-cannot-ask":
+        return _without_asking(resource, _asked_since(target), version_of(app, fleet))
+    return advice(__package__, meant.entry.advice, {**known, **meant.facts, "controller": "<class>"})
+
+
+def _of_source(resource: Resource, known: Mapping[str, object]) -> tuple[Fix, ...]:
+    """Fixes for a source that gives nothing: a generator of the wrong group, any other generator, a missing Secret."""
+    kind, _, pointer = _origin(resource)
+    if _no_generator(resource):
+        right = f"{es.GENERATORS}/v1alpha1"
+        edit = Edit("json-patch", [{"op": "replace", "path": f"{pointer}/apiVersion", "value": right}])
+        return (Fix(f"Write {right}", "manifest", str(resource.id), edit),)
+    return advice(__package__, "push-source-missing" if kind == "Secret" else "push-generator", known)
 
 
 def _template(resource: Resource, found: Diagnosis, retry: str) -> tuple[Fix, ...]:
@@ -320,7 +263,7 @@ def _template(resource: Resource, found: Diagnosis, retry: str) -> tuple[Fix, ..
         f'Read a key that {origin} holds in place of "{absent}"' if absent else f"Correct the template of {resource.id}"
     )
     lines = (
-        f"# {found.says}. The names are the keys of {origin}, in their exact spelling; text that is no value of it stands in the template as it is.",
+        f"# {found.says}. The names are the keys of {origin}, in their exact spelling; text that is no value of it is copied as it is.",
         f"{retry}   # afterwards",
     )
     return (Fix(title, "manifest", f"spec.template of {resource.id}", Edit("command", "\n".join(lines))),)
@@ -331,21 +274,16 @@ def _asked_since(target: stores.Store) -> str:
     return str(load(__package__, "provider_advice.yaml")[_provider.name_of(target)].get("exists_since") or "")
 
 
-def _by_distance(write: Fix, since: str, version: OperatorVersion) -> tuple[Fix, ...]:
+def _without_asking(resource: Resource, since: str, version: OperatorVersion) -> tuple[Fix, ...]:
     """The fixes by distance: an upgrade within a minor release first, a longer one last."""
+    edit = Edit("json-patch", set_field(resource.any, "/spec/updatePolicy", "Replace"))
+    title = "Write without asking first: this provider cannot tell whether a key exists"
+    write = Fix(title, "manifest", str(resource.id), edit, "replaces a value that is already there")
     if not since or version.at_least(since) is True:
         return (write,)
-    content = (
-        f"From {since} on the operator asks this provider whether a key exists, as updatePolicy IfNotExists wants."
-    )
-    upgrade = Fix(
-        f"Upgrade External Secrets to {since} or later",
-        "operator",
-        "values of the External Secrets chart",
-        Edit("text", content),
-    )
     near = version.exact is not None and version.exact[:2] == parse(since)[:2]
-    return (upgrade, write) if near else (write, upgrade)
+    upgrade = advice(__package__, "push-cannot-ask", {"since": since})
+    return (*upgrade, write) if near else (write, *upgrade)
 
 
 RULE = Rule(

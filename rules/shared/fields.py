@@ -15,7 +15,11 @@ _TOPICS = {
     "Unsupported value": "unsupported",
     "Duplicate value": "duplicate",
     "Not found": "reference",
+    "Internal error": "internal",
 }
+
+_BARE = {"Required value": "it is empty", "Internal error": "no reason is given"}
+"""What a refused field says without a detail."""
 
 
 def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple[Fix, ...]:
@@ -27,7 +31,7 @@ def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple
     facts: dict[str, Json] = {
         "object": str(id_),
         "pointer": first.pointer,
-        "detail": excerpt(first.detail, 200) or "it is empty",
+        "detail": excerpt(first.detail, 200) or _BARE.get(first.sort, first.sort),
         "others": f" (and {', '.join(sorted({e.pointer for e in errors[1:5]}))})" if len(errors) > 1 else "",
         "operations": operations,
         "text": _as_text(manifest, first),

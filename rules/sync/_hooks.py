@@ -8,12 +8,16 @@ from functools import cache
 
 from argolint import App, Awaited, Fix, Node, Object, ResourceId, Want
 from argolint.edits.advice import advice
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, number_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import api_of, containers, pod_spec
 
 from ..shared import pods
+
+TASKS = frozenset({"argoproj.io", "tekton.dev", "chaos-mesh.org", "testing.k6.io", "k6.io"})
+"""Groups of custom resources that run once and end, so that they can be hooks."""
 
 
 def rendered(app: App, awaited: Awaited) -> tuple[ResourceId, Object] | None:
@@ -38,7 +42,9 @@ def lives_for(manifest: Object | None) -> int | None:
 def gone_fixes(id_: ResourceId | None, manifest: Object | None, awaited: Awaited) -> tuple[Fix, ...]:
     """Fixes that let Argo CD see the end of a hook that is deleted too early."""
     topic = "ttl" if lives_for(manifest) is not None else "gone" if manifest is None else "absent"
-    return advice(__package__, f"hook-stuck/{topic}", {"hook": str(id_ or f"{awaited.kind} {awaited.name}")}, id_)
+    lasting = awaited.kind not in ("Job", "Pod") and awaited.group not in TASKS
+    facts = {"hook": str(id_ or f"{awaited.kind} {awaited.name}"), "lasting": lasting}
+    return advice(__package__, f"hook-stuck/{topic}", facts, id_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ def sidecar_of(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
     return _started(app, node, manifest)
 
 
-_STARTED = re.compile(r"(?:Created|Started) container:? ([a-z0-9][a-z0-9-]{0,62})$")
+_STARTED = regex(r"(?:Created|Started) container:? ([a-z0-9][a-z0-9-]{0,62})$")
 
 
 def _started(app: App, node: Node, manifest: Object | None) -> Sidecar | None:

@@ -9,12 +9,14 @@ from argolint import App, Fix, Json, Object, Resource
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, maps
 from argolint.values.kubernetes import CLUSTER_SCOPED
 
 from ..shared.fields import field_fixes, quoting
 from ._failures import Failed, refusal, resource_of
+from ._hooks import TASKS
 from ._leftovers import left_over_fixes
 from ._managed import managed_by
 from ._options import sent_whole
@@ -47,25 +49,18 @@ def _manifest(app: App, failed: Failed) -> Object | None:
     return resource.desired if resource else None
 
 
-_NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
-_DEADLINE = re.compile(r"DeadlineExceeded|active longer than specified deadline|exceeded its deadline", re.IGNORECASE)
-_GONE = re.compile(
-    r"is missing, it might have been deleted"
-)  # a hook that its TTL or a person removes before Argo CD sees its end
-_POLICY = re.compile(
+_NO_NAMESPACE = regex(r'namespaces "([^"]+)" not found')
+_DEADLINE = regex(r"DeadlineExceeded|active longer than specified deadline|exceeded its deadline", re.IGNORECASE)
+_POLICY = regex(
     r"blocked due to the following policies\s+(?P<kyverno>[\w.-]{1,253}):"
     r"|denied the request: \[(?P<gatekeeper>[\w.-]{1,253})\]"
     r"|ValidatingAdmissionPolicy '(?P<admission>[^']{1,253})'"
     r'|violates PodSecurity "(?P<level>[^"]{1,60})"'
 )
 """The policy that denies, as Kyverno, Gatekeeper and the API server name it."""
-_DENIES = re.compile(r'admission webhook "([^"]{1,253})" denied')
-_TAKEN_PORT = re.compile(r"Invalid value: (\d{1,5}): provided port is already allocated")
-_SILENT = re.compile(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
-
-
-_TASKS = frozenset({"argoproj.io", "tekton.dev", "chaos-mesh.org", "testing.k6.io", "k6.io"})
-"""Groups of custom resources that run once and end, so that they can be hooks."""
+_DENIES = regex(r'admission webhook "([^"]{1,253})" denied')
+_TAKEN_PORT = regex(r"Invalid value: (\d{1,5}): provided port is already allocated")
+_SILENT = regex(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
 
 
 def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str, str]]:
@@ -77,18 +72,26 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
         return "no-namespace", {"missing_namespace": absent[1]}
     if failed.hook and failed.id and failed.cause == "unknown":
         return "hook-deadline" if _DEADLINE.search(failed.message) else "hook", {}
-    if failed.id and _GONE.search(failed.message):
-        return "gone", {}
+    if failed.cause == "unknown" and _recovered(app, failed):
+        return "recovered", {}
     if _SILENT.search(failed.message) and (served := served_by_itself(app, failed.message)):
         id_ = served.workload
         picked = f"{id_.group}:{id_.kind}:{id_.namespace}/{id_.name}"
-        return "own-webhook", {"workload": str(id_), "wave": str(served.wave + 1), "picked": picked}
+        up = "yes" if served.up else ""
+        return "own-webhook", {"workload": str(id_), "wave": str(served.wave + 1), "picked": picked, "up": up}
     found = refusal(failed.message)
     if found is None or found.entry.advice == found.entry.cause:
         return failed.cause or "unknown", {}
     group = found.facts.get("group")
     quoted = {} if group is None else {"quoted_group": Shell("'" + group.replace("'", "'\\''") + "'")}
     return _narrower(app, failed, found.entry.advice), {**found.facts, **quoted}
+
+
+def _recovered(app: App, failed: Failed) -> bool:
+    """Whether the sync failed by the object's health alone, and the object is healthy by now."""
+    resource = resource_of(app, failed)
+    turned = app.operation is not None and failed.id is not None and app.operation.degraded(failed.id)
+    return turned and resource is not None and resource.health.status == "Healthy"
 
 
 def _narrower(app: App, failed: Failed, topic: str) -> str:
@@ -130,7 +133,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "creation": sync_option(app, "CreateNamespace=true"),
         "message": excerpt(unwrap(failed.message).innermost, 600),
         "holder": _holder(app, failed),
-        "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in _TASKS else "",
+        "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in TASKS else "",
     }
 
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from argolint import App, ResourceId
-from argolint.values import mapping, text_at
+from argolint import App, Resource, ResourceId
+from argolint.patterns import regex
+from argolint.values import dig, mapping, parse_time, text_at
 from argolint.values.kubernetes import pod_spec
 
-_SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
+_SERVICE = regex(r"https://([\w-]+)\.([\w-]+)\.svc\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The workload that makes the webhook's pods, with its `wave`, both in the blocked application."""
+    """The workload that makes the webhook's pods, with its `wave`, both in the blocked application; `up` if it is healthy by now."""
 
     workload: ResourceId
     wave: int
+    up: bool
 
 
 def service_of(message: str) -> tuple[str, str]:
@@ -27,16 +28,24 @@ def service_of(message: str) -> tuple[str, str]:
 
 
 def served_by_itself(app: App, message: str) -> Served | None:
-    """The workload of this application behind the webhook's Service, if it is not up; None if another one serves it."""
+    """The workload of this application behind the webhook's Service, if it was not up when the sync began; None if another one serves it."""
     namespace, name = service_of(message)
     service = app.find("", "Service", namespace, name) if name else None
     selector = mapping(service.any, "spec", "selector") if service else {}
     for resource in app.resources if selector else ():
         at, _ = pod_spec(resource.desired)
-        if not at or resource.namespace != namespace or resource.health.status == "Healthy":
+        up = resource.health.status == "Healthy"
+        if not at or resource.namespace != namespace or (up and not _began_with(app, resource)):
             continue
         above = tuple(token for token in at.removesuffix("/spec").split("/") if token)
         labels = mapping(resource.desired, *above, "metadata", "labels")
         if all(text_at({"v": labels.get(key)}, "v") == value for key, value in selector.items()):
-            return Served(resource.id, resource.wave)
+            return Served(resource.id, resource.wave, up)
     return None
+
+
+def _began_with(app: App, resource: Resource) -> bool:
+    """Whether the failed sync itself created the object."""
+    created = parse_time(dig(resource.live, "metadata", "creationTimestamp"))
+    began = app.operation.started_at if app.operation else None
+    return created is not None and began is not None and created >= began

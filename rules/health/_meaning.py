@@ -1,0 +1,92 @@
+"""What a sentence about an unhealthy object means, and the fixes for it: by the catalogue of messages and `advice.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from argolint import Fix, Resource
+from argolint.edits.advice import advice
+from argolint.messages import Match
+from argolint.patterns import regex
+from argolint.redaction import excerpt
+from argolint.values import dig, items, text_at
+
+from ..shared.fields import field_fixes
+from ..shared.messages import catalogue
+
+_HAS_LOGS = frozenset({"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"})
+"""Kinds with logs in kubectl."""
+
+
+def meaning(resource: Resource, reason: str) -> Match | None:
+    """The entry of the catalogue that answers the sentence."""
+    return catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
+
+
+def of_reason(resource: Resource, reason: str, pod: str = "") -> tuple[Fix, ...]:
+    """Fixes for the object's reason: by its kind's messages, by the refused field, or by any controller's messages."""
+    found = meaning(resource, reason)
+    known = found.entry if found is not None and found.entry.knows == "cause" else None
+    own = known is not None and (bool(known.when.kinds) or known.cause == "controller")
+    if not own and (fixes := field_fixes(resource.id, resource.desired or resource.live, reason)):
+        return fixes
+    if _silent(resource) and (found is None or found.entry.knows != "cause"):
+        found = None  # no controller has written a message: the text of Argo CD's check shows no cause
+    elif found is None:
+        return ()
+    name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
+    named = {"what": "", "sort": "", **{key: _bare(excerpt(word)) for key, word in words.items()}}
+    if name in _OF_NAMES and not _is_name(words.get("what") or ""):
+        named["what"] = ""  # the form of the sentence shows the kind of fault, not the name in it
+    logs = {"logs": pod} if pod else {}
+    facts = {**facts_of(resource), **logs, "reason": excerpt(reason, 400)}
+    return advice(__package__, f"unhealthy/{name}", {**facts, **named})
+
+
+def of_kind(resource: Resource, said: str) -> tuple[Fix, ...]:
+    """Fixes for what the controllers of this kind say; none for a sentence that any controller may write."""
+    found = meaning(resource, said)
+    known = found is not None and found.entry.knows == "cause" and (found.entry.when.kinds or found.entry.when.groups)
+    return of_reason(resource, said) if known else ()
+
+
+_OF_NAMES = frozenset({"field-wrong", "field-unsupported", "object-named"})
+"""Topics of sentences that any controller may write, whose advice uses a name from the sentence."""
+_NAME = regex(r"\w[./_:\[-]\w|\d|[a-z][A-Z]|^\s*[\"'`]")
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word of a sentence has the form of a name, or is in quotes."""
+    return _NAME.search(word) is not None
+
+
+def _bare(word: str) -> str:
+    """A word of a sentence without its quotes."""
+    bare = word.strip(" ,")
+    return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'`" else bare
+
+
+def _silent(resource: Resource) -> bool:
+    """Whether the controller of a custom resource has written no condition, so that a health check has nothing to wait for."""
+    sentence = items(resource.live, "status", "conditions") or dig(resource.live, "status", "phase")
+    return (
+        resource.health.status == "Progressing" and "." in resource.group and resource.live is not None and not sentence
+    )
+
+
+def facts_of(resource: Resource) -> Mapping[str, str]:
+    """The facts of advice on the object: the head of `advice.yaml` lists them."""
+    group = f"{resource.group}_" if resource.group else ""
+    return {
+        "object": str(resource.id),
+        "kind": f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower(),
+        "name": resource.name,
+        "namespace": resource.namespace or "default",
+        "cluster": text_at(resource.any, "spec", "cluster", "name") or resource.name,
+        "service": "/".join(text_at(resource.any, "spec", "service", field) for field in ("namespace", "name")).strip(
+            "/"
+        ),
+        "acme": text_at(resource.any, "spec", "acme", "server") or "https://acme-v02.api.letsencrypt.org/directory",
+        "customization": f"resource.customizations.health.{group}{resource.kind}",
+        "logs": f"{resource.kind.lower()}/{resource.name}" if resource.kind in _HAS_LOGS else "",
+    }
