@@ -83,7 +83,7 @@ def _modules() -> Iterator[tuple[str, ModuleType]]:
 def _imported(provider: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:  # a plugin may raise anything at import, even an exit
         raise _unloadable(provider, error) from error
@@ -93,7 +93,7 @@ def _below(provider: str, module: ModuleType, name: str) -> Iterator[str]:
     """The names of all modules of a package."""
     try:
         found = list(pkgutil.walk_packages(getattr(module, "__path__", ()), f"{name}.", onerror=_fail))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:  # packages are imported to list their modules
         raise _unloadable(provider, error) from error

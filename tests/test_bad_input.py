@@ -74,14 +74,14 @@ def _places(node: Any) -> Iterator[tuple[Any, Any]]:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_values_of_wrong_types_fail_no_rule(end: str, seed: int) -> None:
     rules = tuple(Chosen(r, r.default_options) for r in load_rules().values())
-    part = lint.collect(Distorted(end, seed), Plan(rules, workers=1, deep=True, shard=(seed, 2)))
+    part = lint.collect(Distorted(end, seed), Plan(rules, workers=1, deep=True, shard=(seed, 3)))
     outcome = lint.conclude(part, rules, suppress.Suppressions())
     assert [(f.rule, f.error) for f in outcome.failures if f.rule] == []
     assert outcome.findings
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
-@pytest.mark.parametrize("args", [["rules"], ["explain", "shared-resource"], ["check", "--snapshot", "PAIR"]])
+@pytest.mark.parametrize("args", [["rules"], ["check", "--snapshot", "PAIR"]])
 def test_a_full_disk_is_told_in_two_lines(pair: Path, args: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

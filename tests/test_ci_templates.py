@@ -229,6 +229,7 @@ def test_the_action_reads_no_configuration_of_the_change(runner: Runner) -> None
 def test_the_action_runs_no_module_of_the_checkout(runner: Runner) -> None:
     (runner.clone / "venv.py").write_text(f"open({str(runner.folder / 'ran')!r}, 'w')\n")
     first = STEPS["Install"]["run"].replace('"$RUNNER_TEMP/argolint/bin/pip" install', "true install")
+    first = first.replace("-m venv", "-m venv --without-pip")  # most of the time otherwise
     ran = runner(first.replace("$RUNNER_TEMP/argolint", "$RUNNER_TEMP/other"), {"GITHUB_ACTION_PATH": str(ROOT)})
     assert ran.code == 0, ran.err
     assert not (runner.folder / "ran").exists()

@@ -94,7 +94,7 @@ def test_an_alias_bomb_is_refused_before_it_expands() -> None:
 
 
 def test_deep_nesting_is_refused() -> None:
-    assert "x.yaml" in refused("[" * 5000 + "]" * 5000)
+    assert "x.yaml" in refused("[" * 1500 + "]" * 1500)
 
 
 def test_a_line_is_the_nearest_one_above_when_the_value_is_missing() -> None:

@@ -25,6 +25,7 @@ from argolint.edits import (
     sync_option,
 )
 from argolint.plugins import load_rules
+from tests.conftest import PROFILE
 
 FIXTURES = Path(__file__).parent / "rules"
 RULES = list(load_rules().values())
@@ -200,9 +201,10 @@ def _target(entry: dict[str, Any]) -> tuple[str, ...]:
 
 
 def test_every_rules_edit_of_an_application_joins_what_is_there() -> None:
-    """Each bad fixture once more, its Applications holding options and entries of the sort that the rule proposes."""
+    """Some bad fixtures of each rule once more, their Applications holding options and entries of the sort that it proposes."""
     checked = set()
-    for path in sorted(FIXTURES.glob("*/bad-*.yaml")):
+    most = None if PROFILE == "long" else 4
+    for path in (path for rule in RULES for path in sorted((FIXTURES / rule.id).glob("bad-*.yaml"))[:most]):
         data: Any = testing.load_fixture(path).data
         first = list(_application_edits(path, data))
         if not first:

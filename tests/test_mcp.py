@@ -64,8 +64,7 @@ def test_what_is_no_message_is_answered_and_the_next_one_is_read() -> None:
 
 def test_five_read_only_tools_answer_over_stdio() -> None:
     calls: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("list_findings", {"severity": "error", "limit": 5}),
-        ("list_findings", {"family": "ownership"}),
+        ("list_findings", {"family": "ownership", "limit": 3}),
         ("explain_rule", {"rule": "shared-resource"}),
         ("owners", {}),
         ("why", {"application": "tracking-ingest"}),
@@ -83,10 +82,9 @@ def test_five_read_only_tools_answer_over_stdio() -> None:
     texts = [result.content[0].text for result in results]
     assert max(map(len, texts)) <= agent_answers.MOST_BYTES
     assert [result.is_error for result in results] == [False] * len(results)
-    errors, ownership, page, owners, chain, none, all_owned, unknown, option, most, *odd = map(json.loads, texts)
-    assert (errors["shown"], errors["next_cursor"]) == (5, 5)
-    assert {f["severity"] for f in errors["findings"]} == {"error"}
-    assert ownership["findings"][0]["rule"] == "shared-resource"
+    ownership, page, owners, chain, none, all_owned, unknown, option, most, *odd = map(json.loads, texts)
+    assert (ownership["shown"], ownership["next_cursor"]) == (3, 3)
+    assert {f["family"] for f in ownership["findings"]} == {"ownership"}
     assert page["rule"] == "shared-resource"
     assert "tracking-common" in json.dumps(owners)
     assert "tracking-ingest" in json.dumps(chain)
@@ -114,8 +112,8 @@ def test_five_read_only_tools_answer_over_stdio() -> None:
     ],
 )
 def test_no_answer_is_larger_than_it_may_be(answer: Callable[[r.Report], str]) -> None:
-    long = found(message="m" * 100_000, evidence=("e" * 100_000,) * 50)
-    many = report(*(msgspec.structs.replace(long, fingerprint=str(n)) for n in range(100)))
+    long = found(message="m" * 100_000, evidence=("e" * 100_000,) * 5)
+    many = report(*(msgspec.structs.replace(long, fingerprint=str(n)) for n in range(30)))
     text = answer(many)
     assert len(text) <= agent_answers.MOST_BYTES
     json.loads(text)

@@ -23,6 +23,7 @@ from argolint.snapshots.reader import SnapshotTransport
 from tests.checkouts import REPO, repository
 from tests.conftest import ROOT, clean_environment
 from tests.gitops import git
+from tests.here import run_here
 from tests.small import write_snapshot
 from tests.waiting import PATIENCE_S, until
 
@@ -127,7 +128,7 @@ def test_a_signal_ends_a_check_that_waits_for_a_server_and_leaves_nothing(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-@pytest.mark.parametrize(("number", "code", "told"), ENDS[:2])
+@pytest.mark.parametrize(("number", "code", "told"), ENDS[:1])
 def test_a_signal_ends_a_gate_that_waits_for_several_servers(
     tmp_path: Path, number: signal.Signals, code: int, told: str
 ) -> None:
@@ -156,19 +157,17 @@ def send_to_another_thread(process: subprocess.Popen[str], number: signal.Signal
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="signals one thread of another process")
-@pytest.mark.parametrize("command", [("check",), ("gate", "--repo", "http://git.example.com/payments.git"), ("serve",)])
-def test_a_signal_that_another_thread_gets_ends_a_command_all_the_same(
-    tmp_path: Path, command: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("command", ["check", "serve"])
+def test_a_signal_that_another_thread_gets_ends_a_command_all_the_same(tmp_path: Path, command: str) -> None:
     with server_that_keeps_waiting() as server:
         access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
-        more = {"gate": ("--head", "feature"), "serve": ("--listen", "127.0.0.1:0")}.get(command[0], ())
-        with started(tmp_path, *command, *access, *more) as process:
-            wait_for(lambda: any("/man" in path for path in server.seen), process)  # objects, or manifests
+        more = ("--listen", "127.0.0.1:0") if command == "serve" else ()
+        with started(tmp_path, command, *access, *more) as process:
+            wait_for(lambda: any("managed-resources" in path for path in server.seen), process)
             time.sleep(0.5)  # by now the main thread waits
             send_to_another_thread(process, signal.SIGINT)
             _, err = process.communicate(timeout=PATIENCE_S)
-    ends = (0, "argolint: ended") if command == ("serve",) else (130, "argolint: interrupted")
+    ends = (0, "argolint: ended") if command == "serve" else (130, "argolint: interrupted")
     assert (process.returncode, err.strip().splitlines()[-1]) == ends
 
 
@@ -184,7 +183,7 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_the_worker_processes_end_with_the_one_that_started_them(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
@@ -200,7 +199,7 @@ def test_the_worker_processes_end_with_the_one_that_started_them(
     assert len(workers) == 2
 
 
-@pytest.mark.parametrize(("number", "code", "told"), ENDS[:2])
+@pytest.mark.parametrize(("number", "code", "told"), ENDS[1:2])
 def test_a_signal_ends_the_helm_that_runs_and_removes_what_was_made_for_it(
     tmp_path: Path, number: signal.Signals, code: int, told: str
 ) -> None:
@@ -283,8 +282,8 @@ def _runs(pid: str, *names: str) -> bool:
     return name in names and state.split()[0] != "Z"
 
 
-def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
-    done = shell(tmp_path, f'trap "" HUP; {CHECK} -q & sleep 0.3; kill -HUP $!; wait $!; echo "code $?"')
+def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path, pair: Path) -> None:
+    done = shell(tmp_path, f'trap "" HUP; {CHECK} -q & sleep 0.3; kill -HUP $!; wait $!; echo "code $?"', pair)
     assert done.stdout.endswith("code 1\n")
 
 
@@ -300,11 +299,8 @@ def test_a_reader_that_leaves_changes_neither_the_exit_code_nor_the_other_report
 @pytest.mark.parametrize(
     ("script", "code"),
     [
-        (f"{CHECK} >&-", 1),
-        (f"{CHECK} -q 2>&-", 1),
         (f"{CHECK} -q <&- >&- 2>&-", 1),
         (f"{CHECK} -o json=a.json >&-", 1),
-        (f"{CHECK} >/dev/full", 2),
         (f"{CHECK} -o json=a.json -o text >/dev/full", 2),
         (f"{CHECK} --no-such-option 2>/dev/full", 2),
         (f"{CHECK} --snapshot nowhere 2>/dev/full", 2),
@@ -326,30 +322,34 @@ def test_two_reports_of_one_place_are_refused_however_it_is_written(tmp_path: Pa
     (tmp_path / "a.json").write_text("old")
     (tmp_path / "link.json").symlink_to("a.json")
     os.link(tmp_path / "a.json", tmp_path / "hard.json")
-    done = shell(tmp_path, f"{CHECK} -o json=a.json -o sarif={second.format(cwd=tmp_path)}", pair)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "two reports cannot go to one place" in done.stderr
+    two = ("-o", "json=a.json", "-o", f"sarif={second.format(cwd=tmp_path)}")
+    ran = run_here("check", "--snapshot", pair, *two, cwd=tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert "two reports cannot go to one place" in ran.err
     assert (tmp_path / "a.json").read_text() == "old"
 
 
 def test_a_report_that_cannot_be_written_costs_no_other(tmp_path: Path, pair: Path) -> None:
-    done = shell(tmp_path, f"{CHECK} -o json=/dev/full -o sarif=b.sarif -o text", pair)
-    assert done.returncode == 2
-    assert done.stderr.startswith("argolint: cannot write /dev/full: No space left on device\n")
-    assert "applications, " in done.stdout
+    three = ("-o", "json=/dev/full", "-o", "sarif=b.sarif", "-o", "text")
+    ran = run_here("check", "--snapshot", pair, *three, cwd=tmp_path)
+    assert ran.code == 2
+    assert ran.err.startswith("argolint: cannot write /dev/full: No space left on device\n")
+    assert "applications, " in ran.out
     assert json.loads((tmp_path / "b.sarif").read_text())["runs"]
 
 
 def test_too_little_memory_is_told_in_two_lines(tmp_path: Path) -> None:
-    limits = [90, 130, 180]
+    """Too little to import the command, and too little to load the rules."""
+    limits = [30, 45]
     done = [shell(tmp_path, f"ulimit -v {mb * 1024}; {CHECK} -q") for mb in limits]
     assert [d.returncode for d in done if d.returncode in (0, -11)] == []
     assert [d.stderr for d in done if d.returncode in (1, 2, 3) and "Traceback" in d.stderr] == []
+    assert {d.stderr.partition("\n")[0] for d in done if d.returncode == 2} == {"argolint: there is not enough memory"}
 
 
 def test_few_files_that_may_be_open_are_told(tmp_path: Path) -> None:
     with ReplayServer(SnapshotTransport([RECORDING])) as server:
-        check = f'"{sys.executable}" -m argolint check --server {server.address} --plaintext -j 64 -q'
+        check = f'"{sys.executable}" -m argolint check "payments-*" --server {server.address} --plaintext -j 64 -q'
         done = shell(tmp_path, f"ulimit -n 16; ARGOCD_AUTH_TOKEN={server.token()} {check}")
     assert done.returncode in (1, 2, 3)
     assert "Traceback" not in done.stderr

@@ -205,4 +205,4 @@ def test_resolving_takes_steps_in_proportion_to_names_and_objects(tmp_path: Path
     assert small > 100
     assert _steps_of(tmp_path / "objects.yaml", _sentence_and_objects(400, 50)) < 5 * small
     assert _steps_of(tmp_path / "names.yaml", _sentence_and_objects(100, 200)) < 5 * small
-    assert _steps_of(tmp_path / "both.yaml", _sentence_and_objects(100, 2_000)) < 10 * small
+    assert _steps_of(tmp_path / "both.yaml", _sentence_and_objects(100, 1_000)) < 10 * small

@@ -72,12 +72,12 @@ def checked(asked: Asked, objects: int) -> AppResult:
 
 def test_proofs_look_at_so_many_objects_whatever_their_number() -> None:
     few, many = Asked(), Asked()
-    assert {f.verified for finding in checked(few, 100).findings for f in finding.fixes} == {True}
-    assert {f.verified for finding in checked(many, 400).findings for f in finding.fixes} == {True}
-    assert many.looked - 400 < 2 * few.looked, "of 400 objects each fix looked at all others"
+    assert {f.verified for finding in checked(few, 50).findings for f in finding.fixes} == {True}
+    assert {f.verified for finding in checked(many, 200).findings for f in finding.fixes} == {True}
+    assert many.looked - 200 < 2 * few.looked, "of 200 objects each fix looked at all others"
 
 
-@pytest.mark.parametrize("objects", [5, 300], ids=["few", "many"])
+@pytest.mark.parametrize("objects", [5, 150], ids=["few", "many"])
 def test_a_rule_that_speaks_all_the_same_says_so_of_every_finding(objects: int) -> None:
     told = [f.unverified for finding in checked(Asked(speaks_of="c"), objects).findings for f in finding.fixes]
     assert set(told) == {"the rule looks at more than is replayed here, and would still speak"}

@@ -91,7 +91,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     fleet = Changing(SnapshotTransport([RECORDING]))
     shared = {"payments-gateway", "shared-config", "edge-proxy"}
     for number, place in enumerate(sorted(fleet.apps)):
-        if number % (8 if LONG else 16) and place[1] not in shared:
+        if number % (8 if LONG else 32) and place[1] not in shared:
             fleet.drop(place)
     stream = Stream(getattr(request, "param", None), keepalive_s=0.2)
     fleet.listen(stream.publish)

@@ -68,7 +68,9 @@ def exit_code() -> int:
             sys.stdout.close()  # what is buffered cannot be written: do not try again at exit
         return 2
     except MemoryError:
-        _say("there is not enough memory", MORE_MEMORY)
+        _tell(
+            _lines("there is not enough memory", MORE_MEMORY)
+        )  # masking takes more of it, and no secret is in these words
         return 2
     except BaseException as error:
         behind = _signal_behind(error)
@@ -98,15 +100,23 @@ def _crashed(error: BaseException) -> int:
 
 
 def _say(message: str, hint: str = "") -> None:
-    with contextlib.suppress(OSError, ValueError):
-        _write(f"argolint: {message}\n" + (f"  → {hint}\n" if hint else ""))
+    with contextlib.suppress(OSError, ValueError, MemoryError):
+        _write(_lines(message, hint))
+
+
+def _lines(message: str, hint: str) -> str:
+    return f"argolint: {message}\n" + (f"  → {hint}\n" if hint else "")
 
 
 def _write(text: str) -> None:
     """Write to standard error; secrets in the text are masked."""
     from argolint.redaction import without_secrets
 
-    sys.stderr.write(without_secrets(text))
+    _tell(without_secrets(text))
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(text)
     sys.stderr.flush()
 
 

@@ -43,7 +43,7 @@ from argolint import (
 from argolint.messages import shortened
 from argolint.patterns import regex
 from argolint.redaction import excerpt
-from argolint.values import dig, get, integer, mapping, number_at
+from argolint.values import dig, get, integer, mapping, maps, number_at
 from argolint.values.kubernetes import containers, pod_spec
 
 from ..shared.age import Patience, overdue
@@ -100,11 +100,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 
 def _probes(obj: Object) -> Iterator[_Probe]:
     for at, container in containers(obj):
-        ports = {
-            str(p.get("name")): number_or_name(p.get("containerPort"))[0]
-            for p in container.get("ports") or ()
-            if isinstance(p, dict)
-        }
+        ports = {str(p.get("name")): number_or_name(p.get("containerPort"))[0] for p in maps(container, "ports")}
         for field in _KINDS:
             for how in ("httpGet", "tcpSocket", "grpc", "exec"):
                 asked = mapping(container, field, how)
