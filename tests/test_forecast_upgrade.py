@@ -93,6 +93,19 @@ def templated(engine: str, text: str = "{{ .a }}") -> Data:
     }
 
 
+def drawing(**spec: Any) -> Data:
+    """An application with an ExternalSecret that draws a password once, next to an operator of 0.15."""
+    source = {"generatorRef": {"kind": "Password", "name": "p"}}
+    drawn = {
+        "apiVersion": "external-secrets.io/v1beta1",
+        "kind": "ExternalSecret",
+        "metadata": {"name": "db", "namespace": "shop"},
+        "spec": {"refreshInterval": "0", "dataFrom": [{"sourceRef": source}], **spec},
+    }
+    images = {"summary": {"images": ["ghcr.io/external-secrets/external-secrets:v0.15.0"]}}
+    return app("web", drawn, status=images)
+
+
 def pushing(metadata: Data) -> Data:
     """An application that pushes a Secret with metadata for the provider."""
     match = {"secretKey": "a", "remoteRef": {"remoteKey": "k"}}
@@ -680,6 +693,12 @@ CASES: Mapping[str, tuple[Data, Data, Mapping[str, str], str]] = {
         fleet(app("web", config("a")), version="v3.4.0", projects=[project()]),
         {"argocd": "3.5"},
         "Project default verifies commits by signatureKeys, which still works and is to be replaced by sourceIntegrity.",
+    ),
+    "generators-asked-again": (
+        fleet(drawing()),
+        fleet(drawing(refreshPolicy="CreatedOnce")),
+        {"external_secrets": "0.17"},
+        "ExternalSecret shop/db is refreshed once by the upgrade, at interval 0 too, so Password gives it a new value, unless its Secret is immutable.",
     ),
     "template-engine-v1": (
         fleet(

@@ -121,6 +121,23 @@ def not_stored(resource: Resource, change: Change) -> bool:
     return sent and lacks(resource, change) and bool(applied_value(resource, change) == change.desired)
 
 
+def renamed(app: App, resource: Resource, old: Change) -> Change | None:
+    """The only other field of the same map that the same apply stored with the value of this one, which live lacks: a webhook or a conversion gave
+    it that name. Flags and numbers are equal by chance, so only texts, maps and lists count.
+    """
+    if not isinstance(old.desired, str | dict | list) or not old.desired or old.masked or not lacks(resource, old):
+        return None
+    above = old.pointer.rpartition("/")[0]
+    twins = [c for c in resource.changes if c.desired == old.desired and c.pointer.rpartition("/")[0] == above]
+    new = [
+        c
+        for c in resource.changes
+        if c.desired is MISSING and c.live == old.desired and c.pointer.rpartition("/")[0] == above
+    ]
+    found = new[0] if len(new) == len(twins) == 1 and rewritten_on_arrival(app, resource, new[0]) else None
+    return found if not_stored(resource, old) or settled(app, resource) else None
+
+
 def lacks(resource: Resource, change: Change) -> bool:
     """True when the live object does not hold the field; Argo CD may compare a default in its place, which its own library knows."""
     listed = any(index_of(token) is not None for token in split_pointer(change.pointer))

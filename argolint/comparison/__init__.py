@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from argolint.comparison.ignore import (
         IgnoreRule,
         application_rules,
+        disputed,
         matches,
         matches_object,
         removed,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _HOME = {
     "compare": "LAST_APPLIED TRACKING_ID Comparison Rules Strategy apply caused compared_by differing has_sync_option hidden last_applied rules_of strategy_of syncs_server_side",
     "diff": "change differences reordered",
-    "ignore": "IgnoreRule application_rules matches matches_object removed server_rules",
+    "ignore": "IgnoreRule application_rules disputed matches matches_object removed server_rules",
     "managed_fields": "managers writer writers",
     "scheme": "builtin duration",
 }
@@ -69,6 +70,7 @@ __all__ = [
     "compared_by",
     "differences",
     "differing",
+    "disputed",
     "duration",
     "has_sync_option",
     "hidden",

@@ -15,30 +15,15 @@ from argolint.values.decoding import converted
 Knows = Literal["cause", "sort", "stage"]
 """How much an entry explains: the cause, the kind of fault in words that many programs share, or only where it occurred."""
 
-STAGES = frozenset(
-    {
-        # a ComparisonError: while rendering, while reading the cluster, in one of the three comparisons, or anywhere
-        *("target-state", "live-state", "server-side-diff", "structured-merge", "three-way", "comparison"),
-        *(
-            "sync",
-            "spec",
-            "generate",
-            "hydrate",
-        ),  # an operation, an InvalidSpecError, an ApplicationSet, a source hydrator
-        *(
-            "health",
-            "pod",
-            "scheduling",
-            "image",
-            "volume",
-        ),  # what an object says of itself, what the kubelet says, what the scheduler says; why no image, why no volume comes
-        *(
-            "provider",
-            "update",
-            "push",
-        ),  # External Secrets: asking the provider, writing the Secret, pushing to the provider
-    }
-)
+_OF_COMPARISON = ("target-state", "live-state", "server-side-diff", "structured-merge", "three-way", "comparison")
+"""A ComparisonError: while rendering, while reading the cluster, in one of the three comparisons, or anywhere."""
+_OF_APPLICATION = ("sync", "spec", "generate", "hydrate")
+"""An operation, an InvalidSpecError, an ApplicationSet, a source hydrator."""
+_OF_OBJECT = ("health", "pod", "scheduling", "image", "volume")
+"""What an object says of itself, what the kubelet says, what the scheduler says, why no image comes, why no volume comes."""
+_OF_EXTERNAL_SECRETS = ("provider", "store", "update", "push")
+"""Asking the provider, what a store says of itself, writing the Secret, pushing to the provider."""
+STAGES = frozenset((*_OF_COMPARISON, *_OF_APPLICATION, *_OF_OBJECT, *_OF_EXTERNAL_SECRETS))
 """The possible origins of a sentence."""
 
 

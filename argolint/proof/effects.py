@@ -22,7 +22,7 @@ _SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
     (
         "deletes",
         re.compile(
-            rf'{_KUBECTL} delete (?!pods?\b)|\bargocd app (?:delete|confirm-deletion)\b|--prune\b|\bPrune=true\b|"finalizers":null'
+            rf'{_KUBECTL} delete (?!pods?\b)|\bargocd app (?:delete|confirm-deletion)\b(?!.*--cascade=false)|--prune\b|\bPrune=true\b|"finalizers":null'
         ),
     ),
     ("needs-force-sync", re.compile(r"\bkubectl\b.* annotate .*\bforce-sync=")),

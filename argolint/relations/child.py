@@ -35,7 +35,10 @@ _SILENT = frozenset(
     }
 )
 """Kinds without conditions; pods have their own rules."""
-_BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "Invalid", "Conflicted", "Pressure")
+_BAD_WHEN_TRUE = (
+    *("Failed", "Failure", "Stalled", "Error", "Degraded", "Invalid", "Conflicted", "Pressure"),
+    *("Stopped", "Paused", "Suspended", "Terminating"),
+)
 _WELL = ("Ready", "Available", "Healthy", "Synced", "Programmed", "Succeeded", "Established", "Reconciled")
 
 
@@ -195,11 +198,15 @@ def _live(complaint: Complaint, child: Node) -> Object | None:
     return found or complaint.app.evidence.get(Want("live", child.id))
 
 
-def speaks(condition: Object) -> bool:
-    """True for a condition that reports a fault: False, or True for the types that mean failure."""
+def speaks(condition: Object, bad: tuple[str, ...] = ("False",)) -> bool:
+    """True for a condition that reports a fault: one of the `bad` states, or True for the types that mean failure.
+
+    One of severity Info does not count for its object (knative.dev/pkg/apis).
+    """
     status, kind = text_at(condition, "status"), text_at(condition, "type")
-    bad_when_true = kind.endswith(_BAD_WHEN_TRUE) or kind.startswith("Invalid")
-    return status == "True" if bad_when_true else status == "False"
+    if text_at(condition, "severity") == "Info":
+        return False
+    return status == "True" if kind.endswith(_BAD_WHEN_TRUE) or kind.startswith("Invalid") else status in bad
 
 
 def contradicts(complaint: Complaint) -> Iterator[Explained]:

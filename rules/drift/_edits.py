@@ -104,6 +104,21 @@ def write_live(app: App, resource: Resource, changes: Sequence[Change], title: s
     return Fix(title, "manifest", place(app), Edit("json-patch", operations), caveat)
 
 
+def rename(app: App, resource: Resource, old: Change, new: Change) -> Fix | None:
+    """The manifest edit that gives a field the name under which live holds its value; None if the manifest has no such place."""
+    found = in_manifest(resource, old.pointer)
+    if found is None or found[1]:
+        return None
+    source = [str(token) for token in found[0]]
+    operation = {
+        "op": "move",
+        "from": join_pointer(*source),
+        "path": join_pointer(*source[:-1], split_pointer(new.pointer)[-1]),
+    }
+    title = f"Write the field as {split_pointer(new.pointer)[-1]}"
+    return Fix(title, "manifest", place(app), Edit("json-patch", [operation]))
+
+
 def true_of_live(resource: Resource, change: Change) -> bool:
     """True if the live object itself, not only its compared form, lacks the value that the change shows as missing."""
     held = get(resource.live, change.pointer)
@@ -186,7 +201,7 @@ def server_side_diff(app: App) -> Fix | None:
 
 
 def with_webhooks(app: App) -> Fix | None:
-    """The Application's annotation by which its server-side diff counts what admission webhooks make; None when it stands there."""
+    """The Application's annotation by which its server-side diff counts what admission webhooks make; None when it is there."""
     operations = annotation_option(app.raw, COMPARE_OPTIONS, "IncludeMutationWebhook=true")
     if not operations:
         return None

@@ -66,3 +66,10 @@ def filler(resource: Resource) -> str:
     fillers = load(__package__, "writers.yaml")["fillers"]
     names = annotations_of(resource.desired)
     return next((str(f["tool"]) for f in fillers if any(name.startswith(f["prefix"]) for name in names)), "")
+
+
+def maker(resource: Resource) -> str:
+    """The object of a controller from which this Secret is made, by the controller's own annotation: `Certificate "web" of cert-manager`."""
+    notes = annotations_of(resource.live) if (resource.group, resource.kind) == ("", "Secret") else {}
+    known = (e for e in load(__package__, "writers.yaml")["makers"] if notes.get(e["annotation"]))
+    return next((f'{e["kind"]} "{notes[e["annotation"]]}" of {e["tool"]}' for e in known), "")

@@ -3,7 +3,7 @@
 What it finds: a field that only the live object has and whose value is the default of its schema. The default comes from the CRD itself, if an
 Application manages the CRD, else from a table of well-known ones. Otherwise a field that appeared when Argo CD itself wrote the object is a
 likely default. Also a zero (`0`, `""`, `null`) in Git that the API server treats as unset and replaces by its default: a probe's
-`timeoutSeconds: 0` becomes 1. Argo CD ignores such fields in most places, but not inside lists that are compared as a whole, above all with
+`timeoutSeconds: 0` becomes 1. And a field that is stored under another name on admission, with its value. Argo CD ignores such fields in most places, but not inside lists that are compared as a whole, above all with
 `ServerSideApply=true`.
 
 Why it hurts: the application is OutOfSync forever although it was not changed, and a sync changes nothing.
@@ -19,11 +19,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want, narrowest_ignore
-from argolint.application.applied import rewritten_on_arrival
+from argolint.application.applied import renamed, rewritten_on_arrival
 from argolint.values import below, get
 
 from ._defaults import from_schema, is_custom, is_default, of_kubernetes, replaces_zero, schema_of, wanted_crds
-from ._edits import drop, server_side_diff, write_live
+from ._edits import drop, rename, server_side_diff, write_live
 from ._fields import finding, listing, matching, pointers, value
 
 
@@ -40,7 +40,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _zeros(app, resource, zeros)
     for resource, changes in matching(app, partial(is_default, "assigned")):
         yield _assigned(app, resource, changes)
-    for resource, changes in matching(app, _candidate):
+    for resource, changes in matching(app, lambda resource, change: renamed(app, resource, change) is not None):
+        yield from (_renamed(app, resource, old) for old in changes)
+    for resource, found in matching(app, _candidate):
+        moved = {id(renamed(app, resource, change)) for change in resource.changes}
+        changes = tuple(change for change in found if id(change) not in moved)
         schema = schema_of(app, resource) if is_custom(resource.group) else None
         known = tuple(
             c
@@ -56,6 +60,20 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _finding(app, resource, known, what, "proven")
         if guessed:
             yield _finding(app, resource, guessed, "most likely a default", "likely")
+
+
+def _renamed(app: App, resource: Resource, old: Change) -> Finding:
+    new = renamed(app, resource, old)
+    assert new is not None
+    return finding(
+        app,
+        resource,
+        (old, new),
+        f"The cluster stores {old.pointer} of {resource.id} as {new.pointer}, so Git's name of the field never stays.",
+        fixes=(rename(app, resource, old, new), server_side_diff(app)),
+        evidence=("it appeared when Argo CD itself wrote the object",),
+        confidence="likely",
+    )
 
 
 def _assigned(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:

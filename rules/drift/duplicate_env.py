@@ -127,7 +127,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
         at=Location(app.ref, resource.id, first.later),
         evidence=(
             *(
-                f"{r.name!r} stands at {r.earlier} and at {r.later}, {'twice the same' if r.same_value else 'with two values'}"
+                f"{r.name!r} is at {r.earlier} and at {r.later}, {'twice the same' if r.same_value else 'with two values'}"
                 for r in repeats
             ),
             *dict.fromkeys(refusal.message for refusal in refused),

@@ -33,8 +33,7 @@ from argolint import (
     Writer,
 )
 from argolint.application.applied import by_argocd, git_moved, last_applied
-from argolint.comparison import IgnoreRule, managers, writer
-from argolint.comparison.ignore import disputed
+from argolint.comparison import IgnoreRule, disputed, managers, writer
 from argolint.edits import RESPECT, application_place
 from argolint.values import at_and_above, below, get, sh
 

@@ -18,16 +18,16 @@ Sources: argoproj/argo-cd#25260, #14035; docs/user-guide/diff-strategies.md (Inc
 from collections.abc import Iterator
 from functools import partial
 
-from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.application.applied import by_argocd, confirmed, not_yet_applied, rewritten_on_arrival, settled
 from argolint.values import below, get
 
 from ._ca_bundles import by_the_patcher, injected
 from ._defaults import is_default
-from ._edits import in_live_order, with_webhooks, write_live
+from ._edits import in_live_order, place, with_webhooks, write_live
 from ._fields import finding, listing, matching, of_server, pointers, tracks, who
 from ._grammar import in_another_order
-from ._writers import filler, is_sort, known, reconciles
+from ._writers import filler, is_sort, known, maker, reconciles
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -65,6 +65,29 @@ def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) ->
             changes,
             f"{who(first)} sorts {listing(changes, 'list')} of {resource.id} in its own order, and {end}.",
             fixes=(in_live_order(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
+            severity="warning",
+            confidence="likely",
+        )
+    if (made := maker(resource)) and all(below(change.pointer, "/data") for change in changes):
+        return finding(
+            app,
+            resource,
+            changes,
+            f"{made} makes {resource.id}, which Git renders too, so the two overwrite each other.",
+            fixes=(
+                Fix(
+                    f"Stop rendering Secret {resource.name}, which {made} makes",
+                    "manifest",
+                    place(app),
+                    Edit(
+                        "text",
+                        "In a chart look for a switch such as externalSecret, existingSecret, secretName or certManager.enabled.",
+                    ),
+                    "a prune may delete the Secret once: it is made again from the same object",
+                    effects=("deletes",),
+                ),
+                narrowest_ignore(app, resource, pointers(changes)),
+            ),
             severity="warning",
             confidence="likely",
         )

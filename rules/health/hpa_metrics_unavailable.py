@@ -33,7 +33,7 @@ _NO_API = re.compile(
     re.IGNORECASE,
 )
 _PREFIX = re.compile(r"^the HPA was unable to compute the replica count: ")
-_NO_REQUEST = re.compile(r"missing request for (\S+)")
+_NO_REQUEST = re.compile(r"missing (?:pod-level )?request for (\S+)")
 _WRITTEN = re.compile(r"invalid \w+ metric source|unknown metric source type|no metrics in spec")
 """Faults of spec.metrics itself (kubernetes pkg/controller/podautoscaler/horizontal.go)."""
 _NOT_OF_METRICS = re.compile(r"controlled by multiple HPAs")

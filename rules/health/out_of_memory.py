@@ -95,7 +95,7 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], name: str, evi
                 str(resource.id),
                 Edit(
                     "yaml",
-                    "resources:\n  limits:\n    memory: ...      # kubectl top pods tells what it uses before it is killed\n",
+                    "resources:\n  limits:\n    memory: ...      # kubectl top pods shows what it uses before it is killed\n",
                 ),
                 caveat="a runtime with a heap of its own (JVM, Node.js) needs a heap limit well below it; its pods restart",
             ),

@@ -53,7 +53,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
     for resource, change, kind in here:
         sign = _from_outside(app, _at_one_revision(app, resource, change, kind))
         if not _can_draw(app, resource):
-            why = f"{sign.why}\nno label tells of a chart behind it, and Kustomize itself draws nothing"
+            why = f"{sign.why}\nno label names a chart behind it, and Kustomize itself generates nothing random"
             sign = replace(sign, confidence="possible", why=why)
         yield sign
     if at.same and not at.partial:

@@ -11,14 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from argolint import App, Edit, Fix
-from argolint.values import enumerated, parse_version, sh
+from argolint import App, Edit, Fix, Resource
+from argolint.model import Effect
+from argolint.values import dig, enumerated, parse_version, sh
 
 from ..shared import charts
 from ..shared.charts import Item, Pin, Release
 from ._ignoring import ignoring
 from ._items import hashed
-from ._sign import Sign
+from ._sign import WORKLOADS, Sign, checksums, references
 
 
 @dataclass(frozen=True)
@@ -121,14 +122,15 @@ def _with_existing(
     lines = [line for new in secrets.values() for line in _origins(namespace, new)]
     block = release.values_block({k: _filled(release, v) for k, v in values.items()})
     olds = sorted({new.instead_of for new in secrets.values()})
-    caveat = f"Make it first: pruning then deletes {enumerated([f'Secret {old}' for old in olds], limit=None)}. The pods restart once."
+    pods = _pods(app, own, other_name=True)
+    caveat = f"Make it first: pruning then deletes {enumerated([f'Secret {old}' for old in olds], limit=None)}. {pods}"
     return Fix(
         title=f"Make {_counted(list(secrets))} and name {'it' if len(secrets) == 1 else 'them'} in {_quoted(main)}",
         target="helm-values",
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*lines, block.rstrip("\n")]) + "\n"),
         caveat=" ".join(filter(None, (caveat, *_notes(chosen), _since(release, chosen), _prefix_note(release)))),
-        effects=("restarts", "deletes"),
+        effects=(*_restarts(pods), "deletes"),
         before=tuple(_made(namespace, new) for new in secrets.values()),
     )
 
@@ -235,9 +237,9 @@ def _with_values(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]],
     values = {key: _filled(release, value) for _, pin in chosen for key, value in pin.values.items()}
     open_ = [key for key, value in values.items() if "<" in str(value)]
     lines = list(_how_to_get(app, release, chosen, own))
-    caveat = "The pods restart once."
+    caveat = pods = _pods(app, own, other_name=False)
     if open_:
-        caveat = "Take the value in use, and encrypt it: a value in Git is no secret. The pods restart once."
+        caveat = f"Take the value in use, and encrypt it: a value in Git is no secret. {pods}"
     title = f"Give {_quoted([release.values_key(k) for k in (open_ or values)])} a fixed value"
     return Fix(
         title=title if open_ else f"Set {_quoted([release.values_key(k) for k in values])}",
@@ -245,8 +247,29 @@ def _with_values(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]],
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*dict.fromkeys(lines), release.values_block(values).rstrip("\n")]) + "\n"),
         caveat=" ".join(filter(None, (caveat, *_notes(chosen), _since(release, chosen), _prefix_note(release)))),
-        effects=("restarts",),
+        effects=_restarts(pods),
     )
+
+
+def _pods(app: App, own: Sequence[Sign], *, other_name: bool) -> str:
+    """What becomes of pods that read these objects, once their values stay: a pod template changes with the name of a Secret that it reads, or with
+    a checksum of its own."""
+    read = {s.resource.name for s in own}
+    marked = {s.resource.key for s in own if s.kind in ("checksum", "stamp")}
+    hashed_by = {w.key for places in checksums(app).values() for w, _ in places}
+    readers = [r for r in app.resources if r.kind in WORKLOADS and (r.key in marked or read & references(r.any))]
+    rolled = [r for r in readers if r.kind not in ("Job", "CronJob") and not _by_hand(r)]
+    if not readers or any(other_name or r.key in marked | hashed_by for r in rolled):
+        return "The pods restart once." if readers else "Pods that read it may restart once."
+    return "Running pods keep what they have read until they start again."
+
+
+def _by_hand(resource: Resource) -> bool:
+    return bool(dig(resource.any, "spec", "updateStrategy", "type") == "OnDelete")
+
+
+def _restarts(pods: str) -> tuple[Effect, ...]:
+    return ("restarts",) if pods.startswith(("The pods", "Pods")) else ()
 
 
 def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], own: Sequence[Sign]) -> Iterator[str]:
@@ -278,7 +301,7 @@ def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
             target="helm-values",
             where=release.values_at,
             edit=Edit("yaml", f"# {seen};\n# older ones were not looked at: see `helm show values`\n{block}"),
-            caveat="The pods restart once.",
+            caveat="Pods that read it may restart once.",
             effects=("restarts",),
         )
     notes = " ".join(p.note for p in item.pins if p.note) or "no value switches it off"

@@ -1,7 +1,8 @@
 """An Application that ApplicationSets generate twice
 
 What it finds: an ApplicationSet whose template gives one name to two elements (`contains applications with duplicate name`), or two
-ApplicationSets of one namespace that generate an Application of the same name.
+ApplicationSets of one namespace that generate an Application of the same name. Before Argo CD 2.10 also ApplicationSets of one name in several
+namespaces: the controller counts each one's Applications by the name of their owner alone.
 
 Why it hurts: if a name occurs twice, the controller applies the first element and drops the others; since 3.2 it creates and updates none of
 them until the name is unique. Two sets overwrite the Application in turns, or the second fails with `already owned by another ApplicationSet
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule
 from argolint.application.fleet import IN_CLUSTER
-from argolint.values import dig, items, maps, text_at
+from argolint.values import dig, items, maps, parse_version, text_at
 
 from ._application_sets import NAMED_TWICE, OWNED_TWICE, made_by
 
@@ -44,6 +45,53 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each duplicate; reported by the Application itself, else by one of the set's, else by the fleet's first."""
     for duplicate in fleet.derive(_by_application).get(app.ref, ()):
         yield _finding(duplicate, fleet)
+    if parse_version(fleet.version) and not fleet.at_least(2, 10):
+        yield from (_namesakes(app, name, found) for name, found in fleet.derive(_by_name).get(app.ref, ()))
+
+
+def _by_name(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[str, tuple[str, ...]]]]:
+    """The names that ApplicationSets of several namespaces have, with these, by the first application of one of them."""
+    named: dict[str, set[str]] = {}
+    for raw in fleet.application_sets:
+        if dig(raw, "spec", "syncPolicy", "applicationsSync") in ("create-only", "create-update"):
+            continue  # it deletes none
+        named.setdefault(text_at(raw, "metadata", "name"), set()).add(text_at(raw, "metadata", "namespace"))
+    found: dict[AppRef, list[tuple[str, tuple[str, ...]]]] = {}
+    for name, namespaces in sorted(named.items()):
+        made = (a.ref for a in fleet.apps if a.ref.namespace in namespaces and made_by(a.brief, (name,)))
+        speaker = next(made, fleet.apps[0].ref)
+        if len(namespaces) > 1:
+            found.setdefault(speaker, []).append((name, tuple(sorted(namespaces))))
+    return found
+
+
+def _namesakes(app: App, name: str, namespaces: tuple[str, ...]) -> Finding:
+    ids = [ResourceId("argoproj.io", "ApplicationSet", n, name, "v1alpha1", IN_CLUSTER) for n in namespaces]
+    return Finding(
+        message=f"{ids[0]} and {ids[1]} have one name: before Argo CD 2.10 each deletes the Applications of the other.",
+        at=Location(app.ref, ids[0]),
+        evidence=("the controller lists a set's Applications by the name of their owner, in all namespaces",),
+        related=tuple(Related(app.ref, id_, role="claimant") for id_ in ids[1:]),
+        fixes=(
+            Fix(
+                "Upgrade Argo CD to 2.10 or later, which tells the two apart",
+                "argocd-settings",
+                "this Argo CD",
+                Edit("text", "Argo CD 2.10 looks for the Applications of a set in the set's own namespace alone."),
+            ),
+            Fix(
+                f"Or give {ids[-1]} another name",
+                "application",
+                str(ids[-1]),
+                Edit(
+                    "text",
+                    "first set spec.syncPolicy.preserveResourcesOnDeletion: true in both, and sync them; then rename one",
+                ),
+                caveat="its Applications are made again; without that setting their objects are deleted with them",
+                effects=("deletes",),
+            ),
+        ),
+    )
 
 
 def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[_Duplicate]]:

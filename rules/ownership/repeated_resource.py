@@ -192,7 +192,7 @@ def _of_chart(app: App, resource: ResourceId, places: list[Object], where: str, 
         where,
         Edit(
             "command",
-            f'{command} --values VALUES_FILE | grep -n -B12 -- {quote("name: " + resource.name)}   # "# Source:" names the templates; helm show values tells their switches\n',
+            f'{command} --values VALUES_FILE | grep -n -B12 -- {quote("name: " + resource.name)}   # "# Source:" names the templates; helm show values lists their switches\n',
         ),
         caveat=f"{differ}where no value helps, report it to the chart{_crds(resource)}",
     )

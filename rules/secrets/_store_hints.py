@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from argolint import MISSING, Change, Edit, Fix, Object, Symptom
-from argolint.edits import set_field
+from argolint.edits import removals, set_field
 from argolint.relations.operator_version import OperatorVersion
 from argolint.values import below, dig, get, mapping, split_pointer
 from argolint.values.knowledge import load
@@ -139,23 +139,36 @@ def _ignored(store: stores.Store, version: OperatorVersion, cause: str) -> Itera
         pointer = "/spec/provider/" + entry["field"].replace(".", "/")
         if cause not in entry["causes"] or get(store.manifest, pointer, None) in (None, ""):
             continue
-        if version.at_least(entry["until"]) is True:
-            continue
-        this = (
-            f"the operator is {version}"
-            if version.known or version.below
-            else "the operator's version is not known here"
-        )
-        yield Hint(
-            f"{_of(store)} sets `{entry['field'].rpartition('.')[2]}`, which operators before {entry['until']} ignore",
-            Fix(
-                f"Upgrade External Secrets to {entry['until']} or later",
+        field, until, later = entry["field"].rpartition(".")[2], entry["until"], version.at_least(entry["until"])
+        ignores, without = f"sets `{field}`, which operators before {until} ignore", f"Leave `{field}` out"
+        if later is True:
+            resource = store.resource
+            fix = Fix(
+                f"{without}, if the secret is a global one",
+                "manifest",
+                _of(store),
+                Edit("json-patch", removals(resource.desired if resource else None, [pointer])),
+                "all of its readers then look among global secrets; force a sync of them",
+                resource=resource.id if resource else None,
+                effects=("needs-force-sync",),
+            )
+            yield Hint(f"{_of(store)} {entry['alone']}", fix, seen=f"the operator is {version}")
+        elif later is False:
+            chart = "values of the External Secrets chart"
+            fix = Fix(
+                f"Upgrade External Secrets to {until} or later",
                 "operator",
-                "values of the External Secrets chart",
+                chart,
                 Edit("text", f"Or {entry['instead']}."),
-            ),
-            seen=f"it is ignored {entry['what']}; {this}",
-        )
+            )
+            yield Hint(f"{_of(store)} {ignores}", fix, seen=f"it is ignored {entry['what']}; the operator is {version}")
+        else:
+            asked = "kubectl get deployments -A -o wide | grep external-secrets/external-secrets"
+            then = f"# before {until}: upgrade, or {entry['instead']}\n# later: {without[0].lower()}{without[1:]} of the store, if the secret is a global one"
+            title = f"Ask which release of External Secrets runs: {until} changed `{field}`"
+            fix = Fix(title, "live", "the operator", Edit("command", f"{asked}\n{then}"))
+            seen = f"before {until} it is ignored {entry['what']}; the operator's version is not known here"
+            yield Hint(f"{_of(store)} {ignores}, and others look in alone", fix, seen=seen)
 
 
 _ITEM_ID = re.compile(r"(?P<id>[a-z2-7]{26})(?:/.*)?", re.DOTALL)
@@ -250,7 +263,7 @@ def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
             else f"spec.provider.{store.provider}.path {'goes on' if folder else 'ends'}"
         )
         written = (
-            f"\nThe path is the mount alone, {mount}; what stands behind data/ belongs before the key: {folder}{key}."
+            f"\nThe path is the mount alone, {mount}; what follows data/ belongs before the key: {folder}{key}."
             if folder
             else ""
         )

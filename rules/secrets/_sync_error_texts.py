@@ -70,10 +70,10 @@ def names_key(deciding: str, written: str) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def classify(text: str, stage: str = "") -> Diagnosis | None:
-    """The diagnosis of one error text; `stage` (provider, update) excludes impossible ones."""
+def classify(text: str, *stages: str) -> Diagnosis | None:
+    """The diagnosis of one error text; `stages` (provider, store, update) exclude impossible ones."""
     error, where = _taken_out(text)
-    meant = catalogue().match(error, *([stage] if stage else _STAGES))
+    meant = catalogue().match(error, *(tuple(filter(None, stages)) or _STAGES))
     if meant is None:
         return None
     entry, offset = meant.entry, max(0, error.find(meant.text))

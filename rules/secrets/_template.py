@@ -194,7 +194,7 @@ def template_fixes(resource: Resource, found: tuple[Misread, ...]) -> tuple[Fix,
     first = found[0]
     plain = re.sub(r"\W", "_", first.name).lstrip("0123456789") or "value"
     how = [
-        "As an argument of a function it stands in parentheses; in a Helm chart the whole action stands in {{ `...` }}.",
+        "As an argument of a function it is in parentheses; in a Helm chart the whole action is in {{ `...` }}.",
         f"Or rename the key: {plain} as its name in spec.data, and {{{{ .{plain} }}}} in the template.",
     ]
     if first.escape:

@@ -64,6 +64,7 @@ CAUSES = (
     "namespace-denied",
     "unmanaged-store",
     "store-credential",
+    "store-settings",
     "auth",
     "throttled",
     "access-denied",
@@ -245,13 +246,24 @@ def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
     return found.says
 
 
-_GENERAL = ("", "network-serving", "admission-invalid", "unknown-said")
-_QUOTED = ("template", "generator", "store-credential", "admission", "invalid-keys", "auth", "network", "unknown")
+_GENERAL = ("", "network-serving", "admission-invalid", "unknown-said", "provider-settings")
+_QUOTED = (
+    "template",
+    "generator",
+    "store-credential",
+    "store-settings",
+    "admission",
+    "invalid-keys",
+    "auth",
+    "network",
+    "unknown",
+)
 
 
 def _quote(found: Diagnosis) -> str:
     """The quoted text, if the cause alone does not show the remedy."""
-    return found.text if found.cause in _QUOTED and found.topic in _GENERAL else ""
+    deciding = found.topic == "entry-wrong" or (found.cause in _QUOTED and found.topic in _GENERAL)
+    return found.text if deciding else ""
 
 
 def _so(resource: Resource, found: Diagnosis, users: tuple[Resource, ...], optional: tuple[Resource, ...]) -> str:

@@ -263,7 +263,7 @@ def _template(resource: Resource, found: Diagnosis, retry: str) -> tuple[Fix, ..
         f'Read a key that {origin} holds in place of "{absent}"' if absent else f"Correct the template of {resource.id}"
     )
     lines = (
-        f"# {found.says}. The names are the keys of {origin}, in their exact spelling; text that is no value of it stands in the template as it is.",
+        f"# {found.says}. The names are the keys of {origin}, in their exact spelling; text that is no value of it is copied as it is.",
         f"{retry}   # afterwards",
     )
     return (Fix(title, "manifest", f"spec.template of {resource.id}", Edit("command", "\n".join(lines))),)

@@ -196,7 +196,7 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
             return Trouble(cause, verb, said, node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
-        last = f"the last Event is {got_on.reason}: {excerpt(got_on.message)}" if got_on else "no Event tells why"
+        last = f"the last Event is {got_on.reason}: {excerpt(got_on.message)}" if got_on else "no Event says why"
         since = got_on.last if got_on and got_on.last else node.created_at
         return Trouble(
             "unknown", "do not start", f"status {status_reason(node)}, and {last}", node, since, failed=False

@@ -257,6 +257,7 @@ def _facts(
         "repo_login": _login(registry or address or repo, registry or (chart if not address else "")),
         "path": path or ".",
         "folder": path or ".",
+        "option": next((m[1] for m in _OPTION.finditer(message)), ""),
         "kustomization": next((m[1] for m in reversed([*_WITHIN.finditer(message)])), path or "."),
         "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
         "chart": read["chart"] or chart,
@@ -297,6 +298,8 @@ def _last_of(address: str) -> str:
     return address.rstrip("/").rpartition("/")[2]
 
 
+_OPTION = re.compile(r"--set(?:-string)? ([A-Za-z][\w.-]{0,200}=(?:true|false|\d{1,9})\b)")
+"""The switch or number that a chart's own message asks for, as an option of Helm."""
 _WITHIN = re.compile(r"(?:make target for|recursed accumulation of) path '<path to cached source>/([^'\n]{1,300})'")
 """The directory of a kustomization that another one names, as kustomize says it; the last is the one that fails."""
 _ADDRESS = re.compile(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")

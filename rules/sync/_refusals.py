@@ -50,9 +50,6 @@ def _manifest(app: App, failed: Failed) -> Object | None:
 
 _NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
 _DEADLINE = re.compile(r"DeadlineExceeded|active longer than specified deadline|exceeded its deadline", re.IGNORECASE)
-_GONE = re.compile(
-    r"is missing, it might have been deleted"
-)  # a hook that its TTL or a person removes before Argo CD sees its end
 _POLICY = re.compile(
     r"blocked due to the following policies\s+(?P<kyverno>[\w.-]{1,253}):"
     r"|denied the request: \[(?P<gatekeeper>[\w.-]{1,253})\]"
@@ -74,8 +71,8 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
         return "no-namespace", {"missing_namespace": absent[1]}
     if failed.hook and failed.id and failed.cause == "unknown":
         return "hook-deadline" if _DEADLINE.search(failed.message) else "hook", {}
-    if failed.id and _GONE.search(failed.message):
-        return "gone", {}
+    if failed.cause == "unknown" and _recovered(app, failed):
+        return "recovered", {}
     if _SILENT.search(failed.message) and (served := served_by_itself(app, failed.message)):
         id_ = served.workload
         picked = f"{id_.group}:{id_.kind}:{id_.namespace}/{id_.name}"
@@ -87,6 +84,13 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
     group = found.facts.get("group")
     quoted = {} if group is None else {"quoted_group": Shell("'" + group.replace("'", "'\\''") + "'")}
     return _narrower(app, failed, found.entry.advice), {**found.facts, **quoted}
+
+
+def _recovered(app: App, failed: Failed) -> bool:
+    """Whether the sync failed by the object's health alone, and the object is healthy by now."""
+    resource = resource_of(app, failed)
+    turned = app.operation is not None and failed.id is not None and app.operation.degraded(failed.id)
+    return turned and resource is not None and resource.health.status == "Healthy"
 
 
 def _narrower(app: App, failed: Failed, topic: str) -> str:

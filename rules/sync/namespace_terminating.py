@@ -29,7 +29,7 @@ from argolint.values import age_text, dig, items, parse_time, sh
 
 from ._failures import Failed, answered_by
 
-_NAMESPACE = re.compile(r"in namespace (\S+) because it is being terminated")
+_NAMESPACE = re.compile(r"\bnamespace (\S+) (?:because it )?is being terminated")
 
 
 @dataclass(frozen=True)

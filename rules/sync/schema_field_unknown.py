@@ -42,7 +42,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.application.applied import by_argocd, not_stored, settled
+from argolint.application.applied import by_argocd, not_stored, renamed, settled
 from argolint.comparison import builtin, managers
 from argolint.edits import application_place, ignore_less, removals
 from argolint.edits.advice import Shell, advice
@@ -103,16 +103,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if condition.type in _TYPES and unwrap(condition.message).stage != "target-state" and _paths(condition.message):
             read = _read(app, condition.message, None)
             claims = (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
-            yield _finding(app, read, (*claims, *left_missing(app)))
+            yield _finding(app, fleet, read, (*claims, *left_missing(app)))
     has_paths = False
     for failed in answered_by(app, "schema-field-unknown"):
         if has_paths := bool(_paths(failed.message)):
-            yield _finding(app, _read(app, failed.message, resource_of(app, failed)), tuple(consequences(app)))
+            yield _finding(app, fleet, _read(app, failed.message, resource_of(app, failed)), tuple(consequences(app)))
     for resource in app.changed:
         if resource.group in _WORKLOADS:
             yield from _dropped(app, resource)
         elif pruned := _pruned(app, resource):
-            yield _not_kept(app, resource, pruned)
+            yield _not_kept(app, fleet, resource, pruned)
     for resource in () if has_paths else app.resources:
         if _is_builtin(resource.group) and resource.status == "OutOfSync" and _is_validated(app, resource):
             yield from (_coming(app, resource, slip) for slip in coming(resource))
@@ -198,7 +198,7 @@ def _index(found: Json, key: str) -> str:
     )
 
 
-def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Finding:
+def _finding(app: App, fleet: Fleet, field: _Undeclared, claims: tuple[Symptom, ...]) -> Finding:
     resource = field.resource
     pointer = _pointer(field.path, resource.any if resource else None)
     at_home = resource is None or field.live_only or field.whose == "crd" or get(resource.desired, pointer) is MISSING
@@ -236,7 +236,7 @@ def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Findi
         or (
             *_renames(field, pointer, meant),
             *_managers(app, field),
-            *advice(__package__, _topic(field, is_brought=is_brought, meant=meant), _facts(app, field, pointer)),
+            *advice(__package__, _topic(field, is_brought=is_brought, meant=meant), _facts(app, fleet, field, pointer)),
         ),
         explains=(*claims, *own),
     )
@@ -295,7 +295,10 @@ def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
     sent = tuple(
         c
         for c in resource.changes
-        if not_stored(resource, c) and (c.desired or c.live is not MISSING) and not below(c.pointer, "/metadata")
+        if not_stored(resource, c)
+        and (c.desired or c.live is not MISSING)
+        and not below(c.pointer, "/metadata")
+        and renamed(app, resource, c) is None
     )
     if not sent or any(not by_argocd(w) and not w.subresource for w in managers(resource.live or {})):
         return ()
@@ -310,7 +313,7 @@ def _of_kubernetes(resource: Resource) -> bool:
     return extends or "." not in resource.group or _is_builtin(resource.group)
 
 
-def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _not_kept(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     pointer = changes[0].pointer
     own = _of_kubernetes(resource)
     crd = definition_of(app, resource.group, resource.kind)
@@ -322,7 +325,7 @@ def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...]) -> Find
     path = "." + ".".join(split_pointer(pointer))
     field = _Undeclared("", (path,), resource, live_only=False, whose="crd", diff=False, crd=crd)
     topic = "schema-field/builtin" if own else "schema-field/crd"
-    facts, gone = _facts(app, field, pointer), removals(resource.desired, [c.pointer for c in changes])
+    facts, gone = _facts(app, fleet, field, pointer), removals(resource.desired, [c.pointer for c in changes])
     return Finding(
         message=f"The API server drops {counted} of {resource.id} at each sync, {why}, so {app.name} stays OutOfSync.",
         at=Location(app.ref, resource.id, pointer),
@@ -421,16 +424,18 @@ def _topic(field: _Undeclared, *, is_brought: bool, meant: str) -> str:
     return "schema-field/crd" if field.whose == "crd" else "schema-field/remove"
 
 
-def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
+def _facts(app: App, fleet: Fleet, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
     """The facts for the schema-field topics in advice.yaml."""
     resource, crd = field.resource, field.crd
     skips = any(dig(source, "helm", "skipCrds") is True for source in app.sources)
     in_git = resource is not None and get(resource.desired, pointer) is not MISSING
     removes = removals(resource.desired, [pointer]) if resource is not None and in_git else []
     alone = bool(removes) and removes[0]["path"] != pointer  # the whole entry would be removed, and someone meant it
+    version = fleet.kubernetes_version(app.cluster)
     return {
         "app": str(app.ref),
         "application": f"Application {app.ref}",
+        "kubernetes": f" ({version})" if version else "",
         "place": application_place(app),
         "object": str(resource.id) if resource else f"Application {app.ref}",
         "cluster": app.cluster,

@@ -228,7 +228,7 @@ def _evidence(app: App, resource: Resource, pointer: str) -> Iterator[str]:
     assert operation is not None
     yield f"operation.sync.autoHealAttemptsCount is {operation.self_heal_attempts}; a new revision sets it to 0"
     if _attempts(app):
-        yield f"Events of the last hour tell {_attempts(app)} automated syncs after the first one of a revision"
+        yield f"Events of the last hour show {_attempts(app)} automated syncs after the first one of a revision"
     if operation.finished_at:
         yield f"the last self-heal ended {operation.finished_at:%Y-%m-%d %H:%M:%SZ} ({operation.phase}); the application is {app.sync_status} now"
     if resource.live is not None and pointer:

@@ -36,7 +36,7 @@ def _named(app: App, world: World, args: Args) -> bool:
 
 def _object(app: App, world: World, args: Args) -> Iterator[Hit]:
     """Objects of a kind. `at` (a pattern of pointers): the value there matches `is`, `isnt`, `has` or `lacks`. `mentions`: the manifest
-    contains the text, and not `unless`. `live`: look at the live object. `without`: none of these sync options is set. `strategy`: how the
+    contains the text. `unless`: it does not contain that one. `live`: look at the live object. `without`: none of these sync options is set. `strategy`: how the
     object is compared.
     """
     if any(option in app.sync_options for option in args.get("without") or ()):
@@ -44,9 +44,10 @@ def _object(app: App, world: World, args: Args) -> Iterator[Hit]:
     for r in _kind(app, args):
         if args.get("strategy") and strategy_of(app.raw, r.desired, world.after.version) != args["strategy"]:
             continue
+        if (unless := args.get("unless")) and r.mentions(unless, "desired"):
+            continue
         if (text := args.get("mentions")) is not None:
-            unless = args.get("unless")
-            if r.mentions(str(text), "desired") and not (unless and r.mentions(unless, "desired")):
+            if r.mentions(str(text), "desired"):
                 yield _hit(app, r, "", str(text))
         elif (pattern := args.get("at")) is None:
             yield _hit(app, r, "", "")
