@@ -26,8 +26,9 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-# Compiles the tests once, on the core that mypy leaves idle: else each process that runs tests compiles all of them.
+# Compiles the knowledge and the tests once, on the core that mypy leaves idle: else each process that runs tests compiles all of them.
 warm: $(VENV)/.installed-dev
+	$(BIN)/python -c "import pathlib, setup; setup.compile_knowledge(pathlib.Path('argolint/values'))"
 	$(BIN)/python -m pytest -q -n 0 --collect-only >/dev/null
 
 tests: $(VENV)/.installed-dev
@@ -35,7 +36,7 @@ tests: $(VENV)/.installed-dev
 
 # The properties with many examples, and every hostile text for the patterns.
 long: $(VENV)/.installed-dev
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n auto --dist worksteal $$(grep -lE '^from hypothesis|PROFILE' tests/test_*.py)
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n auto --dist worksteal $$(grep -lE '^from hypothesis|PROFILE|PHASES' tests/test_*.py)
 
 # Generated repositories and changes, rendered by helm and kustomize: none may change without the gate looking. `make gate-proof CASES=10000`.
 gate-proof: $(VENV)/.installed-dev

@@ -60,7 +60,7 @@ def _advice() -> str:
         ADVICE_HEAD,
         "# Advice and its conditions",
         "",
-        "What the findings of a message advise, by topic, and what must hold of the objects at hand: what the server said, facts that a table asks for (`when`, `unless`) and releases.",
+        "What the findings of a message advise, by topic, and what must hold of the known objects: what the server said, facts that a table asks for (`when`, `unless`) and releases.",
     ]
     for package in _TABLES:
         lines += ["", f"## {package}", "", "| topic | advice | given when |", "|---|---|---|"]

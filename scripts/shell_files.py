@@ -1,18 +1,22 @@
-"""Write the files for shells: completions and the man page, of the commands. Run by `make docs`; --check only reports whether they are current."""
+"""Write the files for shells: completions, what they complete, and the man page, of the commands. Run by `make docs`; --check only reports whether they are current."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
+from argolint.cli import complete
 from argolint.cli.group import COMMANDS, cli
 
-CONTRIB = Path(__file__).resolve().parents[1] / "contrib"
+ROOT = Path(__file__).resolve().parents[1]
+CONTRIB = "contrib"
 SHELLS: dict[str, tuple[type[ShellComplete], str]] = {
     "completions/bash/argolint": (BashComplete, "argolint"),
     "completions/zsh/_argolint": (ZshComplete, "argolint"),
@@ -36,13 +40,45 @@ _VARIABLES = (
 
 
 def files() -> dict[str, str]:
-    """Text by file name below contrib/."""
-    return {**{name: _completion(*how) for name, how in SHELLS.items()}, "man/argolint.1": _man()}
+    """Text by file name."""
+    scripts = {f"{CONTRIB}/{name}": _completion(*how) for name, how in SHELLS.items()}
+    return {**scripts, f"{CONTRIB}/man/argolint.1": _man(), f"argolint/cli/{complete.FILE}": _completed()}
 
 
 def _completion(shell: type[ShellComplete], name: str) -> str:
     made = shell(cli, {}, name, "_ARGOLINT_COMPLETE")
     return made.source_template % made.source_vars() + "\n"
+
+
+def _completed() -> str:
+    """The form is that of argolint/cli/complete.py; one line for each parameter, so that two branches rarely change the same."""
+    numbers: dict[str, int] = {}
+
+    def of(command: click.Command) -> list[Any]:
+        text = command.get_short_help_str()
+        if isinstance(command, click.Group):
+            return [text, {name: of(below) for name, below in command.commands.items()}]
+        seen = [p for p in command.params if not getattr(p, "hidden", False)]
+        return [text, [numbers.setdefault(json.dumps(_parameter(p), ensure_ascii=False), len(numbers)) for p in seen]]
+
+    commands = {name: of(import_module(module).command) for name, (module, _) in COMMANDS.items()}
+    lines = (
+        f'"words": {json.dumps(complete.words(), indent=1, ensure_ascii=False)}',
+        f'"commands": {json.dumps(commands)}',
+    )
+    return "{" + ",\n".join((*lines, '"parameters": [\n' + ",\n".join(numbers) + "\n]")) + "}\n"
+
+
+def _parameter(of: click.Parameter) -> dict[str, Any]:
+    """What the shell needs of it."""
+    row: dict[str, Any] = {"values": getattr(of._custom_shell_complete, "__name__", None), "multiple": of.multiple}
+    if isinstance(of, click.Option):
+        row |= {"param_decls": [*of.opts, *of.secondary_opts], "is_flag": of.is_flag, "help": of.help}
+    else:
+        row |= {"param_decls": [of.name], "argument": True, "nargs": of.nargs if of.nargs != 1 else None}
+    row |= {"is_path": isinstance(of.type, click.Path)}
+    row |= {"choices": of.type.choices} if isinstance(of.type, click.Choice) else {}
+    return {key: value for key, value in row.items() if value}
 
 
 def _man() -> str:
@@ -96,14 +132,14 @@ def main() -> int:
     stale = [
         (name, text)
         for name, text in files().items()
-        if not (CONTRIB / name).is_file() or (CONTRIB / name).read_text(encoding="utf-8") != text
+        if not (ROOT / name).is_file() or (ROOT / name).read_text(encoding="utf-8") != text
     ]
     for name, text in stale:
         if "--check" in sys.argv:
-            sys.stderr.write(f"contrib/{name} is not current: run `make docs`\n")
+            sys.stderr.write(f"{name} is not current: run `make docs`\n")
         else:
-            (CONTRIB / name).parent.mkdir(parents=True, exist_ok=True)
-            (CONTRIB / name).write_text(text, encoding="utf-8")
+            (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
+            (ROOT / name).write_text(text, encoding="utf-8")
     return int(bool(stale) and "--check" in sys.argv)
 
 

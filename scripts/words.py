@@ -25,10 +25,7 @@ _LETTERS = re.compile(r"[A-Za-z]{2,} [A-Za-z]")
 
 def main() -> int:
     listed = _list()
-    refused = [
-        (re.compile(rf"(?<![\w-])(?:{one['words']})(?![\w-])", re.IGNORECASE), one["instead"], one.get("within", ""))
-        for one in listed
-    ]
+    refused = [(re.compile(rf"(?<![\w-])(?:{one['words']})(?![\w-])", re.IGNORECASE), one["instead"]) for one in listed]
     words = "|".join(str(one["words"]) for one in listed if one.get("names"))
     in_names = re.compile(rf"(?:^|_)(?:{words})(?:_|$)", re.IGNORECASE)
     found = 0
@@ -39,8 +36,8 @@ def main() -> int:
                 print(f"{file.relative_to(ROOT)}:{line}: {name!r}: {hit[0].strip('_')!r} is no word for a name")
         for line, text in _texts(file):
             plain = _QUOTED.sub(lambda quoted: re.sub(r"[^\n]", " ", quoted[0]), text)
-            for pattern, instead, within in refused:
-                for hit in pattern.finditer(plain) if str(file.relative_to(ROOT)).startswith(within) else ():
+            for pattern, instead in refused:
+                for hit in pattern.finditer(plain):
                     found += 1
                     at = line + plain.count("\n", 0, hit.start())
                     print(f"{file.relative_to(ROOT)}:{at}: {hit[0]!r}: {instead}")

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORDINGS = ROOT.parent / "shared" / "recordings"
 
 
-PHASES = (
+EVERY_PHASE = (
     "seeds/1-stuck",
     "seeds/2-force-synced",
     "harbourline/1-first-sync",
@@ -45,6 +45,19 @@ PHASES = (
     "harbourline-3.6/2-after-mutate",
 )
 """Every recorded phase with the states of applications."""
+PHASES = (
+    EVERY_PHASE
+    if PROFILE == "long"
+    else (
+        "seeds/1-stuck",
+        "seeds/2-force-synced",
+        "harbourline/2-after-mutate",
+        "harbourline/3-after-commits",
+        "harbourline-2.14/2-after-mutate",
+        "harbourline-3.6/2-after-mutate",
+    )
+)
+"""Those that show together each rule with each of its causes, and each recorded version."""
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import asdict, is_dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields, is_dataclass, replace
 from typing import Any
 
-from argolint import Finding, Fleet
+from argolint import Finding, Fleet, Rule
 from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.comparison import managers
@@ -43,6 +43,26 @@ def plain(text: str) -> str:
     return " ".join(
         text.replace("\\\\", "\\").replace("\\n", " ").replace("\\t", " ").replace('\\"', "'").replace('"', "'").split()
     )
+
+
+def watched(rule: Rule, told: list[tuple[App, Finding]]) -> Rule:
+    """The rule; each finding that it makes of one application is noted as it says it, replays included."""
+    check = rule.check
+    if check is None:
+        return rule
+
+    def look(app: App, fleet: Fleet, options: Any) -> Iterator[Finding]:
+        for finding in check(app, fleet, options):
+            told.append((app, replace(finding, rule=rule.id)))
+            yield finding
+
+    return Rule(**{**{f.name: getattr(rule, f.name) for f in fields(rule) if f.init}, "check": look})
+
+
+def of_fixture(data: Mapping[str, Any]) -> str:
+    """All that a fixture holds, as text; what it expects is left out."""
+    held = {key: value for key, value in data.items() if key != "expect"}
+    return plain(json.dumps(held, default=str, ensure_ascii=False))
 
 
 def _text(value: object) -> str:

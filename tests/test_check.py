@@ -200,7 +200,9 @@ def test_explain_shows_a_page_a_cause_and_the_setup() -> None:
     assert page.code == 0
     assert "What it finds" in page.out
     assert "How to fix" in page.out
-    assert run_argolint("explain", "shared-resource/predicted").code == 0
+    cause = run_argolint("explain", "shared-resource/predicted")
+    headings = ["Why it hurts", "How to fix"]
+    assert (cause.code, [line for line in cause.out.splitlines() if line in headings]) == (0, headings)
     wrong = run_argolint("explain", "shared-resource/nonsense")
     assert (wrong.code, wrong.out) == (2, "")
     assert "its causes: same-content" in wrong.err

@@ -66,6 +66,15 @@ def test_every_link_option_and_rule_that_a_page_names_exists(page: Path) -> None
     assert named <= set(load_rules()), named
 
 
+def test_every_place_in_the_code_that_how_it_works_names_exists() -> None:
+    text = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.py)(?::(\w+))?`", text.partition("\n## ")[2])
+    assert len(named) > 40
+    for file, name in named:
+        code = (ROOT / "argolint" / file).read_text(encoding="utf-8")
+        assert not name or re.search(rf"^(?:def|class) {name}\b", code, re.MULTILINE), f"{file}:{name}"
+
+
 def test_every_page_stands_in_the_navigation_of_the_site() -> None:
     site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     made = {"cli.md", "rules/README.md"}

@@ -52,6 +52,15 @@ def test_the_consoles_of_a_page_work_as_they_are_written(name: str, tmp_path: Pa
             assert ran.code in (0, 1), (words, ran.err)
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/README.md"])
+def test_the_first_screen_of_a_page_is_what_the_demo_answers(page: str, tmp_path: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.search(r"\$ (argolint why .*)\n```\n\n```text\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert found is not None
+    ran = run_argolint(*shlex.split(found[1])[1:], "--snapshot", str(RECORDING), cwd=tmp_path)
+    assert ran.out == found[2]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_every_command_of_a_page_is_one(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

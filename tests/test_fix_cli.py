@@ -18,12 +18,12 @@ PAUSE = patch({"op": "add", "path": "/spec/paused", "value": True}, safe=True, v
 def test_without_a_checkout_the_chosen_alternative_is_printed(tmp_path: Path) -> None:
     saved = report(tmp_path / "r.json", finding(REPLICAS, PAUSE))
     ran = run_argolint("fix", "--report", saved)
-    assert (ran.code, ran.err) == (0, "1 of 1 findings have such a fix\n")
+    assert (ran.code, ran.err) == (0, "fixes for 1 of 1 findings\n")
     assert ran.out == (
         "live-edit  argocd/web Deployment shop/web /spec/replicas\n"
         "  it drifts\n"
         "  fix 1 of 2: Try this [web]\n"
-        "    not tried: unknown here\n"
+        "    not verified: unknown here\n"
         "    caveat: it costs\n"
         "      spec:\n"
         "        replicas: 5\n\n"
@@ -36,12 +36,12 @@ def test_without_a_checkout_the_chosen_alternative_is_printed(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--safe-only"], "0 of 1 findings have such a fix\n"),
-        (["--safe-only", "--alternative", "2"], "1 of 1 findings have such a fix\n"),
-        (["--alternative", "3"], "0 of 1 findings have such a fix\n"),
-        (["other"], "0 of 0 findings have such a fix\n"),
-        (["argocd/w*"], "1 of 1 findings have such a fix\n"),
-        (["--select", "unexplained-drift"], "0 of 0 findings have such a fix\n"),
+        (["--safe-only"], "fixes for 0 of 1 findings\n"),
+        (["--safe-only", "--alternative", "2"], "fixes for 1 of 1 findings\n"),
+        (["--alternative", "3"], "fixes for 0 of 1 findings\n"),
+        (["other"], "fixes for 0 of 0 findings\n"),
+        (["argocd/w*"], "fixes for 1 of 1 findings\n"),
+        (["--select", "unexplained-drift"], "fixes for 0 of 0 findings\n"),
     ],
 )
 def test_findings_and_fixes_are_chosen(tmp_path: Path, options: list[str], told: str) -> None:
@@ -80,7 +80,7 @@ def test_write_changes_the_clones_that_hold_the_objects(tmp_path: Path) -> None:
         "Placed: 2",
         "  live-edit  argocd/web Deployment shop/web /spec/replicas: Try this",
         f"      → {root}/web/a.yaml",
-        "      not tried: unknown here",
+        "      not verified: unknown here",
         "      caveat: it costs",
         "  live-edit  argocd/web Deployment shop/web /spec/replicas: Try this",
         f"      → {apps}/web.yaml",
@@ -105,7 +105,7 @@ def test_what_has_no_place_is_told_and_the_rest_is_written(tmp_path: Path) -> No
         "Placed: 1",
         "  live-edit  argocd/web Deployment shop/web /spec/replicas: Try this",
         "      → web/a.yaml",
-        "      not tried: unknown here",
+        "      not verified: unknown here",
         "      caveat: it costs",
         "",
         "By hand: 1",
@@ -131,7 +131,7 @@ def test_what_is_not_verified_is_written_only_when_it_is_asked_for(tmp_path: Pat
     assert ran.out.endswith(
         "Not verified, or with a step first, so not written (--unverified adds them: all, or by rule or fingerprint): 1\n"
         "  live-edit  argocd/web Deployment shop/web /spec/replicas: Try this\n"
-        "      not tried: unknown here\n"
+        "      not verified: unknown here\n"
         "      caveat: it costs\n"
         "      --alternative 2 is verified or safe\n"
     )

@@ -104,7 +104,7 @@ def test_a_verified_fix_ends_its_finding_and_brings_no_other(phase: str, capsys:
 
 
 def test_what_findings_say_is_so(phase: str) -> None:
-    """As tests/test_facts.py asks of the fixtures: values, writers, counts, texts and first fixes are those of the recorded objects."""
+    """As tests/test_rules.py asks of the fixtures: values, writers, counts, texts and first fixes are those of the recorded objects."""
     fleet, rules, apps, findings = examined(phase)
     families = {chosen.rule.id: chosen.rule.family for chosen in rules}
     lists = facts.of_fleet(fleet)

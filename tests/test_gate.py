@@ -281,6 +281,10 @@ def test_a_fork_needs_no_token_given_a_snapshot_and_renders(gate: Gate, tmp_path
     assert run_argolint("gate", "--repo", REPO, "--head", "fork", *told, cwd=tmp_path).code == 1
     assert gate.told == [("pruned-while-referenced", "web", "web-config")]
     assert gate.changes == {"web": [("removed", "web-config"), ("changed", "web")]}
+    assert run_argolint("gate", "--repo", REPO, "--head", "fork", *told[:4], cwd=tmp_path).code == 3
+    said = {(failure["error"], failure["hint"].partition(",")[0]) for failure in gate.report["failures"]}
+    given = "pass the manifests of the change with --rendered DIR"
+    assert said == {("the snapshot has no render of its sources", given)}
 
 
 def test_a_masked_value_of_a_snapshot_is_no_change_and_what_stands_beside_it_is(clone: Path, tmp_path: Path) -> None:

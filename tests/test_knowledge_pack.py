@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from argolint.cli.demo import RECORDING
@@ -188,3 +192,21 @@ def test_the_script_makes_a_pack_of_this_tree(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text())["files"].keys() == knowledge_pack.own_files().keys()
+
+
+def test_a_build_holds_the_data_of_every_file(tmp_path: Path) -> None:
+    runpy.run_path(str(ROOT / "setup.py"))["compile_knowledge"](tmp_path)
+    made = json.loads((tmp_path / "compiled.json").read_bytes())
+    sources = [file for folder in ("argolint", "rules") for file in (ROOT / folder).rglob("*.yaml")]
+    texts = {hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest(): file for file in sources}
+    assert made == {digest: knowledge.parse(file.read_bytes()) for digest, file in texts.items()}
+
+
+def test_built_data_counts_for_the_same_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    package, name = "argolint.values", "kubernetes_types.yaml"
+    text = resources(package).joinpath(name).read_bytes()
+    built = {hashlib.blake2b(text, digest_size=16).hexdigest(): msgspec.Raw(b'{"built":1}')}
+    monkeypatch.setattr(knowledge, "_compiled", lambda: built)
+    assert knowledge.read(package, name) == {"built": 1}
+    monkeypatch.setattr(knowledge, "_compiled", lambda: {"0" * 32: msgspec.Raw(b"{}")})
+    assert knowledge.read(package, name) == knowledge.parse(text)

@@ -289,6 +289,14 @@ def test_markdown_keeps_untrusted_text_from_formatting_linking_and_mentioning(re
     assert not re.search(r"@\w|[#!%]\d|&amp;\d|//|(?<!\\)\]\(|(?m:^/)|(?m:^## heading)", own_links)
 
 
+def test_markdown_of_an_incomplete_check_without_findings_does_not_look_like_a_clean_one() -> None:
+    failure = r.ReportedFailure("rendered", "--rendered holds nothing of that name", "render it, too")
+    assert _render(_report(), "markdown").startswith("<!-- argolint -->\n## argolint: nothing found ✅\n")
+    assert _render(_report(failures=(failure,)), "markdown").startswith(
+        "<!-- argolint -->\n## argolint: nothing found so far ⚠️\n"
+    )
+
+
 def test_markdown_tells_message_evidence_pointer_fix_and_caveat() -> None:
     comment = html.unescape(_render(FULL, "markdown"))
     assert "## argolint: 1 error, 1 warning, 1 info" in comment

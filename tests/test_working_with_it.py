@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from argolint.cli.demo import RECORDING
@@ -94,6 +95,43 @@ def test_a_shell_completes_rules_causes_and_formats() -> None:
     assert "shared-resource/predicted" in completed("argolint", "explain", "shared-resource/")
     assert completed("argolint", "check", "-o", "sar") == ["sarif"]
     assert completed("argolint", "check", "--select", "drift,kes-l") == ["drift,kes-leftover"]
+
+
+@pytest.mark.parametrize("words", ["check --sel", "check --select ", "forecast ", "check -o "])
+def test_a_completion_imports_no_command_and_no_rule(words: str) -> None:
+    asked = {
+        "COMP_WORDS": f"argolint {words}",
+        "COMP_CWORD": str(words.count(" ") + 1),
+        "_ARGOLINT_COMPLETE": "bash_complete",
+    }
+    run = "import sys; sys.argv[0] = 'argolint'; from argolint.cli import main; main()"
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", run],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    imported = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert "argolint.cli.complete" in imported
+    assert ran.stdout
+    assert not {
+        name for name in imported if name.startswith(("argolint_rules", "argolint.model", "argolint.cli.check"))
+    }
+
+
+def test_a_start_compiles_few_of_its_patterns() -> None:
+    run = """
+import re._compiler as compiler, re
+made, compiling = [], compiler.compile
+re._compiler.compile = lambda *of: made.append(of) or compiling(*of)
+import argolint.cli.check
+from argolint.plugins import load_rules
+load_rules()
+print(sum(isinstance(text, str) for text, *_ in made))
+"""
+    ran = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=True)
+    assert int(ran.stdout) < 100
 
 
 def test_a_terminal_shows_what_is_going_on_and_then_nothing_of_it() -> None:

@@ -6,7 +6,6 @@ ignore.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,9 +15,10 @@ from typing import Any, TypeVar, cast
 from argolint.application.app import App
 from argolint.application.resource import Resource
 from argolint.model import AppRef, Object, ResourceKey
+from argolint.patterns import regex
 from argolint.values import items, mapping, parse_version, text_at
 
-_VERSION = re.compile(r"v?([0-9]{1,6})\.([0-9]{1,6})(?![0-9])")
+_VERSION = regex(r"v?([0-9]{1,6})\.([0-9]{1,6})(?![0-9])")
 T = TypeVar("T")
 IN_CLUSTER = "https://kubernetes.default.svc"
 

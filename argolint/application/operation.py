@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 from argolint.model import Object, ResourceId, Symptom
+from argolint.patterns import regex
 from argolint.redaction import without_secrets
 from argolint.values import dig, mapping, maps, number_at, text_at, texts
 
@@ -65,7 +65,7 @@ class Awaited:
         return (resource.group, resource.kind, resource.name) == (self.group, self.kind, self.name)
 
 
-_AWAITED = re.compile(
+_AWAITED = regex(
     r"waiting for (healthy state of|completion of hook|deletion of|pruning confirmation of)(?: hook)? ([^/\s]*)/([^/\s]+)/(\S+)"
     r"(?: and (\d{1,9}) more)?"
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from argolint.application.app import App
 from argolint.application.operation import Condition
 from argolint.model import Object
+from argolint.patterns import regex
 from argolint.values import items
 
 
@@ -22,7 +22,7 @@ class SharedWarning:
     owner: str
 
 
-_SHARED = re.compile(
+_SHARED = regex(
     r"(?<![^/\s])(?P<kind>[^/\s]+)/(?P<name>.{1,300}?) is part of applications (?P<this>\S+) and (?P<owner>.+)"
 )
 

@@ -1,41 +1,80 @@
-"""Shell completion of values: rules with their causes, families, severities and formats."""
+"""Shell completion, from a file that `make docs` writes, so that no command and no rule is imported: a shell asks at each Tab.
+
+{"words": {"pages": {WORD: HELP}, ...},               completed values, by the name of their function
+ "parameters": [{"param_decls": [...], ...}, ...],     arguments of click.Option and click.Argument
+ "commands": {NAME: [0, 3], GROUP: {NAME: [...]}}}     numbers of parameters
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.resources import files
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from argolint.model import SEVERITIES
+FILE = "completions.json"
 
 
-def _fitting(words: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(word, help=text) for word, text in sorted(words.items()) if word.startswith(incomplete)]
+@cache
+def _known() -> Any:
+    return json.loads(files(__package__).joinpath(FILE).read_bytes())
+
+
+def command(name: str) -> click.Command:
+    """A command with its parameters, which cannot run."""
+    return _command(name, *_known()["commands"][name])
+
+
+def _command(name: str, text: str, of: Any) -> click.Command:
+    if isinstance(of, dict):
+        return click.Group(name, [_command(below, *row) for below, row in of.items()], short_help=text)
+    return click.Command(name, params=[_parameter(**_known()["parameters"][number]) for number in of], short_help=text)
+
+
+def _parameter(
+    argument: bool = False, choices: tuple[str, ...] = (), is_path: bool = False, values: str = "", **row: Any
+) -> click.Parameter:
+    row["type"] = click.Choice(choices) if choices else click.Path() if is_path else None
+    row["shell_complete"] = _VALUES.get(values)
+    return click.Argument(**row) if argument else click.Option(**row)
 
 
 def pages(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Values of `argolint explain`: RULE, RULE/CAUSE or FAMILY."""
-    from argolint.plugins import load_rules
-
-    rules = load_rules().values()
-    causes = {f"{r.id}/{cause}": r.title for r in rules for cause in r.causes}
-    return _fitting({**{r.family: "a family" for r in rules}, **{r.id: r.title for r in rules}, **causes}, incomplete)
+    return _fitting("pages", incomplete)
 
 
 def shown(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Values of --select and --ignore: completes the last word of a comma list."""
-    from argolint.plugins import load_rules
-
-    rules = load_rules().values()
     before, comma, last = incomplete.rpartition(",")
-    words: dict[str, str] = dict.fromkeys(SEVERITIES, "a severity")
-    words |= {r.family: "a family" for r in rules} | {r.id: r.title for r in rules}
-    return [CompletionItem(before + comma + item.value, help=item.help) for item in _fitting(words, last)]
+    return [CompletionItem(before + comma + item.value, help=item.help) for item in _fitting("shown", last)]
 
 
-def formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> Iterable[CompletionItem]:
+def formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Values of -o, before the file."""
+    return _fitting("formats", incomplete)
+
+
+_VALUES: Mapping[str, Callable[..., list[CompletionItem]]] = {"pages": pages, "shown": shown, "formats": formats}
+
+
+def _fitting(kind: str, incomplete: str) -> list[CompletionItem]:
+    found: dict[str, str] = (words() if entry_points(group="argolint.rules") else _known()["words"])[kind]
+    return [CompletionItem(word, help=text) for word, text in sorted(found.items()) if word.startswith(incomplete)]
+
+
+def words() -> dict[str, dict[str, str]]:
+    """The words of FILE, of the rules that are installed."""
+    from argolint.model import SEVERITIES
+    from argolint.plugins import load_rules
     from argolint.reports.formats import FORMATS
 
-    return _fitting(FORMATS, incomplete)
+    rules = load_rules().values()
+    names = {r.family: "a family" for r in rules} | {r.id: r.title for r in rules}
+    causes = {f"{r.id}/{cause}": r.title for r in rules for cause in r.causes}
+    return {"pages": names | causes, "shown": dict.fromkeys(SEVERITIES, "a severity") | names, "formats": dict(FORMATS)}

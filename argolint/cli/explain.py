@@ -13,10 +13,11 @@ from argolint.application.rule import Rule
 from argolint.cli.complete import pages
 from argolint.cli.options import color_options
 from argolint.errors import UsageError
+from argolint.patterns import regex
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import paint, wrapped
 
-_HEADING = re.compile(r"(What it finds|Why it hurts|How to fix|Example|Examples|Sources|Source): ?")
+_HEADING = regex(r"(What it finds|Why it hurts|How to fix|Example|Examples|Sources|Source): ?")
 
 
 @click.command()
@@ -85,7 +86,7 @@ def _rule(rule: Rule, cause: str, style: Style) -> Iterator[str]:
     asked = ", shown with --pedantic" if rule.pedantic else ""
     yield paint(f"{rule.id} ({rule.family}, {rule.severity}{asked})", style, bold=True)
     yield from _paragraphs(_only(page, cause) if cause else page, style)
-    if rule.causes and not cause:
+    if rule.causes and not cause and "\n\nCauses:" not in page:
         yield ""
         yield from wrapped(f"Causes: {', '.join(rule.causes)}", style)
     fields = getattr(rule.options, "__dataclass_fields__", {})
@@ -104,7 +105,8 @@ def _paragraphs(page: str, style: Style) -> Iterator[str]:
         found = _HEADING.match(paragraph)
         if found:
             yield paint(found.group(1), style, bold=True)
-            paragraph = paragraph[found.end() :].lstrip("\n")  # noqa: PLW2901  the rest of it
+            rest = paragraph[found.end() :].lstrip("\n")
+            paragraph = rest if "Source" in found.group(1) else rest[:1].upper() + rest[1:]  # noqa: PLW2901  the rest of it
         if any(line.startswith((" ", "\t", "- ", "* ")) for line in paragraph.splitlines()):
             yield from (f"  {line}" if found else line for line in paragraph.splitlines())
         elif paragraph:
@@ -112,8 +114,8 @@ def _paragraphs(page: str, style: Style) -> Iterator[str]:
 
 
 def _only(page: str, cause: str) -> str:
-    """The title, the paragraphs that name the cause, and how to fix it; the whole page if no paragraph does."""
+    """The title, the paragraphs that name the cause, why it hurts, and how to fix it; the whole page if no paragraph names it."""
     title, *paragraphs = page.split("\n\n")
     naming = [p for p in paragraphs if re.search(rf"\b{re.escape(cause)}\b", p)]
-    kept = [p for p in paragraphs if p in naming or p.startswith("How to fix")]
+    kept = [p for p in paragraphs if p in naming or p.startswith(("Why it hurts", "How to fix"))]
     return "\n\n".join([title, *kept]) if naming else page

@@ -308,7 +308,7 @@ def _opening(outcomes: Sequence[Outcome], branch: str, page: Path | None) -> Ite
 
 
 def _counted(chosen: int, findings: int) -> str:
-    return f"{chosen} of {findings} findings have such a fix"
+    return f"fixes for {chosen} of {findings} findings"
 
 
 def _summary(outcomes: Sequence[Outcome], files: int, findings: int, *, dry_run: bool, branch: str | None) -> str:

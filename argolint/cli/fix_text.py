@@ -16,7 +16,7 @@ from argolint.reports import document as report
 from argolint.reports.document import ReportedFinding, ReportedFix
 from argolint.reports.formats import Style, app_name, resource_name
 from argolint.reports.formats.edits import as_text, effects_text, steps_before
-from argolint.reports.formats.fixes import MASKED, is_masked, why_untried
+from argolint.reports.formats.fixes import MASKED, is_masked, why_unverified
 from argolint.values import plain, shorten
 
 Group = Literal["placed", "by_hand", "commands", "unverified", "left"]
@@ -85,13 +85,13 @@ def subject(finding: ReportedFinding) -> str:
 
 
 def doubts(fix: ReportedFix) -> Iterator[str]:
-    """Lines on a fix: whether it is verified or why it was not tried, its effects, and its caveat."""
+    """Lines on a fix: whether it is verified or why not, its effects, and its caveat."""
     if fix.verified:
         how = "two renders with it no longer differ" if fix.proof == "rendered-twice" else "replayed in memory"
         first = " after its first step" if fix.before else ""
         yield f"verified: {how}{first}, the finding is gone"
-    elif untried := why_untried(fix):
-        yield f"not tried: {plain(untried)}"
+    elif why := why_unverified(fix):
+        yield f"not verified: {plain(why)}"
     if fix.effects:
         yield f"effects: {effects_text(fix)}"
     if fix.caveat:

@@ -54,6 +54,10 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        if os.environ.get(COMPLETING, "").endswith("_complete"):
+            from argolint.cli import complete
+
+            return complete.command(cmd_name)
         return importlib.import_module(COMMANDS[cmd_name][0]).command  # type: ignore[no-any-return]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -20,13 +20,14 @@ from argolint.cli.reading import collect
 from argolint.engine.config import DEFAULT_FILE, find
 from argolint.errors import UsageError
 from argolint.host.installed import Origin, origin
+from argolint.patterns import regex
 from argolint.reports import formats as reporters
 from argolint.reports.baseline import baseline_of
 from argolint.sources.files import own_path
 from argolint.suppression.baseline import baseline_text
 
-_USES = re.compile(rf"(uses: ){re.escape(ACTION)}@\S+.*")
-_PACKAGE = re.compile(r"    # ARGOLINT_PACKAGE: .*")
+_USES = regex(rf"(uses: ){re.escape(ACTION)}@\S+.*")
+_PACKAGE = regex(r"    # ARGOLINT_PACKAGE: .*")
 _BASELINE = Path("argolint-baseline.json")
 _CI = {
     "github": ("github-workflow.yml", Path(".github/workflows/argolint.yml")),

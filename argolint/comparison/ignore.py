@@ -7,7 +7,6 @@ managers remove only fields that both sides have with different values.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,6 +15,7 @@ from typing import Any
 from argolint.comparison import jq
 from argolint.comparison.scheme import as_known_type
 from argolint.model import Json, Object
+from argolint.patterns import regex
 from argolint.values import glob, index_of, integer, items, join_pointer, json_in, mapping, maps, split_pointer, text_at
 from argolint.values.kubernetes import group_of
 from argolint.values.manifests import ManifestError, mapping_of
@@ -84,7 +84,7 @@ def _server_rules(overrides: Mapping[str, Json]) -> Iterator[IgnoreRule]:
             yield rule
 
 
-_MANAGED_KEY = re.compile(r"\*/\*|[^*?\[{/]+/[^*?\[{/]+")
+_MANAGED_KEY = regex(r"\*/\*|[^*?\[{/]+/[^*?\[{/]+")
 """Keys under which Argo CD looks up managedFieldsManagers: all kinds, or one by its exact name and group (util/argo/diff/ignore.go)."""
 
 

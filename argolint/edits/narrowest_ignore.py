@@ -19,10 +19,11 @@ from argolint.comparison.ignore import IgnoreRule, application_rules, locate
 from argolint.comparison.scheme import GROUPS
 from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
 from argolint.model import MISSING, Change, Edit, Fix, Json, Object
+from argolint.patterns import regex
 from argolint.values import annotations_of, comma_list, get, index_of, join_pointer, mapping, split_pointer
 from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
 
-FOR_MANY = re.compile(
+FOR_MANY = regex(
     r"argocd|kubectl|helm|terraform|pulumi|ansible|unknown|go-http-client|python|node-fetch|openapi-generator"
     r"|mozilla|k9s|lens|headlamp|rancher|dashboard|kube-controller-manager|^manager$|^controller$",
     re.IGNORECASE,
@@ -151,7 +152,7 @@ def _hides_exactly(resource: Resource, manager: str, pointers: Sequence[str]) ->
     return set(compare.hidden(rule, live, desired, compare.Rules((rule,)))) == set(pointers)
 
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_IDENTIFIER = regex(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class _Items:

@@ -18,6 +18,7 @@ from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.host.threads import THINKING
 from argolint.host.timing import charged
 from argolint.model import DESTINATION, SETTINGS, Failure, Object, Want
+from argolint.patterns import regex
 from argolint.redaction import in_name
 from argolint.server import api as argocd
 from argolint.server import application_list
@@ -195,7 +196,7 @@ def _hint(stage: str, error: ArgolintError, app: App, fleet: Fleet) -> str:
     return error.hint
 
 
-_FORBIDDEN = re.compile(
+_FORBIDDEN = regex(
     r"PermissionDenied|permission denied|forbidden|cannot (?:get|list) resource|service account", re.IGNORECASE
 )
 

@@ -1,4 +1,4 @@
-"""Chooses applications of a fleet and looks at them in threads.
+"""Chooses applications of a fleet and looks at them in threads; docs/how-it-works.md has the whole way of a finding.
 
     load.load_fleet → run [here, in threads, or workers: load.load → inspect.inspect] → AppResult* → join.join → settle.settle
 

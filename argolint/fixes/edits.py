@@ -13,6 +13,7 @@ from argolint.fixes.site import Choice, Site, place_of
 from argolint.fixes.spot import Found, Spot, Unplaced
 from argolint.fixes.values_files import Values, reads_values
 from argolint.model import MISSING, Json, Object
+from argolint.patterns import regex
 from argolint.reports.document import ReportedApp, ReportedFinding, ReportedFix
 from argolint.sources.same_application import whose
 from argolint.sources.yaml_text import EditError, Operation, applied, documents, patch
@@ -68,7 +69,7 @@ _STEPS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("move", "copy"), ("path", "from")),
     "remove": ("path",),
 }
-_POINTER = re.compile(r"(/([^~/]|~[01])*)+")
+_POINTER = regex(r"(/([^~/]|~[01])*)+")
 _MAX_INDEX_DIGITS = 9
 
 
@@ -97,7 +98,7 @@ def _is_wild(token: str) -> bool:
     return token.isdigit() and not (token.isascii() and len(token) <= _MAX_INDEX_DIGITS)
 
 
-_BLANK = re.compile(r"<[^<>\n]+>|^\.\.\.$|…|\{\{|^\+{3,}$|\(masked\)")
+_BLANK = regex(r"<[^<>\n]+>|^\.\.\.$|…|\{\{|^\+{3,}$|\(masked\)")
 
 
 def _require_complete(fix: ReportedFix) -> None:

@@ -17,6 +17,7 @@ from argolint.fixes.spot import (
     tool_options,
 )
 from argolint.model import Json, Object
+from argolint.patterns import regex
 from argolint.reports.document import ReportedResource
 from argolint.sources.checkout import Checkout, inside
 from argolint.sources.yaml_text import EditError, documents
@@ -236,7 +237,7 @@ def _reaches(patch: Json, target: Object, obj: Object) -> bool:
     )
 
 
-_TOKEN = re.compile(r"\\[.-]|\.[*+]?|[A-Za-z0-9_-]|\|")
+_TOKEN = regex(r"\\[.-]|\.[*+]?|[A-Za-z0-9_-]|\|")
 _AS_GLOB = {".*": "*", ".+": "?*", ".": "?"}
 _LONGEST_PATTERN = 500
 

@@ -13,13 +13,14 @@ from argolint.application.fleet import Fleet
 from argolint.errors import UsageError
 from argolint.forecast.releases import LATEST, Product, Step, Version, shown
 from argolint.forecast.table import First, Row
+from argolint.patterns import regex
 from argolint.reports.document import ForecastVersion
 from argolint.values import parse_version
 
 ALL = "all"
 Pinned = Mapping[str, Sequence[Version]]
 """The releases of each chart that Applications name."""
-_WRITTEN = re.compile(r"v?[0-9]{1,6}(\.[0-9]{1,6}){0,2}", re.ASCII)
+_WRITTEN = regex(r"v?[0-9]{1,6}(\.[0-9]{1,6}){0,2}", re.ASCII)
 
 
 def product(chart: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -14,6 +13,7 @@ from argolint.edits.pruning import cascades
 from argolint.forecast.fate import Fate, Taken, found, keep
 from argolint.forecast.volumes import collected, volumes
 from argolint.model import AppRef, Edit, Finding, Fix, Related, ResourceId, ResourceKey
+from argolint.patterns import regex
 from argolint.relations.references import references
 from argolint.values import enumerated, items, text_at
 from argolint.values.kubernetes import kubectl_name
@@ -58,7 +58,7 @@ def _id(key: ResourceKey) -> ResourceId:
     return ResourceId(key.group, key.kind, key.namespace, key.name, "", key.cluster)
 
 
-_OF_KUBERNETES = re.compile(r"^(foregroundDeletion|orphan|kubernetes\.io/|.*\.kubernetes\.io/|.*\.k8s\.io($|/))")
+_OF_KUBERNETES = regex(r"^(foregroundDeletion|orphan|kubernetes\.io/|.*\.kubernetes\.io/|.*\.k8s\.io($|/))")
 _CONTROLLERS = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from argolint.errors import UsageError
+from argolint.patterns import regex
 from argolint.values import parse_version
 
 Version = tuple[int, ...]
 
 LATEST = 1 << 20
 """The patch number of a version without one: the newest of its line."""
-_WRITTEN = re.compile(r"v?[0-9]{1,4}\.[0-9]{1,4}(\.[0-9]{1,4})?", re.ASCII)
+_WRITTEN = regex(r"v?[0-9]{1,4}\.[0-9]{1,4}(\.[0-9]{1,4})?", re.ASCII)
 
 
 @dataclass(frozen=True)

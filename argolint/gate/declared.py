@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from argolint.model import Object
+from argolint.patterns import regex
 from argolint.values.manifests import ManifestError, NoYamlError, objects, stream
 
 OTHER_KINDS = ("ApplicationSet", "AppProject")
 """The kinds that generate Applications or restrict them."""
 
-_NAMED = re.compile(r"Application|AppProject")
-_DISGUISED = re.compile(r"\\[xuU\r\n\x85\u2028\u2029]|(?:^|[\s\[{,])!\S|^%TAG", re.MULTILINE)
+_NAMED = regex(r"Application|AppProject")
+_DISGUISED = regex(r"\\[xuU\r\n\x85\u2028\u2029]|(?:^|[\s\[{,])!\S|^%TAG", re.MULTILINE)
 """`"\\x41pplication"` and `!!binary QXBwbGljYXRpb24=` are the same word in YAML."""
 
 

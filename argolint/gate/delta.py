@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from argolint.comparison.diff import differences
 from argolint.model import MISSING, Json, Object, ResourceKey
+from argolint.patterns import regex
 from argolint.redaction import agrees
 from argolint.sources.rendered import Rendered
 from argolint.values import get, index_of, split_pointer
@@ -99,7 +99,7 @@ def unnamed(head: Rendered, base: Rendered) -> Rendered:
     return replace(head, objects=objects, hooks=hooks)
 
 
-_RANDOM_NAME = re.compile(r"(.*[-.])([a-z0-9]{4,})")
+_RANDOM_NAME = regex(r"(.*[-.])([a-z0-9]{4,})")
 
 
 def _alike(key: ResourceKey, other: ResourceKey) -> bool:
@@ -135,7 +135,7 @@ def _random(one: Json, other: Json) -> bool:
     return one.isalnum() and other.isalnum() and not (_MEANT.fullmatch(one) or _MEANT.fullmatch(other))
 
 
-_MEANT = re.compile(r"[A-Z]?[a-z]*|[A-Z]+|v?\d{1,9}[A-Za-z]{0,2}")
+_MEANT = regex(r"[A-Z]?[a-z]*|[A-Z]+|v?\d{1,9}[A-Za-z]{0,2}")
 """A word, a number or a quantity, which someone writes: `true`, `443`, `10m`. A time in seconds has ten digits."""
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.gate.touched import Touched
 from argolint.model import Failure, Object, ResourceKey
+from argolint.patterns import regex
 from argolint.values import enumerated, labels_of, mapping, plain
 
 _COUNTS = {
-    "argocd-cm": re.compile(
+    "argocd-cm": regex(
         r"resource\.|kustomize\.|helm\.|jsonnet\.|application\.(?:instanceLabelKey|resourceTrackingMethod|sync)|installationID"
         r"|configManagementPlugins|globalProjects|ignoreNormalizerOptions|cluster\.inClusterEnabled"
     ),
-    "argocd-cmd-params-cm": re.compile(r"application\.namespaces|controller\.diff|controller\.resource|reposerver\."),
+    "argocd-cmd-params-cm": regex(r"application\.namespaces|controller\.diff|controller\.resource|reposerver\."),
 }
 """Keys that affect rendering, comparison or watching (argo-cd util/settings; cmd/*/commands)."""
 _TYPE_LABEL = "argocd.argoproj.io/secret-type"

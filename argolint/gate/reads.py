@@ -35,6 +35,7 @@ from urllib.parse import parse_qs
 
 from argolint.application.app import App
 from argolint.model import Object
+from argolint.patterns import regex
 from argolint.sources.git import LINK, SUBMODULE, Changed, Git
 from argolint.sources.links import MAX_PATH, Links, among, below, folders
 from argolint.values import at_and_above, bare_address, dig, items, mapping, may_be_host
@@ -55,7 +56,7 @@ OPEN = {
 
 KUSTOMIZATIONS = frozenset(("kustomization.yaml", "kustomization.yml", "Kustomization"))
 _CHARTS = frozenset(("Chart.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"))
-_OVERRIDES = re.compile(r"\.argocd-source(?:-.*)?\.yaml", re.DOTALL)
+_OVERRIDES = regex(r"\.argocd-source(?:-.*)?\.yaml", re.DOTALL)
 _SCHEMA = "values.schema.json"
 _RUNNING = frozenset(("generators", "transformers", "validators"))
 _ENVIRONMENT = frozenset(("env", "envs"))
@@ -420,7 +421,7 @@ def _variables(app: App, source: Object) -> Mapping[str, str]:
     }
 
 
-_VARIABLE = re.compile(r"\$(?:\{([^{}$]*)\}|([A-Za-z_][A-Za-z0-9_]*))?")
+_VARIABLE = regex(r"\$(?:\{([^{}$]*)\}|([A-Za-z_][A-Za-z0-9_]*))?")
 
 
 def _expanded(name: str, variables: Mapping[str, str]) -> str | None:
@@ -431,8 +432,8 @@ def _expanded(name: str, variables: Mapping[str, str]) -> str | None:
     return found if len(found) <= MAX_PATH else None
 
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_COMMIT = re.compile(r"[0-9a-fA-F]{40}")
+_SCHEME = regex(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_COMMIT = regex(r"[0-9a-fA-F]{40}")
 
 
 def _own_path(word: str, repo: str, base: str) -> str | None:
@@ -496,7 +497,7 @@ def _moves(ref: str, base: str) -> bool:
     return one.endswith((two, "/head")) or two.endswith(one)
 
 
-_PLAIN_REF = re.compile(r"[\w./-]+")
+_PLAIN_REF = regex(r"[\w./-]+")
 
 
 def _after_revision(rest: str, base: str) -> str | None:

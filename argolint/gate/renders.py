@@ -7,11 +7,12 @@ import re
 from dataclasses import dataclass, replace
 
 from argolint.application.fleet import Fleet
-from argolint.errors import ApiError, ArgolintError, AuthError, UsageError
+from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UsageError
 from argolint.gate.candidates import DEFAULT_REVISIONS, Candidate, revision_of
 from argolint.gate.change import Change
 from argolint.host.folder import FileError
 from argolint.model import Failure, Object
+from argolint.patterns import regex
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
 from argolint.sources.export import ExportError
@@ -112,7 +113,7 @@ def _here(change: Change, candidate: Candidate, base: str, fleet: Fleet) -> Rend
     return replace(found, head=rendered(one, app, fleet), again=two)
 
 
-_UNKNOWN_REVISION = re.compile(
+_UNKNOWN_REVISION = regex(
     r"unable to resolve .{0,300} to a commit SHA|revision .{0,300}(does not exist|not found)|could ?n[o']t find remote ref"
     r"|unknown revision|did not match any file\(s\) known|not our ref|reference is not a tree|no such remote ref",
     re.IGNORECASE,
@@ -161,7 +162,7 @@ def _is_unknown(error: str, revision: str) -> bool:
     return bool(_UNKNOWN_REVISION.search(error)) and (revision in error or not _QUOTED.search(error))
 
 
-_QUOTED = re.compile(r"unable to resolve '|remote ref \S")
+_QUOTED = regex(r"unable to resolve '|remote ref \S")
 _BROKEN = (400, 404, 500)
 """Status codes of /manifests if the sources do not render: argument, path or revision not found, tool failed."""
 
@@ -182,5 +183,8 @@ def _attempt(t: Transport, candidate: Candidate, revision: str, fresh: int = 0) 
         if error.status in _BROKEN:
             return error.reason or error.message
         return Failure("manifests", error.message, error.hint, app.ref)
+    except NotRecorded:
+        hint = "pass the manifests of the change with --rendered DIR, or ask the server itself"
+        return Failure("manifests", f"the snapshot has no render of {revision or 'its sources'}", hint, app.ref)
     except ArgolintError as error:
         return Failure("manifests", error.message, error.hint, app.ref)

@@ -21,8 +21,8 @@ _OF_APPLICATION = ("sync", "spec", "generate", "hydrate")
 """An operation, an InvalidSpecError, an ApplicationSet, a source hydrator."""
 _OF_OBJECT = ("health", "pod", "scheduling", "image", "volume")
 """What an object says of itself, what the kubelet says, what the scheduler says, why no image comes, why no volume comes."""
-_OF_EXTERNAL_SECRETS = ("provider", "update", "push")
-"""Asking the provider, writing the Secret, pushing to the provider."""
+_OF_EXTERNAL_SECRETS = ("provider", "store", "update", "push")
+"""Asking the provider, what a store says of itself, writing the Secret, pushing to the provider."""
 STAGES = frozenset((*_OF_COMPARISON, *_OF_APPLICATION, *_OF_OBJECT, *_OF_EXTERNAL_SECRETS))
 """The possible origins of a sentence."""
 

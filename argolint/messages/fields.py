@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from argolint.patterns import regex
 from argolint.values import join_pointer
 
 
@@ -19,11 +19,11 @@ class Named:
     group: str | None = None
 
 
-_INVALID = re.compile(
+_INVALID = regex(
     r'\b([A-Z]\w{0,100})(?:\.([\w.-]{1,200}))? "([^"\s]{1,253})" (?:is|was) (?:invalid|forbidden|not found)'
 )
-_DRY_RUN = re.compile(r"for resource ([A-Z]\w{0,100})/([^\s:]{1,253})")
-_TYPED = re.compile(
+_DRY_RUN = regex(r"for resource ([A-Z]\w{0,100})/([^\s:]{1,253})")
+_TYPED = regex(
     r"\((?:([^/;()\s]{1,253})/)?([^/;()\s]{1,253}); (?:([^,()/\s]{1,253})/)?[^,()/\s]{1,100}, Kind=(\w{1,100})\)"
 )
 
@@ -51,19 +51,19 @@ class FieldError:
 
 # k8s.io/apimachinery pkg/util/validation/field, ErrorType.String
 _SORTS = "Not found|Required value|Duplicate value|Invalid value|Unsupported value|Forbidden|Too long|Too many|Too few|Internal error"
-_FIELD = re.compile(
+_FIELD = regex(
     r"(?<![\w.\]])([a-zA-Z][\w-]{0,100}(?:\.[\w/-]{1,100}|\[[^\[\]]{0,200}\]){0,30}): (?!Internal error occurred)("
     + _SORTS
     + r")(?::\s|(?=[,\]\s])|$)"
 )
 # k8s.io/kube-openapi pkg/util/proto/validation, which kubectl runs before a request
-_UNSENT = re.compile(r'ValidationError\(\w{1,100}\.?([\w.\[\]-]{0,500})\): missing required field "([^"]{1,200})" in ')
-_STEP = re.compile(r"\[([^\[\]]*)\]|([^.\[\]]+)")
-_VALUE = re.compile(r'^(?:"(?:[^"\\]|\\.)*+"|map\[[^\n]{0,2000}?\](?:\{[^{}]*+\})?|\S{1,2000}):\s')
-_ALONE = re.compile(r'"(?:[^"\\]|\\.)*+"')
+_UNSENT = regex(r'ValidationError\(\w{1,100}\.?([\w.\[\]-]{0,500})\): missing required field "([^"]{1,200})" in ')
+_STEP = regex(r"\[([^\[\]]*)\]|([^.\[\]]+)")
+_VALUE = regex(r'^(?:"(?:[^"\\]|\\.)*+"|map\[[^\n]{0,2000}?\](?:\{[^{}]*+\})?|\S{1,2000}):\s')
+_ALONE = regex(r'"(?:[^"\\]|\\.)*+"')
 """A value without a reason."""
 
-_RETRIED = re.compile(r"\(retried \d{1,9} times\)\.?")
+_RETRIED = regex(r"\(retried \d{1,9} times\)\.?")
 
 
 def field_errors(message: str) -> tuple[FieldError, ...]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from argolint.messages.fields import field_errors
 from argolint.messages.wrapping import unwrap
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 
 WORDS = 25
@@ -21,23 +20,23 @@ _WORTH = 8
 _READ = 10_000
 
 # Phrases before a reason that contain none; wrappers.yaml has those that no entry of a catalogue needs to see.
-_BEFORE = re.compile(
+_BEFORE = regex(
     r"^(?:error|fatal|ERROR|Error|execution error at \([^()]{1,200}\)|parse error at \([^()]{1,200}\)|Internal error occurred"
     r"|admission webhook \"[^\"]{1,253}\" denied the request|[\w.-]{1,200} \"[^\"]{1,253}\" is (?:forbidden|invalid)|(?:from server for: )?\"/dev/shm/\d{1,20}\"|error when \w{1,20} \"[^\"]{0,400}\""
     r"|(?:Get|Post|Put|Patch|Head|GET|POST) \"[^\"]{1,500}\"):\s+(?=\S)"
 )
-_TEMPLATE = re.compile(r"^template: [^\s:]{1,300}:\d{1,6}(?::\d{1,6})?: (?:executing \"[^\"]{1,300}\" at (?=<))?")
+_TEMPLATE = regex(r"^template: [^\s:]{1,300}:\d{1,6}(?::\d{1,6})?: (?:executing \"[^\"]{1,300}\" at (?=<))?")
 _EMPTY = " \t:,."
 """Empty phrases at the end of a text."""
-_WHO = re.compile(r"^[\w.-]{1,200}(?: \"[^\"]{1,253}\")? is forbidden: User \"[^\"]{1,253}\" (?=cannot)")
-_WHERE = re.compile(r" in API group \"[^\"]{0,253}\"")
-_ENDED = re.compile(r":? ?exit status \d{1,3}$")
-_LIST = re.compile(r"(?:[\w./\"'-]{1,100}, ){1,50}(?:(?:and|or) )?[\w./\"'-]{1,100}")
+_WHO = regex(r"^[\w.-]{1,200}(?: \"[^\"]{1,253}\")? is forbidden: User \"[^\"]{1,253}\" (?=cannot)")
+_WHERE = regex(r" in API group \"[^\"]{0,253}\"")
+_ENDED = regex(r":? ?exit status \d{1,3}$")
+_LIST = regex(r"(?:[\w./\"'-]{1,100}, ){1,50}(?:(?:and|or) )?[\w./\"'-]{1,100}")
 """`tags, name, path`: says nothing without the sentence before it."""
-_TIME = re.compile(r"(?:\w{3}, )?\d{1,4}[ -]\w{2,3}[ -]\d{2,4}\b[^:]{0,20}(?::\d\d){0,2}.{0,40}")
+_TIME = regex(r"(?:\w{3}, )?\d{1,4}[ -]\w{2,3}[ -]\d{2,4}\b[^:]{0,20}(?::\d\d){0,2}.{0,40}")
 """`Mon, 02 Nov 2026 03:00:00 UTC`: says nothing without the sentence before it either."""
-_RETRIED = re.compile(r" ?\(retried \d{1,9} times\)\.?$")
-_HINTS = re.compile(
+_RETRIED = regex(r" ?\(retried \d{1,9} times\)\.?$")
+_HINTS = regex(
     r" (?:Please make sure you have the correct access rights|\(is 'helm' installed|Use --debug|a: [^\n]{0,400} ,b: |in '\{).*$| You may need to run [^:]*:?"
 )
 

@@ -287,7 +287,7 @@ class Fix:
     the finding's own. `trials`: the parts of several applications in a fix, which is verified if each part was replayed. `proof`: how a
     verified fix was verified. `effects`: side effects, to which the engine adds. `before`: commands to run before the edit reaches the
     cluster; verification assumes them, and `fix --write` skips fixes that have some. `needs`: required versions in addition to those that
-    the edit shows; the engine drops the fix if the fleet does not meet one. `plays`: the effect of a command on the live object of the
+    the edit shows; if the fleet does not meet one, the engine makes advice of the fix, for after the upgrade. `plays`: the effect of a command on the live object of the
     finding (of `resource` for `GONE`), as a json-patch: it is replayed instead of the command, which is never run. `GONE` of a fix of
     target `manifest`: the whole manifest leaves Git. `older`: what is left of the fix on an Argo CD that is too old for the edit, and what it then costs.
     """

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from argolint.application.app import App
 from argolint.comparison import diff
 from argolint.model import EFFECTS, Effect, Finding, Fix, Object
+from argolint.patterns import regex
 from argolint.values import get
 
 _REPLICAS = "/spec/replicas"
@@ -17,26 +18,26 @@ _ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Rollout"})
 
 _KUBECTL = r"\bkubectl(?: -n \S+)?"
 _SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
-    ("restarts", re.compile(rf"\brollout restart\b|{_KUBECTL} delete pods?\b")),
-    ("scales", re.compile(rf"{_KUBECTL} scale\b")),
+    ("restarts", regex(rf"\brollout restart\b|{_KUBECTL} delete pods?\b")),
+    ("scales", regex(rf"{_KUBECTL} scale\b")),
     (
         "deletes",
-        re.compile(
+        regex(
             rf'{_KUBECTL} delete (?!pods?\b)|\bargocd app (?:delete|confirm-deletion)\b(?!.*--cascade=false)|--prune\b|\bPrune=true\b|"finalizers":null'
         ),
     ),
-    ("needs-force-sync", re.compile(r"\bkubectl\b.* annotate .*\bforce-sync=")),
+    ("needs-force-sync", regex(r"\bkubectl\b.* annotate .*\bforce-sync=")),
 )
 """Effects of commands in fixes, including those in comments and caveats: someone will run each."""
-_HIDES = re.compile(
+_HIDES = regex(
     r"\bignoreDifferences:|\bIgnoreExtraneous\b|\bresource\.exclusions\b|\bignoreAggregatedRoles: true\b|\borphanedResources:"
 )
-_OF_PODS = re.compile(
+_OF_PODS = regex(
     r"^ *(?:(?:tolerations|nodeSelector|affinity|securityContext|containers):|resources:\n *(?:requests|limits):)",
     re.MULTILINE,
 )
-_OF_NUMBER = re.compile(r"^ *replicas: \d", re.MULTILINE)
-_COMMAND = re.compile(r"`((?:kubectl|argocd) [^`]+)`")
+_OF_NUMBER = regex(r"^ *replicas: \d", re.MULTILINE)
+_COMMAND = regex(r"`((?:kubectl|argocd) [^`]+)`")
 
 
 def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:

@@ -8,7 +8,6 @@ view-last-applied and set-last-applied; k8s.io/kubectl pkg/util/apply.go).
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -18,6 +17,7 @@ from argolint.comparison import compare, managed_fields
 from argolint.comparison.ignore import without
 from argolint.comparison.scheme import builtin, merge_key
 from argolint.model import MISSING, Fix, Json, Object, ResourceId
+from argolint.patterns import regex
 from argolint.values import annotations_of, below, get, index_of, join_pointer, sh, split_pointer
 from argolint.values.kubernetes import ITEM_NAMES, is_secret, kubectl_name
 
@@ -224,7 +224,7 @@ def step(app: App, resource: ResourceId, places: Sequence[str]) -> tuple[str, ..
     return (calm, command) if app.self_heal else (command,)
 
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORD = regex(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def _jq_path(pointer: str) -> str:

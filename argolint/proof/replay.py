@@ -8,7 +8,6 @@ next one counts: the fix must let it succeed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +23,7 @@ from argolint.comparison import compare
 from argolint.comparison.compare import Strategy
 from argolint.comparison.ignore import IgnoreRule, disputed, matches, matches_object, removed, without
 from argolint.model import GONE, MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
+from argolint.patterns import regex
 from argolint.proof import effects, losses
 from argolint.proof.afterwards import SHOWN_BY_SYNC, Then, concluded, without_object
 from argolint.proof.outcomes import (
@@ -71,14 +71,14 @@ _NOT_REPLAYED = {
     "yaml": "what is rendered from this fragment is not known here",
     "text": "advice cannot be replayed",
 }
-_READS = re.compile(
+_READS = regex(
     r"kubectl (?:-n \S+ )?(?:get|describe|logs|explain|top|auth can-i|api-resources)\b|git (?:ls-tree|log|show)\b"
     r"|argocd (?:app|cluster|repo|proj) (?:get|list|diff|history|resources|manifests|logs)\b|helm (?:template|show)\b"
 )
-_ACTS = re.compile(
+_ACTS = regex(
     r"\b(?:kubectl|argocd)\b[^|;&]*\s(?:annotate|apply|create|delete|edit|label|patch|replace|rollout|scale|set|sync|terminate-op)\s"
 )
-_FORCED = re.compile(r"kubectl (?:-n \S+ )?annotate .*\bforce-sync=")
+_FORCED = regex(r"kubectl (?:-n \S+ )?annotate .*\bforce-sync=")
 
 
 def not_replayed(fix: Fix) -> str:

@@ -18,6 +18,7 @@ import re
 from functools import lru_cache
 
 from argolint.model import MISSING, Json, Object
+from argolint.patterns import regex
 from argolint.redaction import commands, words
 from argolint.redaction.masks import MASK, agrees, stand_in
 from argolint.redaction.names import is_secret
@@ -159,9 +160,9 @@ def show(value: Json, pointer: str = "", limit: int = 60, within: Object | None 
 
 # JSON, or Go's own syntax where the API server is older than 1.32: core.PodTemplateSpec{...}, []string{...}, map[...].
 _REFUSED_VALUES = (
-    ("}", re.compile(r"Invalid value: [\w.*&()\[\]]*\{.*", re.DOTALL)),
-    ("]", re.compile(r"Invalid value: (?:map)?\[.*", re.DOTALL)),
-    ('"', re.compile(r"Invalid value: \"(?:[^\"\\]|\\.){40,}\"", re.DOTALL)),
+    ("}", regex(r"Invalid value: [\w.*&()\[\]]*\{.*", re.DOTALL)),
+    ("]", regex(r"Invalid value: (?:map)?\[.*", re.DOTALL)),
+    ('"', regex(r"Invalid value: \"(?:[^\"\\]|\\.){40,}\"", re.DOTALL)),
 )
 """Patterns of refused values, each with its end mark. The text is cut after the last of these, so a list or a map ends with the text."""
 

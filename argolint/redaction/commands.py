@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from argolint.patterns import regex
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import is_secret
 
@@ -135,7 +136,7 @@ def _named_in(text: str) -> list[_Command]:
     return [_COMMANDS[number] for number in sorted(found) if flag or not _COMMANDS[number].flagged]
 
 
-_NEXT_PROGRAM = re.compile(r"(?:^|\s)(?:\|\|?|&&|;)(?:\s|$)")
+_NEXT_PROGRAM = regex(r"(?:^|\s)(?:\|\|?|&&|;)(?:\s|$)")
 """The start of another program ends the arguments of the command: `htpasswd -niB | jq .`"""
 
 

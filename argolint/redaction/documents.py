@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from argolint.patterns import regex
 from argolint.values.decoding import json_value
 
 Walk = Callable[[Any], Any]
@@ -180,8 +181,8 @@ def _changed(old: Any, new: Any) -> Iterator[tuple[_Scalar, str]]:
         yield old, new
 
 
-_PROPERTIES = re.compile(r"(?:[&!]\S*[ \t]+)*")
-_SIMPLE = re.compile(r"[A-Za-z(][\w.()-]*")
+_PROPERTIES = regex(r"(?:[&!]\S*[ \t]+)*")
+_SIMPLE = regex(r"[A-Za-z(][\w.()-]*")
 
 
 def _written(raw: str, old: _Scalar, new: str) -> str:

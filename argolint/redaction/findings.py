@@ -18,6 +18,7 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 
 from argolint.model import Edit, Failure, Finding, Fix, Follows, Json, Location, Related, Source
+from argolint.patterns import regex
 from argolint.redaction import HIDDEN, PRINTED, Redactor, in_name, in_place, without_secrets
 from argolint.values import items, mapping
 
@@ -31,7 +32,7 @@ Within = Callable[[Finding, Fix], Iterable[Json]]
 """The objects that a JSON patch may edit: they give context for the values in it."""
 
 
-_QUOTED = re.compile(r"[\x00-\x1f\x7f\"'\\]+")
+_QUOTED = regex(r"[\x00-\x1f\x7f\"'\\]+")
 
 
 def _spellings(value: str) -> Iterator[str]:

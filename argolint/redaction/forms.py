@@ -11,31 +11,32 @@ import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
+from argolint.patterns import regex
 from argolint.redaction.names import is_login, is_secret, looks_random, looks_typed, sort_of
 
 Hide = Callable[[str], str]
 
-PRIVATE_KEY = re.compile(
+PRIVATE_KEY = regex(
     r"-{4,5} ?BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d) ?-{4,5}"
     r"[^-]*(?:-(?!-{3,4} ?END [A-Z0-9 ]{0,40}PRIVATE KEY|-{3,4} ?END OpenVPN)[^-]*)*"
     r"(?:-{4,5} ?END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d) ?-{4,5})?"
 )
 """A block without an end mark extends to the end of the text."""
-_BARE_LOGIN = re.compile(
+_BARE_LOGIN = regex(
     r"(?<![\w.%+/-])([\w.%+-]{1,64}:)([^\s:@/\"'<>,]{3,200})(?=@[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}(?::\d{2,5}(?!\w)|/|:[\w~./-]{1,200}\.git\b|:\s))"
 )
 """`user:password@host:port`, without a scheme."""
-_PEM_BASE64 = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{12,}={0,2}")
-_BARE_KEY = re.compile(
+_PEM_BASE64 = regex(r"LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{12,}={0,2}")
+_BARE_KEY = regex(
     r"(?<![A-Za-z0-9+/])M[A-Za-z0-9+/]{2,9}(?:IBAAKC|IBADANBgkqhkiG9w0BAQEFAASC|CAQAwBQYDK2V[uw]|CAQEE|AgEAMBMGByqGSM49)[A-Za-z0-9+/]{8}"
     r"(?:[A-Za-z0-9+/]|\\?[\r\n]|\\[nr])*+={0,2}"
 )
 """The body of a private key (RSA, EC or Ed25519) without its header: the beginning of DER (RFC 8017, 5208, 5915) as base64."""
-_PUTTY = re.compile(r"(Private-Lines: \d{1,4}\r?\n)((?:[A-Za-z0-9+/=]{1,100}(?:\r?\n|\Z)){1,400})")
-_JWT = re.compile(
+_PUTTY = regex(r"(Private-Lines: \d{1,4}\r?\n)((?:[A-Za-z0-9+/=]{1,100}(?:\r?\n|\Z)){1,400})")
+_JWT = regex(
     r"\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]{4,}){2,4}(?:\.(?![\w-]))?|\beyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{4,}\.?"
 )
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"(?<![A-Za-z0-9])(?:"
     r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"  # GitHub
     r"|gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|ffct|rtr)-[\w.-]{16,}"  # GitLab
@@ -55,23 +56,23 @@ _TOKEN = re.compile(
     r")"
 )
 """Tokens of well-known issuers, recognized by their prefixes."""
-_ENCODED = re.compile(
+_ENCODED = regex(
     r"(?<![\w+/=-])(?=[A-Za-z+/]{0,40}[0-9a-z])(?=[a-z0-9+/]{0,40}[A-Z])(?:[A-Za-z0-9+/]{4}){4,40}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?(?![\w+/=-])"
 )
 """Possible base64 of `user:password`."""
-_ORACLE = re.compile(
+_ORACLE = regex(
     r"((?<![\w./:@-])[A-Za-z_][\w$#]{0,63}/)([^\s\"'/@:]{1,200})(?=@(?:[\w.-]{1,253}:\d{2,5}|//[\w.-]{1,253})(?![\w@]))"
 )
 """`scott/x@db:1521`"""
-_OWN_DSN = re.compile(r"(?<![\w.%+/-])([\w.%+-]{1,64}:)([^\s:@/\"'<>,]{3,200})(?=@/[A-Za-z])")
+_OWN_DSN = regex(r"(?<![\w.%+/-])([\w.%+-]{1,64}:)([^\s:@/\"'<>,]{3,200})(?=@/[A-Za-z])")
 """`user:x@/database`"""
-_LONG_WORD = re.compile(r"[\w-]{16}")
-_HOOK = re.compile(
+_LONG_WORD = regex(r"[\w-]{16}")
+_HOOK = regex(
     r"(https://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:\w+\.)?discord(?:app)?\.com/api/webhooks/"
     r"|[\w-]+\.webhook\.office\.com/webhookb2/|outlook\.office(?:365)?\.com/webhook/|hooks\.zapier\.com/hooks/catch/"
     r"|api\.telegram\.org/bot|events\.pagerduty\.com/integration/|hc-ping\.com/|[\w.-]+/hooks/(?=[\w/-]{20})|[\w.-]+\.logic\.azure\.com[:\d]*/workflows/))([^\s\"'\\<>]{8,})"
 )
-_POSTS = re.compile(
+_POSTS = regex(
     r"(https?://(?![\w-]{1,63}(?:\.[\w-]{1,63})?\.svc[:/.])[^\s/\"'<>]{1,253}/(?:[\w.-]{1,100}/){0,8}?(?:(?:incoming)?(?:web)?hooks?(?:b2)?|with/key|alert|(?:web)?hook/send\?key=|send\?key=)/?)((?<=[/=])[^\s\"'\\<>?]{8,1000})"
 )
 """URLs that anyone who knows them may post to, on any host."""
@@ -87,34 +88,34 @@ def _is_called(rest: str) -> bool:
 
 
 _LONG_PART, _BEFORE_PASSWORD = 12, 3
-_SHARED_ACCESS = re.compile(r"((?<![\w])sig=)([\w%+/=-]{8,400})(?=(?:&\w{1,4}=[^&\s]{0,400}){1,12})")
-_HOOK_PATH = re.compile(
+_SHARED_ACCESS = regex(r"((?<![\w])sig=)([\w%+/=-]{8,400})(?=(?:&\w{1,4}=[^&\s]{0,400}){1,12})")
+_HOOK_PATH = regex(
     r"((?<![\w/.:-])/(?:[\w.-]{1,100}/){0,8}?(?:(?:incoming)?(?:web)?hooks?(?:b2)?)/)(?=[\w/-]*?[A-Za-z0-9]{12})([\w/-]{12,400})"
 )
 """Only the path of such a URL, as in an Ingress."""
-_PGPASS = re.compile(r"(?m)^([ \t]*[\w.*-]{1,253}:(?:\d{2,5}|\*):[\w*$-]{1,64}:[\w.*$@-]{1,64}:)([^\s:]{4,200})$")
+_PGPASS = regex(r"(?m)^([ \t]*[\w.*-]{1,253}:(?:\d{2,5}|\*):[\w*$-]{1,64}:[\w.*$@-]{1,64}:)([^\s:]{4,200})$")
 """A line of .pgpass: host, port, database, user, password."""
-_CRYPT = re.compile(
+_CRYPT = regex(
     r"\$(?:apr1|1|2[abxy]?|5|6|7|y|gy|argon2(?:id|i|d)|pbkdf2(?:-\w+)?|scrypt|bcrypt-sha256)\$[\w./+=,$-]{8,}"
     r"|\{(?:PLAIN|CRAM-MD5|DIGEST-MD5|SSHA(?:\d+)?|SHA(?:\d+)?|CRYPT|PBKDF2\w*)\}[\w./+=$-]{8,}"
 )
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,40}://)([^\s\"'<>\\`]{1,4096})")
-_PATH_OF_URL = re.compile(r"(?<!\w)((?:https?|ssh|git):/)([^\s\"'<>\\`/][^\s\"'<>\\`]{1,4095})")
+_URL = regex(r"([A-Za-z][A-Za-z0-9+.-]{0,40}://)([^\s\"'<>\\`]{1,4096})")
+_PATH_OF_URL = regex(r"(?<!\w)((?:https?|ssh|git):/)([^\s\"'<>\\`/][^\s\"'<>\\`]{1,4095})")
 """A URL that was normalized as a path: `https:/user:password@host`."""
-_QUOTED_URL = re.compile(
+_QUOTED_URL = regex(
     r"(?i)(%(?:25)?3A%(?:25)?2F%(?:25)?2F)((?:(?!%(?:25)?40|%(?:25)?2F)[\w.~%!*()+-]){1,1024})(?=%(?:25)?40)"
 )
 """A percent-encoded URL in a query, encoded once or twice."""
-_GO_DSN = re.compile(r"(?<![\w.%+-])([\w.%+-]{1,100}:)([^\s:@/\"']{1,200})(?=@(?:tcp|udp|unix|cloudsql\w*)?\()")
+_GO_DSN = regex(r"(?<![\w.%+-])([\w.%+-]{1,100}:)([^\s:@/\"']{1,200})(?=@(?:tcp|udp|unix|cloudsql\w*)?\()")
 
 
-_WHOLE_LOGIN = re.compile(
+_WHOLE_LOGIN = regex(
     r"([A-Za-z][A-Za-z0-9+.-]{0,40}://[^\s/:@]{0,200}:)(\S{1,1000})(?=@[\w.-]{1,253}(?::\d{1,5})?(?:[/?]\S{0,2000})?\Z)"
 )
 """A text that is only a URL: its password may contain quotes."""
 
 
-_IN_POINTER = re.compile(r"(?<=/)[^\s/\"'`]*~1[^\s/\"'`]*")
+_IN_POINTER = regex(r"(?<=/)[^\s/\"'`]*~1[^\s/\"'`]*")
 """A key of a map with a slash, as a JSON pointer escapes it (RFC 6901)."""
 
 
@@ -171,7 +172,7 @@ def _by_form(text: str, hide: Hide, userinfo: Hide | None) -> str:
     return _TOKEN.sub(lambda found: hide(found[0]), text) if _LONG_WORD.search(text) else text
 
 
-_HOST = re.compile(r"[\w.-]+\.[A-Za-z]{2,}(?=[:/?#,]|$)|(?:localhost|[\w-]+)(?=[:/?#,]|$)|\[[0-9a-fA-F:.]+\]")
+_HOST = regex(r"[\w.-]+\.[A-Za-z]{2,}(?=[:/?#,]|$)|(?:localhost|[\w-]+)(?=[:/?#,]|$)|\[[0-9a-fA-F:.]+\]")
 
 
 def _address(scheme: str, rest: str, hide: Hide, userinfo: Hide | None) -> str:
@@ -233,7 +234,7 @@ def _is_login(scheme: str, user: str) -> bool:
 
 
 _LONG_USER = 32
-_QUERY = re.compile(r"([?&;#](?:amp;)?)([\w.%-]{1,80})=([^&;#\s]+)")
+_QUERY = regex(r"([?&;#](?:amp;)?)([\w.%-]{1,80})=([^&;#\s]+)")
 _SIGNED = frozenset(
     ("sig", "signature", "x-amz-signature", "x-amz-credential", "x-goog-signature", "x-goog-credential", "code", "key")
 )
@@ -247,7 +248,7 @@ def _parameter(found: re.Match[str], hide: Hide) -> str:
     return f"{found[1]}{found[2]}={hide(value)}" if secret else found[0]
 
 
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_BASE64 = regex(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 
 
 def _encodes_key(text: str) -> bool:

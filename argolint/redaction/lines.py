@@ -9,43 +9,42 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from argolint.patterns import regex
 from argolint.redaction.forms import Hide, decoded
 from argolint.redaction.names import is_login, is_public_name, is_secret, looks_typed, parts, sort_of
 from argolint.redaction.words import in_code, in_text, looks_secret, of_shell, unquoted
 
-_LINE = re.compile(
+_LINE = regex(
     r"^(?P<head>[ \t]*(?:export[ \t]+|-[ \t]+)?)(?P<quote>[\"']?)(?P<name>[A-Za-z_][\w. /\[\]-]{0,120}?)(?P=quote)(?P<sep>[ \t]*[:=][ \t]*)"
     r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s#\"'|>{\[][^\n]*?)(?P<rest>[ \t]*,?(?:[ \t]+#[^\n]*)?)$",
     re.MULTILINE,
 )
-_BLOCK = re.compile(
+_BLOCK = regex(
     r"(?P<indent>[ \t]*)(?:- )?[\"']?(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?[ \t]*:[ \t]*(?:[|>][-+\d]{0,2}[ \t]*)?\r?"
 )
-_OVER_LINES = re.compile(
+_OVER_LINES = regex(
     r"^(?P<head>[ \t]*(?P<name>[A-Za-z_][\w.-]{0,120}+)[ \t]*+[:=][ \t]*+)"
     r"(?:(?P<q>\"\"\"|''')(?P<text>[^\"']*)(?P=q)|(?P<value>(?:(?:[^\n\\]|\\(?!\r?\n))*+\\\r?\n)++[^\n]*+))$",
     re.MULTILINE,
 )
 """A triple-quoted string in TOML, and a properties value that continues after a backslash."""
-_TEMPLATED = re.compile(
+_TEMPLATED = regex(
     r"^(?P<head>[^\n:={]{0,200}?\b(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?[ \t]*[:=][ \t]*[\"']?\{\{[^\n}]{0,400}?\bdefault[ \t]+\\?[\"'`])"
     r"(?P<value>[^\"'`\\\n]{1,400})(?=[\"'`\\])",
     re.MULTILINE,
 )
 """`password: {{ .Values.password | default "x" }}`"""
-_SECTION = re.compile(
+_SECTION = regex(
     r"\A[ \t]*+\[{1,2}+[ \t]*+(?P<name>[\w.\"'-](?:[\w.\"' -]{0,198}[\w.\"'-])?)[ \t]*+\]{1,2}+[ \t]*+(?:[#;].*)?"
 )
-_BRACES = re.compile(r"(?<![\w.-])(?P<name>[A-Za-z_][\w-]{0,80})\"?[ \t]*(?:[=:][ \t]*)?\{(?P<body>[^{}]{0,4000})\}")
-_SETTING = re.compile(
+_BRACES = regex(r"(?<![\w.-])(?P<name>[A-Za-z_][\w-]{0,80})\"?[ \t]*(?:[=:][ \t]*)?\{(?P<body>[^{}]{0,4000})\}")
+_SETTING = regex(
     r"(?P<head>(?<![\w.-])[\"']?(?P<name>[A-Za-z_][\w.-]{0,120}+)[\"']?[ \t]*+[=:][ \t]*+)(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;}]+)"
 )
-_KIND = re.compile(r"^[ \t]*kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?$", re.MULTILINE)
-_DATA = re.compile(r"(?P<indent>[ \t]*)(?:data|stringData):[ \t]*\r?")
-_ENTRY = re.compile(
-    r"\A(?P<head>[ \t]++[\"']?[\w.-]{1,253}+[\"']?:[ \t]++)(?P<value>[^\s|>](?:[^\n]*\S)?)(?P<rest>\s*)"
-)
-_KEYED = re.compile(r"(?:\{\{|[\w.-]+:(?:\s|$))")
+_KIND = regex(r"^[ \t]*kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?$", re.MULTILINE)
+_DATA = regex(r"(?P<indent>[ \t]*)(?:data|stringData):[ \t]*\r?")
+_ENTRY = regex(r"\A(?P<head>[ \t]++[\"']?[\w.-]{1,253}+[\"']?:[ \t]++)(?P<value>[^\s|>](?:[^\n]*\S)?)(?P<rest>\s*)")
+_KEYED = regex(r"(?:\{\{|[\w.-]+:(?:\s|$))")
 """The value is a map, whose keys decide."""
 
 

@@ -17,17 +17,19 @@ import re
 import string
 from functools import lru_cache
 
-MASK = re.compile(r"\bmasked-(?P<hash>[0-9a-f]{12})(?:-(?P<shape>[a-z])(?P<length>[a-z]{2}))?(?![0-9a-z])")
+from argolint.patterns import regex
+
+MASK = regex(r"\bmasked-(?P<hash>[0-9a-f]{12})(?:-(?P<shape>[a-z])(?P<length>[a-z]{2}))?(?![0-9a-z])")
 
 _SHAPES = {
-    "p": re.compile(r"\A\s*-----BEGIN [A-Z0-9 ]+-----.*", re.DOTALL),
-    "s": re.compile(r"\$(?:2[abxy]|apr1|5|6)\$\S+"),
-    "u": re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
-    "x": re.compile(r"(?i)\A(?=.*[0-9])(?=.*[a-f])[0-9a-f-]{5,}"),
-    "r": re.compile(
+    "p": regex(r"\A\s*-----BEGIN [A-Z0-9 ]+-----.*", re.DOTALL),
+    "s": regex(r"\$(?:2[abxy]|apr1|5|6)\$\S+"),
+    "u": regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    "x": regex(r"(?i)\A(?=.*[0-9])(?=.*[a-f])[0-9a-f-]{5,}"),
+    "r": regex(
         r"\A(?:(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])|(?=.[^A-Z]*[A-Z])(?=[^a-z]*[a-z])|(?=.{24}))[A-Za-z0-9+/=_-]{5,}"
     ),
-    "w": re.compile(r"[A-Za-z0-9+/=_.:-]{5,}"),
+    "w": regex(r"[A-Za-z0-9+/=_.:-]{5,}"),
 }
 
 

@@ -12,6 +12,8 @@ import unicodedata
 from functools import lru_cache
 from typing import Literal
 
+from argolint.patterns import regex
+
 Sort = Literal[
     "",
     "password",
@@ -57,7 +59,7 @@ def word_set(text: str) -> frozenset[str]:
 _ACCOUNTS = word_set(
     "db database root admin user bind ldap smtp mail my mysql pg postgres redis mongo rabbit ftp sa sudo key store trust auth proxy"
 )
-_WORD = re.compile(r"[bB]64(?![0-9])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_WORD = regex(r"[bB]64(?![0-9])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _JOINED = {
     **{
         word: (word,)
@@ -82,7 +84,8 @@ _JOINED = {
     "primaryauth": ("auth", "password"),
 }
 """Words at the end of a longer one without a separator: `PGPASSWORD`, `apikey`; Redis calls a password `masterauth`."""
-_ENDS_IN_PASS = re.compile(r"(?!by|com|encom|sur|tres|under|over|multi|proxy|im|low|high|band|all|by)[a-z]{2,}pass")
+_JOINED_ENDS = tuple(_JOINED)
+_ENDS_IN_PASS = regex(r"(?!by|com|encom|sur|tres|under|over|multi|proxy|im|low|high|band|all|by)[a-z]{2,}pass")
 """`requirepass`, `smtppass`; not `bypass`, `compass`, `highpass`."""
 _TAILS = word_set(
     "value val plain plaintext clear cleartext raw text string str literal base64 b64 encoded encrypted pem data"
@@ -182,7 +185,7 @@ def parts(name: str) -> tuple[str, ...]:
     found: list[str] = []
     for match in _WORD.finditer(name):
         word = match.group().lower()
-        tail = next((t for t in _JOINED if word.endswith(t)), None)
+        tail = next((t for t in _JOINED if word.endswith(t)), None) if word.endswith(_JOINED_ENDS) else None
         if tail is None and _ENDS_IN_PASS.fullmatch(word):
             found += [word.removesuffix("pass"), "password"]
         elif tail is None and word in _AFTER_PASS and found[-1:] == ["pass"]:
@@ -247,7 +250,7 @@ def sort_of(name: str) -> Sort:
 
 
 _LONGEST, _ODD = 200, 5
-_IGNORED = re.compile("[\u0300-\u036f\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+_IGNORED = regex("[\u0300-\u036f\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 """Accents, and invisible characters: `contraseña`, `pass\u200bword`."""
 _PAIRS = frozenset(
     (
@@ -334,10 +337,10 @@ def _by_head(found: tuple[str, ...], *, shouted: bool) -> Sort:
 
 _LOGINS = word_set("user users login logins admins ident userpass basicauth")
 """Names of values with a login: a user, sometimes with a password."""
-_NOTHING = re.compile(
+_NOTHING = regex(
     r"(?i)(?:true|false|yes|no|on|off|null|none|nil|~|enabled|disabled|required|optional|auto|v?\d+(?:\.\d+)+|)"
 )
-_REFERENCE = re.compile(
+_REFERENCE = regex(
     r"\$\([\w.-]+\)|\$\{(?:env|file|sys|secret|vault|ssm|aws|gcp|az|akv|op|sops|k8s|config|directory)[\w-]*:[^{}]*\}"
     r"|\$\{(?![A-Za-z_][\w.]*(?::?[-=]|:(?![-=?+]))[\"']?[^$<\s{}\"'][^{}]*\})[^{}]*\}|\{\{(?!.*\bdefault\s+\\?[\"'`][^\"'`\\]).*\}\}"
     r"|<(?![^<>]*,\s*[\"'][^\"'<>]+[\"'])[^<>]*>|[^<>\d]*<[\w+-]+(?: [\w+-]+)*>[^<>\d]*|%\(?\w*\)?s"  # of another variable, a template, a blank
@@ -346,17 +349,17 @@ _REFERENCE = re.compile(
     r"|ENC\[.*\]|arn:aws[\w-]*:(?:secretsmanager|ssm|kms):\S+|projects/[\w-]+/secrets/\S+",
     re.DOTALL,
 )
-_PATH = re.compile(
+_PATH = regex(
     r"/(?:run|var|etc|mnt|vault|secrets?|tmp|opt|home|usr|tls|certs?|app|config|root|srv|workspace|kaniko|bitnami)(?:/[\w.@-]+)+/?"
     r"|\.\.?(?:/[\w.@-]+)*/[\w@-]+\.(?:txt|pem|key|crt|json|ya?ml|env|cfg|conf)"
 )
-_OBJECT_NAME = re.compile(
+_OBJECT_NAME = regex(
     r"(?:[a-z0-9][a-z0-9.-]*/)?(?:[a-z][a-z0-9]*[.-])*[a-z]*(?:secrets?|creds?|credentials?|tls|certs?|keys?|tokens?|auth|config|ca|cm|env|login)|[a-z]{2,}(?:-[a-z]{2,})+"
 )
-_DNS_NAME = re.compile(r"(?:[a-z0-9-]{1,63}/)?[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
-_KEY_NAME = re.compile(r"[a-z]+(?:[._-][a-z]+)*|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z]+)+")
-_SENTENCE = re.compile(r"\S+(?:\s+\S+){2,}")
-_MODE = re.compile(
+_DNS_NAME = regex(r"(?:[a-z0-9-]{1,63}/)?[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_KEY_NAME = regex(r"[a-z]+(?:[._-][a-z]+)*|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z]+)+")
+_SENTENCE = regex(r"\S+(?:\s+\S+){2,}")
+_MODE = regex(
     r"(?i)none|basic|bearer|oauth2?|oidc|ldaps?|saml|token|kerberos|iam|password|md5|scram(?:-sha-(?:1|256|512))?|m?tls|cert|certificate"
     r"|trust|anonymous|service-?account|native|internal|local|external|proxy|login|plain|sasl|sasl_ssl|ssl|jwt|rbac|webhook|include"
     r"|omit|same-origin|kubernetes|default|node|digest|ntlm|approle|userpass|aws|gcp|azure|github|google|dex|header|database|simple"
@@ -410,7 +413,7 @@ def is_login(text: str) -> bool:
     return any(looks_typed(found[1]) for one in text.split(",") if (found := _NAME_AND_PASSWORD.fullmatch(one.strip())))
 
 
-_NAME_AND_PASSWORD = re.compile(r"[\"']?[\w.@+-]{1,64}:([^\s:/]{5,200})")
+_NAME_AND_PASSWORD = regex(r"[\"']?[\w.@+-]{1,64}:([^\s:/]{5,200})")
 
 
 def looks_typed(word: str) -> bool:
@@ -420,9 +423,9 @@ def looks_typed(word: str) -> bool:
     )
 
 
-_SPDX = re.compile(r"(?i)(?:apache|[al]?gpl|mpl|bsd|cc|epl|eupl|mit|isc|public|private)\b|.*[\s/:@]|[a-z]+\d?\Z")
+_SPDX = regex(r"(?i)(?:apache|[al]?gpl|mpl|bsd|cc|epl|eupl|mit|isc|public|private)\b|.*[\s/:@]|[a-z]+\d?\Z")
 """Well-known licenses and communities, sentences, and words with a number."""
-_LOGIN = re.compile(r"(?i)://|@\w*\(|\b(?:password|pwd|accountkey|sharedaccesskey|sharedaccesssignature)\s*=")
+_LOGIN = regex(r"(?i)://|@\w*\(|\b(?:password|pwd|accountkey|sharedaccesskey|sharedaccesssignature)\s*=")
 _LARGE = 1 << 16
 
 
@@ -439,7 +442,7 @@ def is_mask(value: str) -> bool:
     return _MASK.fullmatch(value) is not None
 
 
-_MASK = re.compile(r"\+*|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)")
+_MASK = regex(r"\+*|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)")
 
 
 def looks_random(text: str) -> bool:

@@ -12,39 +12,40 @@ import re
 import string
 from functools import lru_cache
 
+from argolint.patterns import regex
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import parts, word_set
 
 _TAIL = r"[A-Za-z0-9_!^~$#*+-]"
-_HINT = re.compile(
+_HINT = regex(
     r"(?<![A-Za-z0-9])(?=[A-Za-z]{0,40}[0-9])(?=[a-z0-9]{0,40}[A-Z])[A-Za-z0-9]{8}|[A-Za-z0-9+/]{24}|[A-Z0-9]{4}-[A-Z0-9]{4}"
 )
-_BASE64 = re.compile(r"(?<![A-Za-z0-9+/])(?!/)(?=[A-Za-z0-9]{0,200}[+/])[A-Za-z0-9+/]{24,}={0,2}")
-_WORD = re.compile(
+_BASE64 = regex(r"(?<![A-Za-z0-9+/])(?!/)(?=[A-Za-z0-9]{0,200}[+/])[A-Za-z0-9+/]{24,}={0,2}")
+_WORD = regex(
     rf"(?:(?<=[=:])|(?<=[=:][ \"'])|(?<![\s\S]))(?P<hex>(?:[0-9a-f]{{16}}){{3,8}}(?![0-9A-Za-z]))"
     rf"|(?P<mixed>(?<![A-Za-z0-9_!^~$#*+-])(?=[a-z0-9_~$#*+-]{{0,80}}[A-Z!^])(?=[A-Za-z_!^~$#*+-]{{0,80}}[0-9]){_TAIL}{{8,}}={{0,2}})"
     r"|(?P<small>(?<![A-Za-z0-9])(?=[a-z]{0,24}[0-9])[a-z0-9]{24,}(?![A-Za-z0-9]|\.[a-z]))"
 )
-_RUN = re.compile(r"[A-Za-z0-9]{8,}")
-_PART = re.compile(
+_RUN = regex(r"[A-Za-z0-9]{8,}")
+_PART = regex(
     r"v\d+(?:alpha\d+|beta\d+)?(?![a-z])|[kK]8s|[sS]3|[eE][cC]2|[iI][pP]v[46]|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
 )
-_SIGNS = re.compile(r"[A-Za-z0-9_-][!^$*](?=[A-Za-z0-9_-])|[A-Za-z0-9]!\Z")
-_GROUPS = re.compile(
+_SIGNS = regex(r"[A-Za-z0-9_-][!^$*](?=[A-Za-z0-9_-])|[A-Za-z0-9]!\Z")
+_GROUPS = regex(
     r"(?=(?:[A-Z0-9-]{0,40}?(?<![A-Z0-9])(?:[A-Z]{1,7}[0-9]|[0-9]{1,7}[A-Z])){2})([A-Z0-9]{4,8})(?:-[A-Z0-9]{4,8}){2,}"
 )
 """`A1B2C-D3E4F-G5H6I`, the form of license keys."""
-_PUBLIC = re.compile(
+_PUBLIC = regex(
     r"-----BEGIN (?:(?:TRUSTED |X509 )?CERTIFICATE(?: REQUEST)?|X509 CRL|(?:RSA |SSH2? )?PUBLIC KEY|PGP (?:PUBLIC KEY BLOCK|SIGNATURE|SIGNED MESSAGE)|PKCS7)-----"
     r"[^-]*(?:-(?!----)[^-]*)*"
     r"|(?<![A-Za-z0-9+/])(?:LS0tLS1CRUdJTiB(?:DRVJU|QVUJM|SU0EgUFVC|YNTA5|QR1AgUFVC|UUlVTVEVE)|MII(?![A-Za-z0-9+/]{2}gIBAz)|AAAA[A-Z][23]N|AAAAE2Vj)[A-Za-z0-9+/]*={0,2}"
 )
 """Certificates and public keys, and the base64 of such; `MII…gIBAz` is a PKCS #12 keystore."""
-_MAY_BE_PUBLIC = re.compile("-----BEGIN|LS0tLS1C|MII|AAAA")
-_COUNTED = re.compile(
+_MAY_BE_PUBLIC = regex("-----BEGIN|LS0tLS1C|MII|AAAA")
+_COUNTED = regex(
     r"(?<![0-9A-Za-z])(?:01[0-9A-HJKMNP-TV-Z]{24}|01[0-9a-hjkmnp-tv-z]{24})(?![0-9A-Za-z])|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?<![0-9A-Za-z])(?:19|20)\d{6}[Tt]\d{4,9}[Zz]?(?![0-9A-Za-z])"
 )
-_CODE, _DATE = re.compile(r"[A-Z]{1,7}[0-9]+|[0-9A-F]+"), re.compile(r"(?:19|20)\d\d(?:\d\d){0,5}|\d{1,2}(?:0{3,})?")
+_CODE, _DATE = regex(r"[A-Z]{1,7}[0-9]+|[0-9A-F]+"), regex(r"(?:19|20)\d\d(?:\d\d){0,5}|\d{1,2}(?:0{3,})?")
 _SIZES = frozenset(
     ("128", "160", "192", "224", "256", "384", "512", "521", "1024", "2048", "3072", "4096", "8192", "25519")
 )
@@ -58,7 +59,7 @@ _OPEN = word_set(
 _PLACES = word_set("host hosts hostname domain path paths file branch chart repo")
 """Words of `_OPEN` for locations, whose values are never one long word of letters and digits."""
 _DIGESTS = word_set("checksum checksums digest digests hash fingerprint fingerprints")
-_CALLED = re.compile(
+_CALLED = regex(
     r"(?<![A-Za-z])(?P<name>[A-Za-z][\w./~-]{0,80})(?:[\"'\\]{0,4}\s{0,8}[:=]\s{0,8}|@)[\"'\\]{0,4}\Z|\b(?:item|record|vault|project|folder|uid|id) [\"']?\Z|(?:\barn:|\bsha\d{1,3}[-:])[^\s\"']{0,200}\Z|(?:\A|[\s\"'=(,\[])(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,20}\Z"
 )
 """The name in the text before a word."""
@@ -121,7 +122,7 @@ def _is_random(found: re.Match[str]) -> bool:
     return bool(re.search("[a-z]", word) and re.search("[A-Z]", word)) and _length_of_parts(word) < _SHORT
 
 
-_KSUID = re.compile(r"(?<![0-9A-Za-z])[0-9A-Za-z]{27}(?![0-9A-Za-z])")
+_KSUID = regex(r"(?<![0-9A-Za-z])[0-9A-Za-z]{27}(?![0-9A-Za-z])")
 _SINCE, _UNTIL = 96_000_000, 461_920_000
 """The years of KSUIDs to accept: from June 2017, when they were introduced, to the end of 2028, in KSUID seconds, which count from 1,400,000,000."""
 _BASE_62 = {

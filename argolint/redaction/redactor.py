@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from argolint.model import Json, Object
+from argolint.patterns import regex
 from argolint.redaction import commands, documents, forms, lines, random_words, tables, words
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import (
@@ -81,13 +82,13 @@ _SHELL = (".sh", ".bash", ".zsh", ".ksh", ".env")
 _CODE = tuple(
     f".{end}" for end in ["py", "js", "mjs", "ts", "rb", "pl", "lua", "go", "groovy", "java", "php", "ps1", "awk"]
 )
-_NAME = re.compile(r"[A-Za-z_][\w.-]{1,80}")
-_FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
-_MAY_HOLD = re.compile(r"[=:]|hooks?/|-[-paAuUw]|\A-\w|://|(?i:\b(?:bearer|basic|apikey|token|pass\w*|auth)[ (<\[])")
+_NAME = regex(r"[A-Za-z_][\w.-]{1,80}")
+_FLAG = regex(r"--?[A-Za-z][\w.-]*")
+_MAY_HOLD = regex(r"[=:]|hooks?/|-[-paAuUw]|\A-\w|://|(?i:\b(?:bearer|basic|apikey|token|pass\w*|auth)[ (<\[])")
 _SHORTEST = 20
 """A shorter text without such a character is no token, no URL and no command line."""
-_LIKE_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
-_LIKE_LINES = re.compile(r"\n|^\s*(?:- )?[\"']?[\w.-]+[\"']?\s*[:=]|^\s*[{\[]")
+_LIKE_BASE64 = regex(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_LIKE_LINES = regex(r"\n|^\s*(?:- )?[\"']?[\w.-]+[\"']?\s*[:=]|^\s*[{\[]")
 
 
 class Redactor:
@@ -277,18 +278,16 @@ def _manner(name: str, text: str) -> str:
     return "named" if open_ else tables.lists_of(name)
 
 
-_SPACE = re.compile(r"\s")
-_SHEBANG = re.compile(r"#![^\n]{0,100}?\b(?:ba|da|z|k|a)?sh\b")
+_SPACE = regex(r"\s")
+_SHEBANG = regex(r"#![^\n]{0,100}?\b(?:ba|da|z|k|a)?sh\b")
 _REMEMBERED = 2000
 _LONGEST_SENTENCE = 1 << 16
-_OF_SECRET = re.compile(
-    r"\bKind=Secret\b|\bResource=secrets\b|\bSecret \"|\bsecrets? \"[^\"]{1,253}\" (?:is|in|not|cannot)"
-)
+_OF_SECRET = regex(r"\bKind=Secret\b|\bResource=secrets\b|\bSecret \"|\bsecrets? \"[^\"]{1,253}\" (?:is|in|not|cannot)")
 """How kubectl and the API server name the target of a patch."""
-_DIFF = re.compile(r"^\+[ \t]", re.MULTILINE)
+_DIFF = regex(r"^\+[ \t]", re.MULTILINE)
 _PAIR = 2
 _SURE, _LOGGED_IN = ("password", "secret"), ("login", "object", "method", "mode")
-_CUT_SECRET = re.compile(r"\"kind\"\s*:\s*\"Secret(?:List)?\"")
+_CUT_SECRET = regex(r"\"kind\"\s*:\s*\"Secret(?:List)?\"")
 
 
 _LISTED, _METADATA, _ANNOTATIONS, _TEMPLATE = "\0items", "\0metadata", "\0annotations", "\0template"

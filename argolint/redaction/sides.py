@@ -5,16 +5,16 @@ A password that looks like a word is recognized only by the generated one that r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from argolint.model import Json
+from argolint.patterns import regex
 from argolint.redaction.names import is_secret, looks_typed
 from argolint.redaction.redactor import HIDDEN
 
 _TELLING = 3
 """Most values that are compared; an object that thousands of applications share has thousands."""
-_WORD = re.compile(r"[^\s\"'=:,;/@{}\[\]()<>|&]{6,200}")
+_WORD = regex(r"[^\s\"'=:,;/@{}\[\]()<>|&]{6,200}")
 
 
 def alike(values: Sequence[Json], printed: Sequence[Json]) -> list[Json]:

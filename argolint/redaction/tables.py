@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from argolint.patterns import regex
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import Sort, is_secret, looks_typed, sort_of
 
@@ -24,7 +25,7 @@ class List:
 
 
 def _list(name: str, line: str, *, sure: bool = False) -> List:
-    return List(re.compile(rf"(?i)\A(?:.*[/._-])?(?:{name})"), re.compile(rf"\A{line}"), sure)
+    return List(regex(rf"(?i)\A(?:.*[/._-])?(?:{name})"), regex(rf"\A{line}"), sure)
 
 
 _PAIR = r"(?P<head>[^\s:=\"']{1,253}:)(?P<secret>[^\s:](?:\S{0,1000}))"
@@ -45,7 +46,7 @@ LISTS: tuple[List, ...] = (
     _list(r"(?:ntp|chrony)\.keys", r"(?P<head>\d{1,9}\s{1,9}\S{1,20}\s{1,9})(?P<secret>\S{1,1000})"),
     _list(r"(?:known_?)?tokens?\.csv|basic[-_]?auth\.csv", r"(?P<head>)(?P<secret>[^\s,]{1,1000})(?P<rest>,.{0,1000})", sure=True),
 )  # fmt: skip
-_COMMENT = re.compile(r"\A\s*(?:[#;].*)?")
+_COMMENT = regex(r"\A\s*(?:[#;].*)?")
 
 
 @lru_cache(maxsize=4096)
@@ -72,8 +73,8 @@ def _entry(found: re.Match[str], hide: Hide) -> str:
     return f"{found['head']}{hide(found['secret'])}{found.groupdict().get('rest') or ''}"
 
 
-_HEAD = re.compile(r"\A\s*[\"'`*]*(?P<name>[A-Za-z_][\w ./()-]{0,60}?)[\"'`*]*\s*")
-_RULE = re.compile(r"\A[\s|:+-]*")
+_HEAD = regex(r"\A\s*[\"'`*]*(?P<name>[A-Za-z_][\w ./()-]{0,60}?)[\"'`*]*\s*")
+_RULE = regex(r"\A[\s|:+-]*")
 _SEPARATORS = ("\t", ";", "|", ",")
 _MOST = 100
 """Most columns."""

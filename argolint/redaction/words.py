@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from argolint.patterns import regex
 from argolint.redaction import commands, random_words
 from argolint.redaction.forms import Hide, by_form, decoded
 from argolint.redaction.names import (
@@ -21,76 +22,76 @@ from argolint.redaction.names import (
 )
 from argolint.redaction.tables import in_table
 
-_SCHEME = re.compile(
+_SCHEME = regex(
     r"(?i)(?<![\w-])((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)?\b(bearer|basic|digest|negotiate|apikey|token)(\\?[ ]+)([\w.~+/=:-]{4,})"
 )
 _NAME = r"[^\W\d][\w.~/\[\]\u00ad\u200b-\u200f\u2060\ufeff-]{0,120}"
 _QUOTE = r"\\{0,3}[\"']"
 _LOOKED_AT = 512
-_PAIR = re.compile(
+_PAIR = regex(
     rf"(?<![\w.~/-])(?P<dash>--?)?(?P<name>{_NAME})(?P<end>{_QUOTE}|`|\*\*)?\]?(?P<sep>[ \t\u00a0]{{0,8}}(?:=>|->|:=|\|\|=?|\?\?=?|\?=|\+=|==?|\+?::?:?|[：＝])[ \t\u00a0]{{0,8}})"
     rf"(?:[NbrfuL$](?=[\"']))?"  # of SQL, Python, C, the shell: `PASSWORD = N'x'`
     rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\\n]|\\(?!\")[^\n]|\\\"(?!\s*[,}}\]:]))*?(?P=open)|'[^'\n]*'|\\{{0,3}}[\"'][^\"'\\\n]+\Z|[-=]\"[^\"\n]{{1,400}}\"|(?![\"'{{\[])[^\s\"'&;<>]{{1,{_LOOKED_AT}}})"
 )
 _QUOTES = ("'", '"')
-_QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|'[^'\n]{1,400}'")
-_REST = re.compile(r"[^\s\"'&;<>]*")
+_QUOTED = regex(r"\"[^\"\n]{1,400}\"|'[^'\n]{1,400}'")
+_REST = regex(r"[^\s\"'&;<>]*")
 """The rest of a value that was matched only at its beginning."""
-_IS = re.compile(
+_IS = regex(
     r"(?i)((?<![A-Za-z])(?:password|passphrase|secret|token|key|passwort|kennwort|wachtwoord|mot de passe|contraseña|senha) (?:is|was|lautet|ist|est|es|é) [\"']?)([^\s\"',;]+)"
 )
 """`the token is x`: only if it looks like a secret."""
-_TWO_WORDS = re.compile(
+_TWO_WORDS = regex(
     r"(?i)((?<![A-Za-z])(?:t?otp|mfa|licen[cs]e|unlock|unseal|seal|recovery|activation|product|access|api|signing|encryption|private|shared"
     r"|client|root|master|session|auth|refresh|bot|service)[ ](?:key|secret|token|code|seed|pin)s?(?:[ ]\d{1,2})?[ ]?[:=][ ]{0,4}[\"'`]?)"
     r"([^\s\"'`,;]{6,200})"
 )
 """`unseal key 1: x`: a name of two words; only values that look like a secret and not like an object name."""
-_ESCAPED_PAIR = re.compile(r"(?i)((?:pass(?:word|wd)?|token|secret|api_?key)%3D)([^\s&%\"'<>]{1,400})")
+_ESCAPED_PAIR = regex(r"(?i)((?:pass(?:word|wd)?|token|secret|api_?key)%3D)([^\s&%\"'<>]{1,400})")
 """`password%3Dx` in a URL."""
-_SAID = re.compile(
+_SAID = regex(
     r"(?i)(\b(?:[\w.-]{0,80}(?:pass(?:word|wd|phrase)?|pwd?|token|secret[-_. ]?key|(?<![A-Za-z])secret|psk|auth|(?:shared|sec|signing)_key|community)|api[-_ ]?key)(?:(?:\t|[ \u00a0]{1,40})[\"'`<\[(“„«‘]?|[(\[<]))(?!(?:password|secret|token)\b)([^\s\"'`,;|<>()\[\]“”«»‘’]{8,200})(?=[\s\"'`,;.:)>\]”»’]|$)"
 )
 """`with password "x"`, `ssl.keystore.password x`: only values that look like a secret and not like an object name."""
-_NEW_VALUE = re.compile(
+_NEW_VALUE = regex(
     r"(?<![\w.-])(?P<start>(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?[ \t]{0,8}[:=][ \t]{0,8}(?:\"[^\"\n]{0,400}\"|[^\s\"]{1,400})[ \t]{0,8}[=-]>[ \t]{0,8})"
     r"(?P<value>\"[^\"\n]{1,400}\"|[^\s\"]{1,400})"
 )
 """`password = "x" -> "y"`: the second value; `_PAIR` finds the first."""
-_SET_TO = re.compile(
+_SET_TO = regex(
     r"(?<![\w.-])(?P<name>(?=[\w.-]{0,120}?(?i:pass|token|secret|key|pwd|cred))[A-Za-z_][\w.-]{0,120})(?:[: ][ \w\"',]{0,40})?[ \t](?:from|to|value|got|credentials|literal)[ \t]{1,4}[\"'`<]?(?P<value>[^\s\"'`,;<>]{6,200})"
     r"(?:[\"'`]?[ \t]to[ \t][\"'`]?(?P<next>[^\s\"'`,;]{6,200}))?"
 )
-_VALUE_OF = re.compile(
+_VALUE_OF = regex(
     r"(\b(?:value|literal|login) [\"'`<]?)(?P<value>[^\s\"'`,;<>]{6,200})(?=[\"'`>]? (?:of|for|in) (?:the )?(?:environment variable |env(?:ironment)? |field |parameter |key )?[\"'`]?(?P<name>[A-Za-z_][\w.-]{0,120}))"
 )
 """`value "x" of environment variable DB_PASSWORD`"""
-_LISTED_PAIR = re.compile(
+_LISTED_PAIR = regex(
     r"((?P<q>\\{0,3}[\"'])(?P<name>-{0,2}[A-Za-z][\w.-]{0,120})(?P=q)\s{0,8}(?:,|\.(?=\s))\s{0,8}(?P<o>\\{0,3}[\"']))(?P<value>[^\"'\\\n]{1,400})(?=(?P=o))"
 )
 """`["--password", "x"]`, `'password', 'x'`"""
-_POINTED = re.compile(r"([\"'](?P<name>/[\w/.~-]{1,200})[\"']: ?[\"'])(?P<value>[^\"'\n]{1,400})(?=[\"'])")
+_POINTED = regex(r"([\"'](?P<name>/[\w/.~-]{1,200})[\"']: ?[\"'])(?P<value>[^\"'\n]{1,400})(?=[\"'])")
 """`'/db/password': 'x' does not match`"""
-_LOGGED_IN = re.compile(
+_LOGGED_IN = regex(
     r"(?i)(\b(?:credentials?(?: are| is| were| used)?|log(?:ged )?in(?: with| as| failed for)?|auth\w{0,12}(?: failed)?(?: for| as)?)"
     r":? (?:user )?[\"'`(]?[\w.@-]{1,64} ?[:/] ?)([^\s\"'`,;:/()@]{6,200})"
 )
 """`credentials admin:x rejected`, `login failed for admin:x@db`: only if it looks like a login."""
-_CELL = re.compile(
+_CELL = regex(
     r"(^[ \t]*+\|[ \t]*+[*`]{0,2}(?P<name>[A-Za-z][\w .-]{0,60}?)[*`]{0,2}[ \t]*\|[ \t]*`?)(?P<value>[^\s|`]{4,200})(?=`?[ \t]*\|)",
     re.MULTILINE,
 )
 """`| Password | x |` of a table."""
-_BOLD = re.compile(r"(\*\*(?P<name>[A-Za-z][\w .-]{0,60}?):\*\*[ \t]{1,4}`?)(?P<value>[^\s`]{4,200})")
-_ARRAY = re.compile(
+_BOLD = regex(r"(\*\*(?P<name>[A-Za-z][\w .-]{0,60}?):\*\*[ \t]{1,4}`?)(?P<value>[^\s`]{4,200})")
+_ARRAY = regex(
     r"(?<![\w./-])(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?\s{0,4}[=:]\s{0,4}\[(?P<body>(?:[^\[\]\"'{}]{0,200}(?:\"[^\"\n]{0,400}\"|'[^'\n]{0,400}')){1,50}[^\[\]\"'{}]{0,200})\]"
 )
 """`tokens = ["x", "y"]`"""
-_INSERT = re.compile(
+_INSERT = regex(
     r"(?i)\binsert\s+into\s+[\w.`\"\[\]]{1,200}\s*\((?P<names>[^()]{1,2000})\)\s*values\s*(?P<rows>\((?:[^()'\"]|'[^']{0,2000}'|\"[^\"]{0,2000}\")*+\)(?:\s*,\s*\((?:[^()'\"]|'[^']{0,2000}'|\"[^\"]{0,2000}\")*+\))*+)"
 )
-_ROW = re.compile(r"\((?:[^()'\"]|'[^']{0,2000}'|\"[^\"]{0,2000}\")*+\)")
-_FIELD = re.compile(r"'[^']{0,2000}'|\"[^\"]{0,2000}\"|[^,()'\"]++")
+_ROW = regex(r"\((?:[^()'\"]|'[^']{0,2000}'|\"[^\"]{0,2000}\")*+\)")
+_FIELD = regex(r"'[^']{0,2000}'|\"[^\"]{0,2000}\"|[^,()'\"]++")
 _CALLED = {
     **dict.fromkeys(("PDO", "mysqli_connect", "mysqli", "mysql_connect", "connect", "pg_sodium"), 3),
     **dict.fromkeys(("NetworkCredential", "auth", "changeUserPassword", "createAccount", "addUser"), 2),
@@ -99,94 +100,92 @@ _CALLED = {
     "fromString": 1,
 }
 """Functions with a secret argument, and its position."""
-_CALLS = re.compile(
+_CALLS = regex(
     rf"(?:(?<=new )|(?<=DBI->)|(?<=Secret\.)|(?<=db\.)|(?<=Realm\.)|(?<=Net\.)|(?<![\w.>]))(?P<called>{'|'.join(_CALLED)})(?P<arguments>\((?:[^()'\"]|'[^'\n]{{0,400}}'|\"[^\"\n]{{0,400}}\")*+\))"
 )
-_SETTER = re.compile(
+_SETTER = regex(
     r"(\b(?P<name>[A-Za-z_]\w{0,120})(?:\.set| by extra)\()(?P<value>\"[^\"\n]{1,400}\"|'[^'\n]{1,400}')(?=\))"
 )
 """`password.set("x")`"""
-_TYPED = re.compile(
+_TYPED = regex(
     r"((?<![\w.-])(?P<name>[A-Za-z_]\w{0,120})(?::[ ]{0,4}&?[A-Za-z][\w<>\[\] |]{0,40}?| \{ get;(?: set;| init;)? \})[ ]{0,4}=[ ]{0,4})(?P<value>\"[^\"\n]{1,400}\"|'[^'\n]{1,400}'|`[^`\n]{1,400}`)"
 )
 """`const apiKey: string = "x"`, `string Token { get; } = "x"`"""
-_DELIMITED = re.compile(
+_DELIMITED = regex(
     r"((?<![\w.-])(?P<name>[A-Za-z_]\w{0,120})[ ]{0,4}=[ ]{0,4}(?:`|\[\[|qw?[(\[{]))(?P<value>[^`\[\](){}\n]{1,400})(?=`|\]\]|[)\]}])"
 )
 """`TOKEN = `x``, `password = [[x]]` (Lua), `q(x)` (Perl)."""
-_BRACED = re.compile(
+_BRACED = regex(
     r"((?:ENV|env|Env)(?:\[[\"']?|\{[\"']?|\.fetch\([\"'])(?P<name>[A-Za-z_]\w{0,120})[\"']?[\]})]\s{0,4}(?:(?:\|\||\?\?)?=|\|\||\?\?|\{)\s{0,4}[\"'])(?P<value>[^\"'\n]{1,400})(?=[\"'])"
 )
 """`ENV['X_PASSWORD'] ||= 'x'`, `$ENV{API_TOKEN} = 'x'`, `ENV.fetch('X_TOKEN') { 'x' }`"""
-_BINARY = re.compile(r"((?<!\w)(?P<name>[a-z]\w{0,120})\s{0,4},?\s{0,4}<<\")(?P<value>[^\"\n]{1,400})(?=\">>)")
+_BINARY = regex(r"((?<!\w)(?P<name>[a-z]\w{0,120})\s{0,4},?\s{0,4}<<\")(?P<value>[^\"\n]{1,400})(?=\">>)")
 """`{default_pass, <<"x">>}` in Erlang."""
-_REFUSED_AS = re.compile(
+_REFUSED_AS = regex(
     r"(Invalid value: \")([^\"\\\n]{6,200})(?=\": [^\n:]{0,60}?\b(?i:password|token|secret|credential))"
 )
 """`DB_PASSWORD has value x`, `password changed from x to y`, `token: expected "", got "x"`."""
-_DIGESTED = re.compile(
+_DIGESTED = regex(
     r"(?i)(\b(?:digest|aws4-hmac-sha256)\b[^\n]{0,1000}?\b(?:response|signature)=\\{0,3}\"?)([0-9A-Za-z+/=_-]{8,200})"
 )
-_PORT = re.compile(r"(\binvalid port \\{0,3}\":)([^\s\"\\]{1,400})")
+_PORT = regex(r"(\binvalid port \\{0,3}\":)([^\s\"\\]{1,400})")
 """Go's error for a password with a slash: `invalid port ":x" after host`."""
-_QUOTED_PAIR = re.compile(
+_QUOTED_PAIR = regex(
     r"(%(?:25)?22(?P<name>[\w.-]{1,120})%(?:25)?22%(?:25)?3A%(?:25)?22)(?P<value>(?:(?!%(?:25)?22)[^\s\"'<>]){1,4096})"
 )
 """`%22password%22%3A%22x%22`: JSON in a URL."""
-_FLAG = re.compile(
-    r"(?<![^\s\"'(\[,=;|&])(--?[A-Za-z][\w.-]{1,80})[ \t]+(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'<>|&;-][^\s\"']*)"
-)
-_NAMED = re.compile(
+_FLAG = regex(r"(?<![^\s\"'(\[,=;|&])(--?[A-Za-z][\w.-]{1,80})[ \t]+(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'<>|&;-][^\s\"']*)")
+_NAMED = regex(
     rf"(?i)(\b(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}(?P<q>{_QUOTE})?(?P<name>[\w.-]{{1,120}})(?(q)(?P=q))[,\s+-]{{1,60}}{_QUOTE}?(?:value|content){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}})"
     rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n])*?(?P=open)|'[^'\n]*'|\{{\{{[^{{}}\n]{{0,400}}\}}\}}|[^\s\"',;}}\]>]+)"
 )
-_VALUED = re.compile(
+_VALUED = regex(
     rf"(?i)(\bvalue{_QUOTE}?\s{{0,8}}[:=]\s{{0,8}})(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n])*?(?P=open)|'[^'\n]*'|[^\s\"',;}}\]>]+)"
     rf"(?=[,\s+-]{{1,60}}{_QUOTE}?(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}?(?P<name>[\w.-]{{1,120}}))"
 )
-_CALL = re.compile(
+_CALL = regex(
     r"((?:\(\s{0,8}[\"'](?P<name>[\w.-]{1,120})[\"']|(?<![\w:]):(?P<symbol>\w{1,120}))\s{0,8},\s{0,40})"
     r"(?P<value>\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}')(?=\s{0,8}[,)\n]|$)"
 )
 """`define('DB_PASSWORD', 'x')`, `setdefault("API_TOKEN", "x")`, `set :api_token, "x"`."""
-_DEFAULT = re.compile(
+_DEFAULT = regex(
     r"((?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,120}+)[\"'\]]{0,2}\s{0,4}(?:[:=]|=>)\s{0,4}[^\s\"'#;,][^\n\"'#;,]{0,80}\((?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'),\s{0,4})(?P<value>\"[^\"\n]{1,400}\"|'[^'\n]{1,400}')(?=\s{0,4}\))"
 )
 """`SECRET_KEY = os.environ.get("X", "x")`"""
-_ELEMENT = re.compile(
+_ELEMENT = regex(
     r"(<(?P<name>[A-Za-z][\w.:-]{0,80})(?:\s[^<>]{0,400})?>(?:\s{0,80}<(?i:value|string|!\[CDATA\[)>?\s{0,80}+)?)(?P<value>[^<>\]]{1,4096})(?=</|\]\]>)"
 )
-_NAMED_ELEMENT = re.compile(
+_NAMED_ELEMENT = regex(
     r"(<(?:[\w-]{1,40}-)?(?:name|key)>\s{0,80}(?P<name>[\w.-]{1,120})\s{0,80}</(?:[\w-]{1,40}-)?(?:name|key)>\s{0,80}(?:<[\w-]{1,40}-type>[^<>]{0,200}</[\w-]{1,40}-type>\s{0,80})?<(?:[\w-]{1,40}-)?(?:value|string)>)(?P<value>[^<>]{1,4096})(?=</)"
 )
 """`<name>db.password</name><value>x</value>` (Hadoop), `<key>password</key><string>x</string>` (property lists)."""
-_KEYED_ELEMENT = re.compile(
+_KEYED_ELEMENT = regex(
     r"(<[A-Za-z][\w.:-]{0,80}\s[^<>]{0,400}?\b(?:key|name)=[\"'](?P<name>[\w.-]{1,120})[\"'][^<>]{0,400}>(?:\s{0,80}<(?:value|string)>\s{0,80})?)(?P<value>[^<>]{1,4096})(?=</)"
 )
-_HEADER = re.compile(
+_HEADER = regex(
     r"(?i)(?<![\w.-])((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z0-9-]{0,60}(?:token|key|secret|auth|password)|private-token|job-token"
     r"|apikey|api-key)(\\{0,3}[\"']?\s{0,4}:\s{0,4}\[?\\{0,3}[\"']?)([^\s\"'\\<\[{][^\n\"'\\]*)"
 )
-_REFUSED = re.compile(
+_REFUSED = regex(
     r"((?:(?<![\w.\[\]/-])(?P<field>[\w.\[\]/-]{1,200}): )?Invalid value: )(?P<value>\"(?:[^\"\\]|\\.)*\"|'[^'\n]*'|[^\s:]+)"
 )
-_GO_DATA = re.compile(
+_GO_DATA = regex(
     r"((?:StringData|Data|stringData|data):map(?:\[string\](?:\[\]uint8|\[\]byte|string)\{|\[))([^{}\[\]]*(?:[{\[][^{}\[\]]*[}\]][^{}\[\]]*)*)(?=[}\]])"
 )
 """The data of a Secret in Go's print format."""
-_REFUSED_SECRET = re.compile(r"\bSecret \"[^\"]{1,260}\" is invalid\b")
-_COMMENT = re.compile(r"^[ \t]*#[^\n]*$", re.MULTILINE)
-_STEMS = re.compile(
+_REFUSED_SECRET = regex(r"\bSecret \"[^\"]{1,260}\" is invalid\b")
+_COMMENT = regex(r"^[ \t]*#[^\n]*$", re.MULTILINE)
+_STEMS = regex(
     r"pass|secret|token|key|auth|cred|pwd|dsn|jwt|salt|pepper|bearer|basic|cookie|webhook|connection|htpasswd|netrc|keytab|mnemonic"
     r"|psk|hmac|otp|sas|_pat|_sk|_pin|pw[=: ]|[-_]pw|community|login|connect\(|pdo\(|crypt\(|securejson|users\]|admins\]|user ?="
     r"|licen[cs]e|serial|commun|seed|unseal|enrol|encrypt|activation|_hec|sak\b|signing|shared.?access|createaccount|pfx"
     r"|contrase|пароль|密码|密碼|口令|パスワード|暗証|비밀번호|סיסמ|<<<|wort|woord|unlock|recovery|access|senha|clave|geheim|heslo|haslo|jelszo|parol|sifre|losenord|adgangskode|salasana|slaptaz|lozink"
 )
-_JQ_LITERAL = re.compile(
+_JQ_LITERAL = regex(
     r"(\.(?:value|data|stringData|\w{0,60}(?i:password|passwd|secret|token|apikey))(?:\[[^\]\n]{0,80}\]|\.[\w-]{1,80})?\s*[!=]=\s*\")([^\"\\\n]{1,400})(?=\")"
 )
 """`select(.value == "x")` in a jq program."""
-_WORDS = re.compile(r"[A-Za-z]?[a-z'’-]+|\d{1,3}")
+_WORDS = regex(r"[A-Za-z]?[a-z'’-]+|\d{1,3}")
 """Words after `token:` in a sentence: `expired`, `Unauthorized`, `401`."""
 _NO_VALUE = word_set(
     "is are was were must or and not flag flags option options argument arguments to for if when cannot can should requires required"
@@ -436,7 +435,7 @@ def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str 
     return f"{start}{quote}{hide(inner)}{quote}{rest}"
 
 
-_NO_DEFAULT = re.compile(r"[?+]|[-=]?[\"']?[$}]")
+_NO_DEFAULT = regex(r"[?+]|[-=]?[\"']?[$}]")
 """Texts after `${NAME:` that are no default: a message, another variable, nothing."""
 
 
@@ -541,7 +540,7 @@ def _header(found: re.Match[str], hide: Hide) -> str:
     return f"{found[1]}{found[2]}{value[:start]}{hide(secret)}{rest}{value[end:]}"
 
 
-_KNOWN_SCHEME = re.compile(
+_KNOWN_SCHEME = regex(
     r"(?i)(?:bearer|basic|digest|negotiate|token|apikey)\s+|[a-z][a-z-]{2,30}\s+(?=[^\s=,]*[0-9]|\(masked\))"
 )
 """`Bearer x`, and vendors' own schemes (`GenieKey x1`): a word, then one with digits."""
@@ -565,7 +564,7 @@ def looks_like_credentials(value: str) -> bool:
     return looks_random(value) or ":" in (decoded(value) or "") or looks_secret(value)
 
 
-_VARIABLE = re.compile(r"\benv\[\d+\]\.value$")
+_VARIABLE = regex(r"\benv\[\d+\]\.value$")
 """The value of an environment variable, whose name the API server does not report."""
 
 

@@ -11,6 +11,7 @@ from argolint.application.resource import Node
 from argolint.edits.advice import Shell, advice
 from argolint.messages import telling
 from argolint.model import Object, Want
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, mentioned
@@ -35,7 +36,10 @@ _SILENT = frozenset(
     }
 )
 """Kinds without conditions; pods have their own rules."""
-_BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "Invalid", "Conflicted", "Pressure")
+_BAD_WHEN_TRUE = (
+    *("Failed", "Failure", "Stalled", "Error", "Degraded", "Invalid", "Conflicted", "Pressure"),
+    *("Stopped", "Paused", "Suspended", "Terminating"),
+)
 _WELL = ("Ready", "Available", "Healthy", "Synced", "Programmed", "Succeeded", "Established", "Reconciled")
 
 
@@ -70,7 +74,7 @@ def template_of(complaint: Complaint) -> tuple[Object | None, str]:
     return complaint.manifest, ""
 
 
-_FULL = re.compile(
+_FULL = regex(
     r"(not enough|insufficient|out of|no) (free )?(disk )?space|disk (is )?full|no space left|volume is full|ENOSPC",
     re.IGNORECASE,
 )
@@ -195,11 +199,15 @@ def _live(complaint: Complaint, child: Node) -> Object | None:
     return found or complaint.app.evidence.get(Want("live", child.id))
 
 
-def speaks(condition: Object) -> bool:
-    """True for a condition that reports a fault: False, or True for the types that mean failure."""
+def speaks(condition: Object, bad: tuple[str, ...] = ("False",)) -> bool:
+    """True for a condition that reports a fault: one of the `bad` states, or True for the types that mean failure.
+
+    One of severity Info does not count for its object (knative.dev/pkg/apis).
+    """
     status, kind = text_at(condition, "status"), text_at(condition, "type")
-    bad_when_true = kind.endswith(_BAD_WHEN_TRUE) or kind.startswith("Invalid")
-    return status == "True" if bad_when_true else status == "False"
+    if text_at(condition, "severity") == "Info":
+        return False
+    return status == "True" if kind.endswith(_BAD_WHEN_TRUE) or kind.startswith("Invalid") else status in bad
 
 
 def contradicts(complaint: Complaint) -> Iterator[Explained]:
@@ -262,7 +270,7 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
     )
 
 
-_UNDER_WAY = re.compile(
+_UNDER_WAY = regex(
     r"(?:Progress|Reconcil|Issu|Renew|Updat|Upgrad|Roll|Scal|Migrat|Restor|Creat|Delet|Terminat|Provision)ing$"
 )
 
@@ -278,7 +286,7 @@ def _shows(shown: str, condition: Object) -> bool:
     return bool(said) and said.strip() in shown
 
 
-_NOT_FOUND = re.compile(
+_NOT_FOUND = regex(
     r"[\"'](?:[\w.-]{1,63}/)?([a-z0-9][\w.-]{0,252})[\"'][^\"'\n]{0,20}?\b(?:not found|does not exist)", re.IGNORECASE
 )
 _SETTLED = timedelta(minutes=10)

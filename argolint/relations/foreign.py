@@ -8,18 +8,19 @@ from functools import cache
 
 from argolint.edits.advice import advice
 from argolint.model import Object, ResourceId
+from argolint.patterns import regex
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.values import mapping, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import containers
 
-_CONTAINER = re.compile(
+_CONTAINER = regex(
     r"\bcontainers?(?: named)? [\"'`]([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)[\"'`]"
     r"|\bcontainer[ =]([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)(?= (?:of|in) (?:the )?[Pp]od\b| pod=)"
 )
 """How the kubelet, the autoscaler and admission name a container of a pod: in quotes, or before the pod."""
-_ABOUT = re.compile(r"missing request for ([\w./-]{1,100})|\b(cpu|memory|ephemeral-storage)\b", re.IGNORECASE)
+_ABOUT = regex(r"missing request for ([\w./-]{1,100})|\b(cpu|memory|ephemeral-storage)\b", re.IGNORECASE)
 
 
 @cache

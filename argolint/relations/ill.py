@@ -10,18 +10,19 @@ from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.model import Follows, Object, ResourceId, Want
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, Known, mentioned, peer
 from argolint.values import dig, labels_of, mapping, maps, number_at, parse_time, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
 
-_NO_ANSWER = re.compile(
+_NO_ANSWER = regex(
     r"connection re(fused|set)|no endpoints available|context deadline exceeded|i/o timeout|no such host|no route to host|\bEOF\b"
     r"|service \"[^\"]{1,253}\" not found|timed? ?out|502 Bad Gateway|503 Service|service unavailable|Client\.Timeout|connect: ",
     re.IGNORECASE,
 )
-_NOT_TRUSTED = re.compile(r"x509|caBundle|failed to verify certificate|unknown authority", re.IGNORECASE)
+_NOT_TRUSTED = regex(r"x509|caBundle|failed to verify certificate|unknown authority", re.IGNORECASE)
 _ILL = ("Degraded", "Missing", "Progressing")
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout")
 _PEERS = 3
@@ -179,11 +180,11 @@ def rewritten(complaint: Complaint) -> Iterator[Explained]:
             return
 
 
-_KEPT = re.compile(
+_KEPT = regex(
     r"immutable|may not be (?:changed|removed|unset)|can(?:not|'t) be (?:changed|removed|unset|updated)|must be (?:specified|set)",
     re.IGNORECASE,
 )
-_MARK = re.compile(r"(?<![\w./-])([a-z0-9][\w.-]{0,252}/[\w.-]{1,63})(?![\w/])")
+_MARK = regex(r"(?<![\w./-])([a-z0-9][\w.-]{0,252}/[\w.-]{1,63})(?![\w/])")
 
 
 def taken_away(complaint: Complaint) -> Iterator[Explained]:
@@ -259,7 +260,7 @@ def ill(complaint: Complaint) -> Iterator[Explained]:
         return
 
 
-_LEANS = re.compile(r"(?:Ref|Reference|[Cc]luster)$")
+_LEANS = regex(r"(?:Ref|Reference|[Cc]luster)$")
 _NOT_WELL = ("Degraded", "Missing", "Progressing")
 
 

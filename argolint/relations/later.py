@@ -9,6 +9,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.edits.advice import advice
 from argolint.model import Object, Want
+from argolint.patterns import regex
 from argolint.relations.blocked import blocked
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, Known, by_name, mentioned
@@ -63,7 +64,7 @@ def _makers_of(complaint: Complaint, secret: str) -> Iterator[Known]:
             yield known
 
 
-_ABSENT = re.compile(
+_ABSENT = regex(
     r'"(?:[\w.-]{1,63}/)?([a-z0-9][\w.-]{0,252})"[^"]{0,40}?\b(?:not found|does not exist|is missing)', re.IGNORECASE
 )
 
@@ -99,7 +100,7 @@ def _explained(complaint: Complaint, known: Known, own: Place, why: str) -> Expl
     )
 
 
-_NO_NAMESPACE = re.compile(r'namespaces "([a-z0-9][a-z0-9-]{0,62})" not found')
+_NO_NAMESPACE = regex(r'namespaces "([a-z0-9][a-z0-9-]{0,62})" not found')
 
 
 def _namespace(complaint: Complaint, own: Place) -> Iterator[Explained]:

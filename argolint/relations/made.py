@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +13,7 @@ from argolint.comparison import has_sync_option
 from argolint.edits import annotation_option
 from argolint.edits.advice import Shell, advice
 from argolint.model import Object
+from argolint.patterns import regex
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, Known, peer
 from argolint.values import get, text_at
@@ -93,7 +93,7 @@ def _installed(complaint: Complaint) -> Iterator[Explained]:
         yield _explained(complaint, installer, installs=True)
 
 
-_WORD = re.compile(r"[a-z0-9]{4,}")
+_WORD = regex(r"[a-z0-9]{4,}")
 _COMMON = frozenset(("operator", "operators", "controller", "cluster", "infra", "infrastructure"))
 _NAMES = (
     ("metadata", "name"),

@@ -5,19 +5,19 @@ Nothing is run and no shell syntax is parsed: words are compared. The results ar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from argolint.model import Object
+from argolint.patterns import regex
 from argolint.values import items, maps, text_at, texts
 from argolint.values.kubernetes import pod_spec
 
 _LONGEST = 8000
-_WORD = re.compile(r"[^\s=,;|&'\"()]{1,300}")
-_JOB = re.compile(r"(?:jobs?|job\.batch|jobs\.batch)/([a-z0-9][a-z0-9.-]{0,252})\Z")
-_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}\Z")
-_CALLED = re.compile(r"(?:HOST|HOSTNAME|ADDR|ADDRESS|ENDPOINT|SERVER|SERVICE|DSN|URI|URL)S?\Z")
-_ADDRESS = re.compile(
+_WORD = regex(r"[^\s=,;|&'\"()]{1,300}")
+_JOB = regex(r"(?:jobs?|job\.batch|jobs\.batch)/([a-z0-9][a-z0-9.-]{0,252})\Z")
+_NAME = regex(r"[a-z0-9][a-z0-9.-]{0,252}\Z")
+_CALLED = regex(r"(?:HOST|HOSTNAME|ADDR|ADDRESS|ENDPOINT|SERVER|SERVICE|DSN|URI|URL)S?\Z")
+_ADDRESS = regex(
     r"(?:[a-z][a-z0-9+.-]{0,20}://)?(?:[^\s@/]{1,200}@)?([a-z0-9][a-z0-9-]{0,62})(\.[a-z0-9.-]{1,200})?(?::\d{1,5})?(?:[/?].{0,500})?\Z"
 )
 _AWAITED = ("job", "jobs", "job-wr", "job-we")

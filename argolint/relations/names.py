@@ -5,22 +5,23 @@ An unmarked word is no name: an object may be called `default` or `error`.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
+
+from argolint.patterns import regex
 
 _LONGEST = 8_000
 """Most characters of a sentence that are read from each end: the relevant part is at its beginning or its end."""
 _MOST = 60
 """Most names of one sentence that are looked up."""
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?"
-_HOST = re.compile(r"(?<![\w.-])([a-z0-9][a-z0-9-]{0,62})\.([a-z0-9][a-z0-9-]{0,62})\.svc(?![\w-])")
-_TOKEN = re.compile(
+_HOST = regex(r"(?<![\w.-])([a-z0-9][a-z0-9-]{0,62})\.([a-z0-9][a-z0-9-]{0,62})\.svc(?![\w-])")
+_TOKEN = regex(
     rf"(?P<open>[\"'`(\[/=]?)(?:(?P<space>[a-z0-9](?:[a-z0-9-]{{0,61}}[a-z0-9])?)/)?(?P<name>{_NAME})(?P<close>[\"'`)\]]?)"
 )
 _LINK = frozenset({"a", "an", "the", "with", "name", "named", "called", "object", "resource", "of", "by"})
 """Words that may be between a kind and a name."""
-_WORD = re.compile(r"[A-Za-z][\w.-]*")
+_WORD = regex(r"[A-Za-z][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,18 +15,19 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Resource
 from argolint.model import Json, Object, ResourceId, Want
+from argolint.patterns import regex
 from argolint.values import dig, items, labels_of, parse_version
 from argolint.values.knowledge import load
 
 Version = tuple[int, ...]
 
-_IMAGE = re.compile(
+_IMAGE = regex(
     r"(?:^|/)(?:external-secrets|bitnami(?:legacy|secure)?)/external-secrets:v?(\d{1,9}\.\d{1,9}\.\d{1,9})(?:-|@|$)",
     re.ASCII,
 )
 _CHART = "helm.sh/chart"
 _CRD = "externalsecrets.external-secrets.io"
-_EXACT = re.compile(r"^v?\d{1,9}\.\d{1,9}\.\d{1,9}$", re.ASCII)
+_EXACT = regex(r"^v?\d{1,9}\.\d{1,9}\.\d{1,9}$", re.ASCII)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ from argolint.application.application_sets import maker, maker_or_name
 from argolint.edits import application_place
 from argolint.edits.advice import Shell, advice
 from argolint.model import Object
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.values import bare_address, dig, leaves, same_repository, split_pointer, text_at
 
-_BRACES = re.compile(r"\{\{[^{}\n]{0,200}\}\}")
+_BRACES = regex(r"\{\{[^{}\n]{0,200}\}\}")
 
 
 def unexpanded(complaint: Complaint) -> Iterator[Explained]:
@@ -113,16 +114,16 @@ def _is_git(complaint: Complaint, app: App, url: str) -> bool:
     return "git" in registered or any(same_repository(text_at(s, "repoURL"), url) for s in others)
 
 
-_ABSENT = re.compile(
+_ABSENT = regex(
     r"\b404\b|not found|manifest unknown|name unknown|repository does not exist",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(
+_REFUSED = regex(
     r"\b40[13]\b|unauthorized|authentication required|no basic auth credentials|\bdenied\b|forbidden"
     r'|unsupported protocol scheme "" ?$',
     re.IGNORECASE,
 )
-_NOT_HAD = re.compile(f"{_ABSENT.pattern}|{_REFUSED.pattern}", re.IGNORECASE)
+_NOT_HAD = regex(f"{_ABSENT.pattern}|{_REFUSED.pattern}", re.IGNORECASE)
 _HUB = frozenset({"docker.io", "registry-1.docker.io", "index.docker.io"})
 
 

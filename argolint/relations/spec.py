@@ -9,6 +9,7 @@ from argolint.edits import set_field
 from argolint.edits.advice import advice
 from argolint.messages import telling
 from argolint.model import Json, Object
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.denied import USUAL_REQUESTS
 from argolint.relations.explained import Explained
@@ -26,15 +27,15 @@ from argolint.values import (
 from argolint.values.kubernetes import containers, pod_spec
 from argolint.values.memo import by_identity
 
-_CHOICES = re.compile(
+_CHOICES = regex(
     r"\b(?:supported|valid|allowed|available|accepted|possible|known|permitted)(?:\s+[\w-]+){0,3}?(?:\s+(?:are|is|include)\s*:?|\s*[:=])\s*(?P<a>[^\n;]{1,1500})"
     r"|\b(?:must|should|has to|expected to|can|may)(?: only)? be (?:one|any|either) of\s*:?\s*(?P<b>[^\n;]{1,1500})"
     r"|\bexpected one of\s*:?\s*(?P<c>[^\n;]{1,1500})",
     re.IGNORECASE,
 )
-_BRACKETED = re.compile(r"^[\[({]([^\])}]{1,1500})[\])}]")
-_QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
-_PART = re.compile(r"[\s,|/]")
+_BRACKETED = regex(r"^[\[({]([^\])}]{1,1500})[\])}]")
+_QUOTED = regex(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+_PART = regex(r"[\s,|/]")
 _MOST = 40
 
 
@@ -55,7 +56,7 @@ def choices(text: str) -> tuple[str, ...]:
     return ()
 
 
-_PLACEHOLDER = re.compile(r"\$\([\w.-]{1,80}\)|\$\{[\w.:-]{1,80}\}|\{\{[^{}\n]{1,200}\}\}|<no value>")
+_PLACEHOLDER = regex(r"\$\([\w.-]{1,80}\)|\$\{[\w.:-]{1,80}\}|\{\{[^{}\n]{1,200}\}\}|<no value>")
 _FILLED_LATER = frozenset(
     {"argoproj.io", "tekton.dev", "kyverno.io", "apiextensions.crossplane.io", "cluster.x-k8s.io"}
 )
@@ -148,7 +149,7 @@ def refused_value(complaint: Complaint) -> Iterator[Explained]:
             return
 
 
-_UNKNOWN_FIELD = re.compile(r"(?:json: |strict decoding error: )?unknown field \"([A-Za-z][\w-]{0,100})\"")
+_UNKNOWN_FIELD = regex(r"(?:json: |strict decoding error: )?unknown field \"([A-Za-z][\w-]{0,100})\"")
 _SHOWN = 3
 
 
@@ -237,8 +238,8 @@ def _nearest(value: str, offered: tuple[str, ...]) -> str:
     return next((word for word in offered if word.lower() == value.lower()), offered[0])
 
 
-_CONTAINER = re.compile(r"\bcontainers? [\"'`]?([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)\b")
-_LACKS = re.compile(
+_CONTAINER = regex(r"\bcontainers? [\"'`]?([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)\b")
+_LACKS = regex(
     r"\b(?:(?P<what>cpu|memory|ephemeral-storage) (?P<side>request|limit)|(?P<side2>request|limit) for (?P<what2>cpu|memory|ephemeral-storage))\b"
 )
 _TARGETS = (("spec", "scaleTargetRef"), ("spec", "targetRef"), ("spec", "workloadRef"))

@@ -8,18 +8,19 @@ from dataclasses import replace
 
 from argolint.edits.advice import advice
 from argolint.model import ResourceId
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, mentioned
 
-_ALREADY = re.compile(
+_ALREADY = regex(
     r"\b(?:is|are|was|been|being)? ?already (?:being |been )?(?:managed|used|owned|scaled|targeted|claimed|taken|defined|handled|controlled|bound"
     r"|reconciled|referenced|registered|served|selected|assigned|allocated|configured|in use)\b",
     re.IGNORECASE,
 )
 
 
-_CALLS = re.compile(
+_CALLS = regex(
     r'webhook "(?P<webhook>[^"]{1,253})":?[^\n]{0,300}?https://(?P<service>[a-z0-9-]{1,63})\.(?P<space>[a-z0-9-]{1,63})\.svc'
     r'[^\n]{0,400}?service "(?P=service)" not found'
 )

@@ -6,7 +6,6 @@ Schema is generated from these types (`argolint schema report`).
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from argolint import DOCS
 from argolint.errors import UsageError
 from argolint.host.folder import FileError, named_bytes
 from argolint.model.stats import Number, Stats
+from argolint.patterns import regex
 from argolint.redaction import PRINTED, without_secrets
 from argolint.values.decoding import converted, json_value
 
@@ -369,7 +369,7 @@ class Report(msgspec.Struct, frozen=True):
     knowledge: Knowledge | msgspec.UnsetType = msgspec.UNSET
 
 
-ADDRESS = re.compile(r"https?://[\w.:/~-]+")
+ADDRESS = regex(r"https?://[\w.:/~-]+")
 
 
 def page(of: ReportedApp) -> str:
@@ -467,7 +467,7 @@ def rule_page(rule: str) -> str:
     return f"{DOCS}rules/{quote(rule, safe='')}.md"
 
 
-_LINK = re.compile(r"https?://[\w.:/~%#?=&-]+")
+_LINK = regex(r"https?://[\w.:/~%#?=&-]+")
 
 
 def docs_link(of: ReportedFinding) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,9 +14,11 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
 
+from argolint.patterns import regex
+
 MOST_BYTES = 1 << 22
 _NO_JSON, _NO_MESSAGE = -32700, -32600
-_ID = re.compile(rb"""\s*\{[^{}\[\]]{0,1000}?"id"\s*:\s*(\d{1,18}|"[\w.-]{1,200}")\s*[,}]""")
+_ID = regex(rb"""\s*\{[^{}\[\]]{0,1000}?"id"\s*:\s*(\d{1,18}|"[\w.-]{1,200}")\s*[,}]""")
 """The id of an unreadable message, if it comes before any nested value."""
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from argolint.patterns import regex
 from argolint.reports.causes import identity, with_causes, worst_first
 from argolint.reports.document import ReportedApp, ReportedFailure, ReportedFinding, counted, plain_data
 from argolint.serve.documents import JSON, Document, Documents, document
@@ -33,7 +34,7 @@ _FRAME_BYTES = 4_000
 _TEXT, _LONG_TEXT = 1_000, 8_000
 """Most characters of a text, and of a text to paste."""
 _APP, _PROJECT = "Argocd-Application-Name", "Argocd-Project-Name"
-_NAME = re.compile(r"([a-z0-9][a-z0-9.-]{0,252}):([a-z0-9][a-z0-9.-]{0,252})", re.ASCII)
+_NAME = regex(r"([a-z0-9][a-z0-9.-]{0,252}):([a-z0-9][a-z0-9.-]{0,252})", re.ASCII)
 _UNKNOWN = "argolint has not looked at this application"
 
 Answer = tuple[int, Document, Mapping[str, str]]

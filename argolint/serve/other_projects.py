@@ -12,10 +12,11 @@ from typing import Any, cast
 
 import msgspec
 
+from argolint.patterns import regex
 from argolint.reports.document import ReportedApp, ReportedFinding, ReportedFix, ReportedRelated
 
-_WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
-_TRACKING = re.compile(r":[A-Za-z0-9.]*/[A-Za-z]")
+_WORD = regex(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
+_TRACKING = regex(r":[A-Za-z0-9.]*/[A-Za-z]")
 """The text after the name in a tracking id: `name:group/Kind:namespace/name`."""
 _QUOTES = frozenset("\"'`")
 

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from argolint.errors import UsageError
 from argolint.host.addresses import is_loopback
+from argolint.patterns import regex
 from argolint.serve.checker import Checker
 from argolint.serve.documents import TEXT, Document, document
 from argolint.serve.extension import Extension
@@ -144,7 +145,7 @@ def _end(sock: Any) -> None:
         sock.shutdown(socket.SHUT_RDWR)  # its thread reads the end of the stream and finishes
 
 
-_HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:]+))(?::\d*)?", re.ASCII)
+_HOST = regex(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:]+))(?::\d*)?", re.ASCII)
 
 
 def _name(host: str) -> str:

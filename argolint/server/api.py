@@ -19,6 +19,7 @@ from argolint.application.operation import Event
 from argolint.application.resource import ManagedResource, Tree
 from argolint.errors import ApiError, ArgolintError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Json, Object, ResourceId
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.server.messages import LONGEST_MESSAGE, may_hold_long_messages, without_long_messages
 from argolint.server.pace import reading_cluster
@@ -410,12 +411,12 @@ def refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | N
 
 
 _COMPONENTS = (
-    (re.compile(r"repo-?server|dial tcp \S+:8081\b"), "argocd-repo-server"),
-    (re.compile(r"redis|dial tcp \S+:6379\b"), "argocd-redis"),
-    (re.compile(r"commit-?server|dial tcp \S+:8086\b"), "argocd-commit-server"),
+    (regex(r"repo-?server|dial tcp \S+:8081\b"), "argocd-repo-server"),
+    (regex(r"redis|dial tcp \S+:6379\b"), "argocd-redis"),
+    (regex(r"commit-?server|dial tcp \S+:8086\b"), "argocd-commit-server"),
 )
 """The parts of Argo CD that argocd-server calls, by their names and ports (common/common.go)."""
-_CUT_OFF = re.compile(
+_CUT_OFF = regex(
     r"code = Unavailable|dial tcp|connection re(?:fused|set)|i/o timeout|no such host|error reading from server",
     re.IGNORECASE,
 )

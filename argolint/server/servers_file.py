@@ -6,7 +6,6 @@ variables and flags of a single server (ARGOCD_SERVER, ARGOCD_AUTH_TOKEN, ARGOCD
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,6 +16,7 @@ import msgspec
 
 from argolint.errors import AuthError, UsageError
 from argolint.host.folder import FileError
+from argolint.patterns import regex
 from argolint.server.connection import Connection, Flags, connect
 from argolint.server.limits import NONE, Limits, parse_rate
 from argolint.server.login import read_logins
@@ -25,7 +25,7 @@ from argolint.values import enumerated, strict_yaml
 from argolint.values.decoding import converted
 
 _OF_ONE = frozenset({"ARGOCD_SERVER", "ARGOCD_AUTH_TOKEN", "ARGOCD_OPTS"})
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE = regex(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_TOKEN_BYTES = 65_536
 _MOST = 500
 _LONGEST_NAME = 100  # it is also the name of a folder
@@ -164,8 +164,8 @@ def _chosen(names: Iterable[str], only: Sequence[str]) -> frozenset[str]:
     return frozenset(name for name in known if not only or any(fnmatchcase(name, wish) for wish in only))
 
 
-_OPTION = re.compile(r"--(?:argocd-)?(server(?:-crt)?|plaintext|insecure|grpc-web-root-path|context)(?![\w-])")
-_FRESH = re.compile(
+_OPTION = regex(r"--(?:argocd-)?(server(?:-crt)?|plaintext|insecure|grpc-web-root-path|context)(?![\w-])")
+_FRESH = regex(
     r"log in again with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN|log in again, or pass a fresh token"
 )
 

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from argolint.model import Object
+from argolint.patterns import regex
 from argolint.redaction import Redactor
 from argolint.redaction.masks import mask
 from argolint.redaction.names import word_set
@@ -36,7 +37,7 @@ _OF_REPOSITORY = word_set("repo type name project connectionState")
 """Fields of a repository that a check reads."""
 _OF_PEOPLE = word_set("author username message")
 """Fields that may contain a person's address."""
-_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
+_MAIL = regex(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 _PUBLIC = ("/swagger.json", "/api/version")
 
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from argolint.model import MISSING
+from argolint.patterns import regex
 from argolint.values import plain, shorten
 
 
@@ -59,8 +60,8 @@ def _fast(text: str, params: Params) -> str:
 
 # Go templates
 
-_ACTION = re.compile(r"\{\{((?:[^{}]|\{(?!\{)|\}(?!\}))*+)\}\}")
-_TOKEN = re.compile(
+_ACTION = regex(r"\{\{((?:[^{}]|\{(?!\{)|\}(?!\}))*+)\}\}")
+_TOKEN = regex(
     r"""\s*(?:
     (?P<text>"(?:[^"\\\n]|\\.)*"|`[^`]*`)
     |(?P<number>-?[0-9]{1,18}(?![.\w]))

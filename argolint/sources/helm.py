@@ -24,6 +24,7 @@ from argolint.host import programs as bounded
 from argolint.host.folder import FileError, Folder, named_bytes
 from argolint.host.programs import LimitError, Limits
 from argolint.model import Json, Object
+from argolint.patterns import regex
 from argolint.redaction.findings import Known, secrets_of
 from argolint.values import items
 from argolint.values.manifests import ManifestError, mapping_of, sound_objects
@@ -99,7 +100,7 @@ def arguments(template: Template) -> tuple[str, ...]:
     return (*found, *(option for option, on in wanted if on))
 
 
-_SEMVER = re.compile(r"(?<!\d)\d+\.\d+(?:\.\d+)?")
+_SEMVER = regex(r"(?<!\d)\d+\.\d+(?:\.\d+)?")
 """Clouds append suffixes that break Helm's comparisons: `v1.31.2-gke.100`, `1.30+`."""
 
 

@@ -8,7 +8,6 @@ Sources: Argo CD reposerver/repository/repository.go (helmTemplate, getResolvedV
 
 from __future__ import annotations
 
-import re
 import tempfile
 import threading
 import time
@@ -24,6 +23,7 @@ from argolint.application.fleet import Fleet
 from argolint.errors import UsageError
 from argolint.host.folder import is_name
 from argolint.model import Object
+from argolint.patterns import regex
 from argolint.sources import helm
 from argolint.sources.checkout import Checkout, inside
 from argolint.sources.export import ExportError, export
@@ -319,7 +319,7 @@ def _expanded(text: str, variables: Mapping[str, str]) -> str:
     return "".join([*out, text[at:]])
 
 
-_DOLLAR = re.compile(r"\$(\$|\{|\w+)")
+_DOLLAR = regex(r"\$(\$|\{|\w+)")
 
 
 def overridden(source: Object, chart: Path, instance: str) -> Object:

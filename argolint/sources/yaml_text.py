@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from argolint.model import Json
+from argolint.patterns import regex
 from argolint.values import get, index_of, join_pointer, manifests, split_pointer
 
 Operation = Mapping[str, Json]
@@ -52,7 +53,7 @@ class Document:
         return _root(self.text)
 
 
-_SEPARATOR = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
+_SEPARATOR = regex(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
 
 
 def documents(text: str) -> tuple[Document, ...]:
@@ -280,7 +281,7 @@ class _Style:
         return _dump(value, self.quote, flow=True)
 
 
-_OPENS = re.compile(r"\s*+(- )*+[^\s#'\"][^#]*:\s*(#.*)?")
+_OPENS = regex(r"\s*+(- )*+[^\s#'\"][^#]*:\s*(#.*)?")
 
 
 def _column(line: str) -> int:
@@ -296,7 +297,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-_NUMERIC = re.compile(r"[-+]?(0[xob][0-9a-fA-F_]+|(\d[\d_]*+)?+\.?\d*+([eE][-+]?\d+)?)|[yYnN]")
+_NUMERIC = regex(r"[-+]?(0[xob][0-9a-fA-F_]+|(\d[\d_]*+)?+\.?\d*+([eE][-+]?\d+)?)|[yYnN]")
 """Text that Kubernetes' reader, unlike PyYAML, parses as a number or boolean (`1e3`, `y`)."""
 
 

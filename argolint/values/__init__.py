@@ -19,6 +19,7 @@ import msgspec
 
 from argolint.host.plain_text import plain as plain  # rules may import this room, not `host`
 from argolint.model import MISSING, Json, Object
+from argolint.patterns import regex
 from argolint.values.decoding import json_value
 
 
@@ -34,8 +35,8 @@ def join_pointer(*tokens: str | int) -> str:
     return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
-_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
-_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_INDEX = regex(r"0|[1-9][0-9]{0,8}")
+_INTEGER = regex(r"[+-]?[0-9]{1,18}")
 
 
 def index_of(token: str) -> int | None:
@@ -140,7 +141,7 @@ def json_in(text: Any) -> Json:
         return None
 
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_INTEGER = regex(r"[+-]?[0-9]{1,18}")
 
 
 def mapping(node: Json, *path: str) -> Mapping[str, Any]:
@@ -200,7 +201,7 @@ def owner_references(obj: Object | None) -> tuple[Object, ...]:
     return tuple(o for o in items(obj, "metadata", "ownerReferences") if isinstance(o, Mapping))
 
 
-_FRACTION = re.compile(r"\.\d+")
+_FRACTION = regex(r"\.\d+")
 
 
 _YEARS = range(1970, 2200)
@@ -223,8 +224,8 @@ def real_time(found: datetime | None) -> datetime | None:
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-_DURATION = re.compile(r"(?:(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:ns|us|µs|μs|ms|s|m|h))++")
-_DURATION_PART = re.compile(r"(?<![0-9.])([0-9.]++)([a-zµμ]++)")
+_DURATION = regex(r"(?:(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:ns|us|µs|μs|ms|s|m|h))++")
+_DURATION_PART = regex(r"(?<![0-9.])([0-9.]++)([a-zµμ]++)")
 _LONGEST_S = 2**63 / 1e9
 """Go counts nanoseconds in 64 bits, and refuses longer durations."""
 _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -257,7 +258,7 @@ def sh(word: object) -> str:
     return shlex.quote(plain(str(word)))
 
 
-_VERSION = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9})+)(?![0-9])")
+_VERSION = regex(r"v?([0-9]{1,9}(?:\.[0-9]{1,9})+)(?![0-9])")
 
 
 def parse_version(text: Any) -> tuple[int, ...] | None:

@@ -9,7 +9,6 @@ Every fault of a text raises msgspec.MsgspecError; msgspec itself raises two mor
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from argolint.model import Json
+from argolint.patterns import regex
 
 T = TypeVar("T")
 Text = bytes | str
@@ -127,7 +127,7 @@ def items_apart(text: bytes) -> list[bytes]:
     return []
 
 
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},]')
+_TOKEN = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},]')
 
 
 def _decoded(decode: Callable[[Text], T], text: Text) -> T:

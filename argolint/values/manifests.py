@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from argolint.model import Json, Object
+from argolint.patterns import regex
 from argolint.values import knowledge
 from argolint.values.kubernetes import misshapen
 
@@ -68,7 +69,7 @@ def _explained() -> Iterator[None]:
         raise ManifestError("it holds characters that YAML does not allow") from None
 
 
-_OTHERS_READ = re.compile(r"\btag\b|unexpected ':'|unknown escape character")
+_OTHERS_READ = regex(r"\btag\b|unexpected ':'|unknown escape character")
 """Input that newer C libraries refuse and Go's readers accept: more characters in a tag, `[a:]`, and `\\'` in double quotes."""
 
 
@@ -108,7 +109,7 @@ def _stream(text: str, turns: int) -> Stream:
 
 
 _BOM = "\ufeff"
-_SEPARATOR = re.compile(r"^---[ \t\r\f\v]*(?:#[^\n]*)?(?:\n|\Z)", re.MULTILINE)
+_SEPARATOR = regex(r"^---[ \t\r\f\v]*(?:#[^\n]*)?(?:\n|\Z)", re.MULTILINE)
 
 
 def _part(text: str, turns: int) -> Stream:
@@ -142,8 +143,8 @@ def _require_one_reading(text: str) -> None:
         raise ManifestError("it may have a tag with a comma or bracket in it, which ends there for some readers")
 
 
-_LONG_TAG = re.compile(r"(?:^|[\s\[{,])![^\s\"'<]*[,\[\]{}]", re.MULTILINE)
-_FOLDED = re.compile("[\x85\u2028\u2029]")
+_LONG_TAG = regex(r"(?:^|[\s\[{,])![^\s\"'<]*[,\[\]{}]", re.MULTILINE)
+_FOLDED = regex("[\x85\u2028\u2029]")
 """Line ends in YAML but not in JSON: the two read such a text differently."""
 _BLANK = " \t\r\n\ufeff"
 
@@ -181,7 +182,7 @@ def _whole(value: Json, depth: int = 0) -> Json:
     return _HALVES.sub("\ufffd", value) if isinstance(value, str) else value
 
 
-_HALVES = re.compile("[\ud800-\udfff]")
+_HALVES = regex("[\ud800-\udfff]")
 
 
 def scalars(text: str) -> Iterator[str]:
@@ -252,9 +253,9 @@ _WORDS: dict[str, Json] = {
     **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
     **{f"{sign}.{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in ("inf", "Inf", "INF")},
 }
-_NUMBER = re.compile(r"[-+]?[.0-9][0-9a-fA-FxXoO_.eE+-]*+")
-_INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]{1,32})|0[bB]([01]{1,80})|0[oO]?([0-7]{1,40})|(0|[1-9][0-9]{0,40}))")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]{1,400}|[0-9]{1,400}(?:\.[0-9]{0,400})?)(?:[eE][-+]?[0-9]{1,9})?")
+_NUMBER = regex(r"[-+]?[.0-9][0-9a-fA-FxXoO_.eE+-]*+")
+_INTEGER = regex(r"([-+]?)(?:0[xX]([0-9a-fA-F]{1,32})|0[bB]([01]{1,80})|0[oO]?([0-7]{1,40})|(0|[1-9][0-9]{0,40}))")
+_FLOAT = regex(r"[-+]?(?:\.[0-9]{1,400}|[0-9]{1,400}(?:\.[0-9]{0,400})?)(?:[eE][-+]?[0-9]{1,9})?")
 _BASES = (16, 2, 8, 10)
 
 

@@ -11,8 +11,9 @@ from decimal import Decimal
 from functools import lru_cache
 
 from argolint.model import Json
+from argolint.patterns import regex
 
-_QUANTITY = re.compile(
+_QUANTITY = regex(
     r"([+-]?)(?:(\d{1,100})(?:\.(\d{0,100}))?|\.(\d{1,100}))(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d{1,18}))",
     re.ASCII,
 )

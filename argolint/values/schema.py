@@ -6,12 +6,12 @@ pkg/api/resource (quantities); k8s.io/kubernetes pkg/apis/core/validation (enume
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from argolint.model import Json, Object
+from argolint.patterns import regex
 from argolint.values import join_pointer
 from argolint.values.knowledge import load
 from argolint.values.quantities import amount
@@ -31,7 +31,7 @@ _ONE_OF: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("V1Toleration", "operator"): ("Exists", "Equal"),
     ("V1Toleration", "effect"): ("NoSchedule", "PreferNoSchedule", "NoExecute"),
 }  # fmt: skip
-_POINTED = re.compile(r"([^!=]+)(!?)=(.+)")
+_POINTED = regex(r"([^!=]+)(!?)=(.+)")
 _DEEP = 40
 
 

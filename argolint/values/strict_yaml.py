@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import msgspec
 import yaml
 
 from argolint.errors import UsageError
+from argolint.patterns import regex
 from argolint.values.manifests import ManifestError, scalar
 
 MAX_BYTES = 1_000_000
@@ -105,9 +105,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-_AT = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
-_STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]|\[\.\.\.\]")
-_UNKNOWN = re.compile(r"\AObject contains unknown field `(.+?)`")
+_AT = regex(r" - at `(?:key in )?\$([^`]*)`$")
+_STEP = regex(r"\.([\w-]+)|\[(\d+)\]|\[\.\.\.\]")
+_UNKNOWN = regex(r"\AObject contains unknown field `(.+?)`")
 
 
 def _steps(text: str) -> Iterable[str | int]:

@@ -201,7 +201,7 @@ def server_side_diff(app: App) -> Fix | None:
 
 
 def with_webhooks(app: App) -> Fix | None:
-    """The Application's annotation by which its server-side diff counts what admission webhooks make; None when it stands there."""
+    """The Application's annotation by which its server-side diff counts what admission webhooks make; None when it is there."""
     operations = annotation_option(app.raw, COMPARE_OPTIONS, "IncludeMutationWebhook=true")
     if not operations:
         return None

@@ -13,7 +13,7 @@ def known_type_fields(resource: Resource, places: Iterable[str], kind: str) -> F
     paths = dict.fromkeys(dotted(pointer) for pointer in places)
     lines = "".join(f"  - field: {path}\n    type: {kind}\n" for path in paths)
     return Fix(
-        "Tell Argo CD the fields' type",
+        "Declare the fields' type to Argo CD",
         "argocd-settings",
         "ConfigMap argocd-cm",
         Edit("yaml", f"resource.customizations.knownTypeFields.{resource.group}_{resource.kind}: |\n{lines}"),

@@ -16,11 +16,11 @@ Example: `env: [{name: LIMIT, value: "5"}, ..., {name: LIMIT, value: "20"}]`.
 Sources: argoproj/argo-cd#20979; docs/faq.md; kubernetes/kubernetes#58477.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
+from argolint.patterns import regex
 from argolint.values import below, get, items
 from argolint.values.kubernetes import containers, pod_spec
 
@@ -36,11 +36,11 @@ _LISTS = {
 }
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "Pod", "Rollout")
 _POD_LISTS = {"volumes": ("name",), "initContainers": ("name",), "containers": ("name",)}
-_MESSAGE = re.compile(
+_MESSAGE = regex(
     r"duplicate entries for key|\$setElementOrder|\b(env|ports|volumes|volumeMounts|volumeDevices|containers)\[\d+\][\w.]*: Duplicate value"
     r"|mountPath: Invalid value: \S+ must be unique"
 )
-_OF_ANOTHER_KIND = re.compile(
+_OF_ANOTHER_KIND = regex(
     rf'(?<![\w.])(?!(?:{"|".join(_WORKLOADS)})\b)[A-Z]\w{{1,60}}(?:\.[\w.]{{1,100}})? "[^"]{{1,253}}" is invalid'
 )
 """A list of an object that is no workload, such as the ports of a Service: sync-failed reports its field."""
@@ -127,7 +127,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
         at=Location(app.ref, resource.id, first.later),
         evidence=(
             *(
-                f"{r.name!r} stands at {r.earlier} and at {r.later}, {'twice the same' if r.same_value else 'with two values'}"
+                f"{r.name!r} is at {r.earlier} and at {r.later}, {'twice the same' if r.same_value else 'with two values'}"
                 for r in repeats
             ),
             *dict.fromkeys(refusal.message for refusal in refused),

@@ -24,6 +24,7 @@ from typing import Literal
 from argolint import MISSING, App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
 from argolint.edits import RESPECT, application_place, ignore_less, removals, set_field, sync_option
+from argolint.patterns import regex
 from argolint.values import (
     at_and_above,
     enumerated,
@@ -348,7 +349,7 @@ def _jq_fault(path: str, objects: Sequence[Resource]) -> Fault:
     return walked
 
 
-_JQ_STEP = re.compile(r'\.([A-Za-z_]\w*)|\.?\["([^"]+)"\]|\."([^"]+)"|\[(\d*)\]')
+_JQ_STEP = regex(r'\.([A-Za-z_]\w*)|\.?\["([^"]+)"\]|\."([^"]+)"|\[(\d*)\]')
 
 
 def _jq_steps(path: str) -> tuple[str, ...]:

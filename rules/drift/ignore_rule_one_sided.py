@@ -67,7 +67,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, chan
             f"{where}: {', '.join(repr(path) for path in guilty)}",
             "a condition of the path holds on one side and not on the other"
             if any("select" in path or "if " in path for path in guilty)
-            else "what the path names stands at another place on each side",
+            else "what the path names is at another place on each side",
         ),
         fixes=(
             _without(app, fleet, entry, guilty, of_server=of_server)

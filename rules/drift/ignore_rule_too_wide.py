@@ -14,7 +14,6 @@ Example: `/spec` ignored because of the replicas, which hides an image edited by
 Sources: docs/user-guide/diffing.md; argoproj/argo-cd#4326.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from argolint import (
@@ -35,6 +34,7 @@ from argolint import (
 from argolint.application.applied import by_argocd, git_moved, last_applied
 from argolint.comparison import IgnoreRule, disputed, managers, writer
 from argolint.edits import RESPECT, application_place
+from argolint.patterns import regex
 from argolint.values import at_and_above, below, get, sh
 
 from ._fields import described
@@ -43,7 +43,7 @@ from ._writers import is_sort
 
 Hidden = tuple[Resource, Change]
 
-_WHOLE = re.compile(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
+_WHOLE = regex(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
 """The essential parts of an object: if one is ignored as a whole, a commit to it is no difference either."""
 
 

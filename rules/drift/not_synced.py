@@ -12,12 +12,16 @@ Example: a new image tag in Git of an application without automated sync.
 Sources: controller/appcontroller.go (autoSync); docs/user-guide/auto_sync.md.
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, ResourceId, Rule, Symptom
+from argolint.application.application_sets import maker, set_id
 from argolint.application.applied import not_yet_applied, settled
 from argolint.edits.pruning import ignored_extraneous
-from argolint.values import sh
+from argolint.values import maps, sh, text_at
 from argolint.values.kubernetes import reads
 
 from ._fields import described
@@ -31,15 +35,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.deleting:
         return  # its objects are being deleted, and there will be no sync
     changed = [_changed(app, resource) for resource in app.changed if not resource.hook]
-    yield from _finding(app, [wait for wait in changed if wait[1]], "is not applied yet")
+    step = _awaited_step(app, fleet)
+    yield from _finding(app, [wait for wait in changed if wait[1]], "is not applied yet", step)
     unfinished = app.operation is not None and app.operation.phase != "Succeeded"
     if unfinished or not settled(app):
         missing = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in app.missing]
-        yield from _finding(app, missing, "is not created yet")
+        yield from _finding(app, missing, "is not created yet", step)
     if not (app.prune and settled(app)):
         extra = (r for r in app.extra if not ignored_extraneous(app, r))
         leftover = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in extra]
-        yield from _finding(app, leftover, "left Git and is not pruned")
+        yield from _finding(app, leftover, "left Git and is not pruned", step)
 
 
 def _changed(app: App, resource: Resource) -> Wait:
@@ -51,20 +56,63 @@ def _changed(app: App, resource: Resource) -> Wait:
     )
 
 
-def _finding(app: App, waits: Sequence[Wait], fact: str) -> Iterator[Finding]:
+def _finding(app: App, waits: Sequence[Wait], fact: str, step: _Step | None) -> Iterator[Finding]:
     if not waits:
         return
     first = waits[0][0]
     more = f" (and {len(waits) - 1} more)" if len(waits) > 1 else ""
     prune = " --prune" if fact.startswith("left") else ""
     yield Finding(
-        message=f"{first.id}{more} {fact}: {_reason(app, bool(prune))}.",
+        message=f"{first.id}{more} {fact}: {step.reason if step else _reason(app, bool(prune))}.",
         at=Location(app.ref, first.id if len(waits) == 1 else None),
         confidence="likely",
         explains=tuple(claim for _, claims, _ in waits for claim in claims),
         evidence=tuple(line for _, _, lines in waits for line in lines),
-        fixes=(_sync(app, [wait[0] for wait in waits], prune),),
+        fixes=(step.fix if step else _sync(app, [wait[0] for wait in waits], prune),),
     )
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The step of an ApplicationSet's RollingSync that `ahead` has not finished, so that this application waits."""
+
+    maker: ResourceId
+    own: str
+    ahead: str
+    step: str
+
+    @property
+    def reason(self) -> str:
+        return f"step {self.own} of {self.maker} waits for application {self.ahead}"
+
+    @property
+    def fix(self) -> Fix:
+        title = f"Bring application {self.ahead} through step {self.step}: synced, and Healthy"
+        name = sh(f"{self.maker.namespace}/{self.ahead}")
+        command = f"argocd app get {name} --show-operation"
+        return Fix(
+            title, "live", f"Application {self.ahead}", Edit("command", command), "a sync by hand skips the steps"
+        )
+
+
+def _awaited_step(app: App, fleet: Fleet) -> _Step | None:
+    """The unfinished step before the application's own (argo-cd docs/operator-manual/applicationset/Progressive-Syncs.md)."""
+    made_by = maker(app, fleet)
+    rows = maps(made_by, "status", "applicationStatus") if made_by else []
+    own = next((r for r in rows if r.get("application") == app.name and r.get("status") == "Waiting"), None)
+    if made_by is None or own is None or text_at(made_by, "spec", "strategy", "type") != "RollingSync":
+        return None
+    before = [r for r in rows if text_at(r, "status") != "Healthy" and _number(r) < _number(own)]
+    if not before:
+        return None
+    first = min(before, key=_number)
+    return _Step(set_id(fleet, made_by), text_at(own, "step"), text_at(first, "application"), text_at(first, "step"))
+
+
+def _number(row: Object) -> int:
+    """The number of the step, a text in the status; -1 stands for no step."""
+    step = text_at(row, "step")
+    return int(step) if step.isascii() and step.isdecimal() else -1
 
 
 def _sync(app: App, resources: Sequence[Resource], prune: str) -> Fix:

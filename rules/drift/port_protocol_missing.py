@@ -16,11 +16,12 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
+from argolint.patterns import regex
 
 from ._edits import place
 from ._refused import refusals
 
-_MESSAGE = re.compile(
+_MESSAGE = regex(
     r"^(?![\s\S]*error removing non config mutations)[\s\S]*?"  # there the server-side diff itself breaks the list
     r"(?:(?<![\w.\[\]=\"/:,-])(?P<path>\.[\w.\[\]=\"/:,-]*?))?:? ?element \d+: .{0,300}omits key field \"(?P<key>\w+)\"",
     re.DOTALL,

@@ -10,15 +10,15 @@ How to fix: write `apiGroup: rbac.authorization.k8s.io` (for a ServiceAccount su
 Sources: argo-cd test/e2e/testdata/always-outofsync; Kubernetes pkg/apis/rbac/v1/defaults.go.
 """
 
-import re
 from collections.abc import Iterator
 
 from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule
+from argolint.patterns import regex
 
 from ._edits import write_live
 from ._fields import finding, listing, matching
 
-_PLACE = re.compile(r"/subjects/\d+/apiGroup|/roleRef/apiGroup")
+_PLACE = regex(r"/subjects/\d+/apiGroup|/roleRef/apiGroup")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

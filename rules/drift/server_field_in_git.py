@@ -13,12 +13,12 @@ Example: a ConfigMap saved with `kubectl get -o yaml`.
 Sources: argoproj/argo-cd#3008; https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 """
 
-import re
 from collections.abc import Iterator
 from functools import cache
 
 from argolint import MISSING, Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.edits.consequences import consequences
+from argolint.patterns import regex
 from argolint.values import below, enumerated, get, join_pointer, text_at
 from argolint.values.knowledge import load
 
@@ -57,7 +57,7 @@ def _written() -> frozenset[str]:
     return frozenset(join_pointer("metadata", "annotations", entry["name"]) for entry in known)
 
 
-_ANY = re.compile(rf'"(?:{"|".join(SERVER_SET)})"\s*:\s*[^\s{{]')
+_ANY = regex(rf'"(?:{"|".join(SERVER_SET)})"\s*:\s*[^\s{{]')
 """A field with such a name, at any place; in the schema of a CRD it is a map."""
 _OWN = frozenset(join_pointer("metadata", name) for name in SERVER_SET)
 

@@ -126,7 +126,7 @@ def _ways_out(
 def _wrote_since(resource: Resource) -> str:
     """The one program that wrote the object after Argo CD's last apply; empty where none or several did.
 
-    Who leaves a field out owns nothing of it, so managedFields cannot tell more.
+    Who leaves a field out owns nothing of it, so managedFields cannot show more.
     """
     written = [w for w in managers(resource.live or {}) if not w.subresource and w.time]
     applied = max((w.time for w in written if by_argocd(w) and w.time), default=None)
@@ -135,7 +135,7 @@ def _wrote_since(resource: Resource) -> str:
 
 
 def _asked_schema(resource: Resource, manager: str, change: Change) -> Fix:
-    """The step that tells the two apart; nothing that Argo CD answers does."""
+    """The step that tells the two apart; no answer of Argo CD does."""
     path = ".".join(token for token in split_pointer(change.pointer) if index_of(token) is None)
     version = "/".join(filter(None, (resource.group, resource.id.version)))
     return Fix(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from argolint import Fleet, Object
+from argolint.patterns import regex
 from argolint.values import maps, text_at
 from argolint.values.kubernetes import containers
 from argolint.values.memo import by_identity
@@ -22,10 +22,10 @@ class Address:
     marked: bool
 
 
-_HOST = re.compile(
+_HOST = regex(
     r"(?:(?P<scheme>[a-z][a-z0-9+]{1,20})://(?:[^/@\s]{0,200}@)?)?(?P<host>[a-z](?:[a-z0-9.-]{0,250}[a-z0-9])?)\.?(?::(?P<port>[0-9]{1,5}))?(?=[/?,;]|$)"
 )
-_NAMES_A_HOST = re.compile(
+_NAMES_A_HOST = regex(
     r"(ADDR|ADDRESS|HOST|HOSTNAME|URL|URI|ENDPOINT|SERVER|SERVERS|BROKERS|HOSTS|ADDRS|UPSTREAM|TARGET|SERVICE|DSN)$"
 )
 _MANY = 2_000

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from argolint import Fix, Resource
 from argolint.edits.advice import advice
 from argolint.messages import Match
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, items, text_at
 
@@ -52,7 +52,7 @@ def of_kind(resource: Resource, said: str) -> tuple[Fix, ...]:
 
 _OF_NAMES = frozenset({"field-wrong", "field-unsupported", "object-named"})
 """Topics of sentences that any controller may write, whose advice uses a name from the sentence."""
-_NAME = re.compile(r"\w[./_:\[-]\w|\d|[a-z][A-Z]|^\s*[\"'`]")
+_NAME = regex(r"\w[./_:\[-]\w|\d|[a-z][A-Z]|^\s*[\"'`]")
 
 
 def _is_name(word: str) -> bool:

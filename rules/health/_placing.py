@@ -11,22 +11,20 @@ that never ran is not replaced; a new one has the update revision).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from decimal import Decimal
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Json, Object, Resource, ResourceKey
+from argolint.patterns import regex
 from argolint.values import below, dig, get, items, join_pointer, joined, mapping, maps, sh
 from argolint.values.kubernetes import containers, kubectl_name, pod_spec
 from argolint.values.quantities import amount, quantity
 
 from ..shared.pods import Trouble, status_reason
 
-_QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253}), requested: ([\w./,=-]{1,500}), used:")
-_ONE_LACKS = re.compile(r"0/(\d{1,6}) nodes are available: \1 Insufficient ephemeral-storage\.?")
-_NONE_IS_ASKED = re.compile(
-    r"0/(\d{1,6}) nodes are available: \1 node\(s\) didn't match Pod's node affinity/selector\.?"
-)
+_QUOTA = regex(r"exceeded quota: ([\w.-]{1,253}), requested: ([\w./,=-]{1,500}), used:")
+_ONE_LACKS = regex(r"0/(\d{1,6}) nodes are available: \1 Insufficient ephemeral-storage\.?")
+_NONE_IS_ASKED = regex(r"0/(\d{1,6}) nodes are available: \1 node\(s\) didn't match Pod's node affinity/selector\.?")
 _DISK = "ephemeral-storage"
 _LITTLE = Decimal(2**30)
 """Nodes with less than this for a pod have none of it in effect: a larger request is intended."""

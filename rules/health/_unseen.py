@@ -9,17 +9,18 @@ from __future__ import annotations
 import re
 
 from argolint import App, Object, Resource
+from argolint.patterns import regex
 from argolint.values import annotations_of, dig, maps, parse_time, text_at
 
 from ..shared.age import Patience, judged, overdue
 
 _VERDICTS = frozenset({"Ready", "Synced", "Reconciled", "ReconcileSuccess", "Available", "Accepted", "Valid"})
 """Condition types by which a controller reports success or failure."""
-_FAILS = re.compile(
+_FAILS = regex(
     r"Fail(?!(?:ing|ed)?[Oo]ver|ureDomain)|Error(?!Budget)|Invalid(?!at)|Denied|Refused|Rejected|Forbidden|Unauthorized|NotFound|Conflict"
 )
 """Reasons that mean a failure, not only work in progress."""
-_WAITS = re.compile(
+_WAITS = regex(
     r"(?:No(?:Fail|Error|Conflict|Invalid)|A?[Ww]aiting|Pending|Creating|Deleting|Progressing|Initiali[sz]ing)"
 )
 """Beginnings of reasons that mean work in progress, with any ending."""

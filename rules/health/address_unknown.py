@@ -222,7 +222,7 @@ def _unresolved(
         at=Location(app.ref, resource.id, f"{at}/dnsPolicy" if there else at),
         cause="dns",
         confidence="likely",
-        evidence=(f"the address stands at {pointer}",),
+        evidence=(f"the address is at {pointer}",),
         fixes=(_policy(resource, at, spec),),
     )
 

@@ -37,6 +37,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, mapping, sh, text_at, texts
 from argolint.values.kubernetes import kubectl_name
@@ -78,7 +79,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             yield _finding(app, claim, found)
 
 
-_NO_MAKER = re.compile(r"no storage class is set|storageclass\S{0,60} \"[^\"]{1,253}\" not found", re.IGNORECASE)
+_NO_MAKER = regex(r"no storage class is set|storageclass\S{0,60} \"[^\"]{1,253}\" not found", re.IGNORECASE)
 
 
 def _static(app: App, claim: Resource) -> bool:

@@ -38,6 +38,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, get, items, maps, number_at, text_at
 from argolint.values.kubernetes import containers, pod_spec
@@ -88,8 +89,8 @@ def _failing(app: App, nodes: Sequence[Node]) -> frozenset[str]:
 
 
 _PORT = r"(?<![\d.]){port}(?![\d.])"
-_HOST = re.compile(r"(?P<host>[\w.-]{1,253}):$")
-_OWN = re.compile(r"0\.0\.0\.0|[\w.-]{0,30}listen|tcp4?|udp4?", re.IGNORECASE)
+_HOST = regex(r"(?P<host>[\w.-]{1,253}):$")
+_OWN = regex(r"0\.0\.0\.0|[\w.-]{0,30}listen|tcp4?|udp4?", re.IGNORECASE)
 """Prefixes of an address to listen on: all addresses, or a word such as TCP-LISTEN."""
 
 
@@ -122,7 +123,7 @@ def _is_own(before: str) -> bool:
     return _WHOM.search(before[-60:]) is None and (host is None or _OWN.fullmatch(host["host"]) is not None)
 
 
-_WHOM = re.compile(r"(?:upstream|target|backend|app|remote|peer|dest|forward)\S{0,40}\s?$", re.IGNORECASE)
+_WHOM = regex(r"(?:upstream|target|backend|app|remote|peer|dest|forward)\S{0,40}\s?$", re.IGNORECASE)
 
 
 def _words(at: str, container: Object) -> Iterator[tuple[str, str]]:
@@ -135,8 +136,8 @@ def _words(at: str, container: Object) -> Iterator[tuple[str, str]]:
             yield f"{at}/env/{index}/value", text_at(variable, "value")
 
 
-_LISTENER = re.compile(r"(?:^|_)(?:PORT|LISTEN|BIND|ADDR|ADDRESS)(?:$|_)", re.IGNORECASE)
-_CLIENT = re.compile(r"UPSTREAM|TARGET|BACKEND|APP_|REMOTE|PEER|DEST|SERVICE_|URL|HOST", re.IGNORECASE)
+_LISTENER = regex(r"(?:^|_)(?:PORT|LISTEN|BIND|ADDR|ADDRESS)(?:$|_)", re.IGNORECASE)
+_CLIENT = regex(r"UPSTREAM|TARGET|BACKEND|APP_|REMOTE|PEER|DEST|SERVICE_|URL|HOST", re.IGNORECASE)
 
 
 def _twice(obj: Object) -> Iterator[tuple[str, str, str, int]]:
@@ -156,9 +157,9 @@ def _named(obj: Object, at: str) -> str:
     return text_at(get(obj, at.removesuffix("/value"), None), "name") if at.endswith("/value") else ""
 
 
-_MEANS_A_PROXY = re.compile(r"dapr|envoy|istio|linkerd|sidecar|mesh|proxy", re.IGNORECASE)
+_MEANS_A_PROXY = regex(r"dapr|envoy|istio|linkerd|sidecar|mesh|proxy", re.IGNORECASE)
 """Words by which a program is configured to use the proxy's own port."""
-_NUMBER = re.compile(r"(?<!\d)\d{4,5}(?!\d)")
+_NUMBER = regex(r"(?<!\d)\d{4,5}(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +225,7 @@ def _claims(app: App, resource: Resource) -> Iterator[_Claim]:
                     )
 
 
-_OF_THE_PROXY = re.compile(
-    r"metric|prom|monitor|stat|health|ready|admin|envoy|mesh|istio|linkerd|dapr|proxy", re.IGNORECASE
-)
+_OF_THE_PROXY = regex(r"metric|prom|monitor|stat|health|ready|admin|envoy|mesh|istio|linkerd|dapr|proxy", re.IGNORECASE)
 """Names of Services and ports that mean the proxy itself."""
 
 

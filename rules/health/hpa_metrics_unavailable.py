@@ -22,21 +22,22 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.messages import telling
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, resolved
 from argolint.values import annotations_of, json_in, mapping, maps, parse_time, sh
 
 from ..shared.age import Patience, overdue
 
-_NO_API = re.compile(
+_NO_API = regex(
     r"could not find the requested resource|no matches for|unable to handle the request|not registered|no custom metrics API|no known available metric versions",
     re.IGNORECASE,
 )
-_PREFIX = re.compile(r"^the HPA was unable to compute the replica count: ")
-_NO_REQUEST = re.compile(r"missing request for (\S+)")
-_WRITTEN = re.compile(r"invalid \w+ metric source|unknown metric source type|no metrics in spec")
+_PREFIX = regex(r"^the HPA was unable to compute the replica count: ")
+_NO_REQUEST = regex(r"missing (?:pod-level )?request for (\S+)")
+_WRITTEN = regex(r"invalid \w+ metric source|unknown metric source type|no metrics in spec")
 """Faults of spec.metrics itself (kubernetes pkg/controller/podautoscaler/horizontal.go)."""
-_NOT_OF_METRICS = re.compile(r"controlled by multiple HPAs")
+_NOT_OF_METRICS = regex(r"controlled by multiple HPAs")
 _V1_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"  # where autoscaling/v1 keeps them
 
 

@@ -33,13 +33,14 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.patterns import regex
 from argolint.values import dig, number_at, text_at
 from argolint.values.kubernetes import containers
 
 from ..shared.pods import status_reason
 from ._running import crash_loops, ends, events, live, live_wants, restarts, unwell, workloads
 
-_KILLED = re.compile(r"OOM-?killed", re.IGNORECASE)
+_KILLED = regex(r"OOM-?killed", re.IGNORECASE)
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -95,7 +96,7 @@ def _finding(app: App, resource: Resource, nodes: Sequence[Node], name: str, evi
                 str(resource.id),
                 Edit(
                     "yaml",
-                    "resources:\n  limits:\n    memory: ...      # kubectl top pods tells what it uses before it is killed\n",
+                    "resources:\n  limits:\n    memory: ...      # kubectl top pods shows what it uses before it is killed\n",
                 ),
                 caveat="a runtime with a heap of its own (JVM, Node.js) needs a heap limit well below it; its pods restart",
             ),

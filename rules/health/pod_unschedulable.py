@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from argolint import App, Finding, Fix, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
 from argolint.messages import telling
+from argolint.patterns import regex
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
 from argolint.values import age_text, enumerated
@@ -165,13 +166,13 @@ def _cause(part: str) -> str:
     return scheduling(part)[0]
 
 
-_NODES = re.compile(r"0/(?P<all>\d{1,6}) nodes are available: (?P<each>.+)", re.DOTALL)
-_ITEMS = re.compile(r",\s*(?=\d+ )")
-_COUNTED = re.compile(r"(?P<some>\d{1,6}) ")
-_TAINT = re.compile(r"\{([^:{}]{1,253}): ?[^{}]{0,63}\}")
-_INSUFFICIENT = re.compile(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
-_NO_SECRET = re.compile(r'secrets? "([^"]{1,253})" not found')
-_QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253})")
+_NODES = regex(r"0/(?P<all>\d{1,6}) nodes are available: (?P<each>.+)", re.DOTALL)
+_ITEMS = regex(r",\s*(?=\d+ )")
+_COUNTED = regex(r"(?P<some>\d{1,6}) ")
+_TAINT = regex(r"\{([^:{}]{1,253}): ?[^{}]{0,63}\}")
+_INSUFFICIENT = regex(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
+_NO_SECRET = regex(r'secrets? "([^"]{1,253})" not found')
+_QUOTA = regex(r"exceeded quota: ([\w.-]{1,253})")
 
 
 def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> Iterator[Follows]:

@@ -41,6 +41,7 @@ from argolint import (
     Want,
 )
 from argolint.messages import shortened
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, get, integer, mapping, number_at
 from argolint.values.kubernetes import containers, pod_spec
@@ -133,23 +134,23 @@ def _patience(spec: Object) -> int:
     return number_at(spec, "initialDelaySeconds") + period * (failures - 1) + (number_at(spec, "timeoutSeconds") or 1)
 
 
-_SAID = re.compile(r"^(Readiness|Liveness|Startup) probe (?:failed|errored): (.*)", re.DOTALL)
-_SILENT = re.compile(
+_SAID = regex(r"^(Readiness|Liveness|Startup) probe (?:failed|errored): (.*)", re.DOTALL)
+_SILENT = regex(
     r"connection refused|failed to connect|deadline exceeded|i/o timeout|no route to host|Client\.Timeout",
     re.IGNORECASE,
 )
-_PROTOCOL = re.compile(
+_PROTOCOL = regex(
     r"malformed HTTP|transport connection broken|server gave HTTP response to HTTPS|HTTP request to an HTTPS server"
     r"|first record does not look like a TLS|error reading server preface|does not implement the grpc health|code = Unimplemented|tls: ",
     re.IGNORECASE,
 )
-_NO_PATH = re.compile(r"statuscode: (404|405)\b")
-_NO_NAME = re.compile(r"couldn't find port: ")
-_NO_PROGRAM = re.compile(
+_NO_PATH = regex(r"statuscode: (404|405)\b")
+_NO_NAME = regex(r"couldn't find port: ")
+_NO_PROGRAM = regex(
     r'exec: "(?P<what>[^"]{1,253})": (?:executable file not found|stat |permission denied|no such file)'
     r"|(?P<shell>[\w./-]{1,100}): (?:command )?not found(?![\w])"
 )
-_PORT = re.compile(r":([0-9]{1,5})(?![0-9:])")
+_PORT = regex(r":([0-9]{1,5})(?![0-9:])")
 
 
 def _cause(obj: Object, probe: _Probe, node: Node, event: Event, app: App) -> str:

@@ -39,6 +39,7 @@ from argolint import (
     Rule,
     Symptom,
 )
+from argolint.patterns import regex
 from argolint.relations.references import Reference, references
 from argolint.values import get, maps, text_at
 from argolint.values.knowledge import load
@@ -126,7 +127,7 @@ def _absent(app: App, fleet: Fleet, resource: Resource, key: ResourceKey) -> _Ab
     return None
 
 
-_NOT_FOUND = re.compile(r"not ?found|does not exist", re.IGNORECASE)
+_NOT_FOUND = regex(r"not ?found|does not exist", re.IGNORECASE)
 
 
 def _says(live: Object | None, name: str) -> str:

@@ -43,10 +43,12 @@ from argolint import (
 from argolint.comparison import writers
 from argolint.edits.advice import advice
 from argolint.messages import field_errors, telling
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
-from argolint.relations.child import rolled_out
+from argolint.relations.child import rolled_out, speaks
 from argolint.values import age_text, dig, enumerated, items, mapping, maps, parse_time, sh, text_at
+from argolint.values.kubernetes import kubectl_name
 
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
 from ..shared.fields import refused_pointer
@@ -108,7 +110,7 @@ def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
     )
 
 
-_CONDITION = re.compile(r"^\w+=(?:True|False|Unknown) ?\w*: (?=\S)")
+_CONDITION = regex(r"^\w+=(?:True|False|Unknown) ?\w*: (?=\S)")
 
 
 def _quote(reason: str) -> str:
@@ -116,7 +118,7 @@ def _quote(reason: str) -> str:
     return telling(_CONDITION.sub("", reason), 12)
 
 
-_REASON = re.compile(r"\w+", re.ASCII)
+_REASON = regex(r"\w+", re.ASCII)
 """A reason that needs no escape in a string of a health check."""
 
 
@@ -224,7 +226,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...
     age = waited(app, crashing or _last_step(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
-    why = f': "{_quote(reason)}"' if reason else ", and neither its status nor its Events tell why"
+    why = f': "{_quote(reason)}"' if reason else ", and neither its status nor its Events say why"
     finding = Finding(
         message=f"{resource.id} is {_shown(status)}{why}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
@@ -272,7 +274,7 @@ def _reason_followed(resource: Resource, reason: str, pod: str = "") -> tuple[Fi
     title = f"Follow the reason that the {resource.kind} gives"
     return (
         *of_reason(resource, reason, pod),
-        Fix(title, "live", str(resource.id), Edit("command", _describe(resource))),
+        Fix(title, "live", str(resource.id), Edit("command", f"kubectl describe {kubectl_name(resource.id)}")),
     )
 
 
@@ -286,12 +288,6 @@ def _cause(resource: Resource, reason: str) -> str:
 
 def _shown(status: str) -> str:
     return "of unknown health" if status == "Unknown" else status
-
-
-def _describe(resource: Resource) -> str:
-    kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
-    where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
-    return f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"
 
 
 def _reason(
@@ -395,20 +391,14 @@ _CONSEQUENCES = (
 """Messages of workload controllers on any fault of their pods; another condition shows which one it is."""
 _NO_MORE = "retries exhausted"
 """The messages with which Flux ends a release; another condition has the cause."""
-_NOT_READY = re.compile(
-    r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready|healthy|available)\.?$", re.IGNORECASE
-)
+_NOT_READY = regex(r"(?:the )?[\w-]{1,60}(?: \w{1,60})? is not (?:yet )?(?:ready|healthy|available)\.?$", re.IGNORECASE)
 """A sentence with no more information than the type of its condition."""
-_BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid", "Conflicted")
 
 
 def _speaks(condition: object) -> bool:
-    """Whether a condition reports a fault: False, or True for the types that mean failure."""
-    if not isinstance(condition, dict) or not (condition.get("message") or condition.get("reason")):
-        return False
-    status, kind = str(condition.get("status")), str(condition.get("type"))
-    bad_when_true = kind.endswith(_BAD_WHEN_TRUE) or kind.startswith("Invalid")
-    return (status == "True") if bad_when_true else status in ("False", "Unknown")
+    """Whether a condition reports a fault, or that its state is not known, and has words for it."""
+    said = isinstance(condition, dict) and bool(condition.get("message") or condition.get("reason"))
+    return said and speaks(condition, ("False", "Unknown"))  # type: ignore[arg-type]
 
 
 def _of_condition(condition: Object) -> str:
@@ -456,7 +446,7 @@ def _whole(app: App) -> Finding:
     )
 
 
-_CAUSED_BY = re.compile(r"Caused by (?P<all>[^()]{1,400})")
+_CAUSED_BY = regex(r"Caused by (?P<all>[^()]{1,400})")
 
 
 def _turned(app: App) -> tuple[str, str]:

@@ -39,18 +39,19 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, items, mapping, maps, text_at
 from argolint.values.kubernetes import containers, pod_spec
 
 from ._running import crash_loops, ends, events, live, live_wants, unwell, workloads
 
-_DENIED = re.compile(
+_DENIED = regex(
     r"read-?only ?file ?system|permission denied|operation not permitted|EACCES|EROFS|is not writable", re.I
 )
-_READ_ONLY = re.compile(r"read-?only ?file ?system|EROFS", re.I)
-_NOT_RUN = re.compile(r'exec: "(?P<what>/[^"]{1,253})": permission denied')
-_PATH = re.compile(r"(?<![\w.:/-])(/[\w.@+-]{1,100}(?:/[\w.@+-]{1,100}){0,20}/?)(?![\w/]*:\d)")
+_READ_ONLY = regex(r"read-?only ?file ?system|EROFS", re.I)
+_NOT_RUN = regex(r'exec: "(?P<what>/[^"]{1,253})": permission denied')
+_PATH = regex(r"(?<![\w.:/-])(/[\w.@+-]{1,100}(?:/[\w.@+-]{1,100}){0,20}/?)(?![\w/]*:\d)")
 _READ = 4_000
 """Most characters of a container's last output that are read."""
 _WHERE = 300

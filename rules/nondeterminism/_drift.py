@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from argolint import MISSING, App, Change, Fleet, Object, Resource, Symptom
 from argolint.application.applied import applied_value
 from argolint.model import Confidence
+from argolint.patterns import regex
 from argolint.values import items, labels_of, mapping, split_pointer
 from argolint.values.kubernetes import containers
 
@@ -53,7 +53,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
     for resource, change, kind in here:
         sign = _from_outside(app, _at_one_revision(app, resource, change, kind))
         if not _can_draw(app, resource):
-            why = f"{sign.why}\nno label tells of a chart behind it, and Kustomize itself draws nothing"
+            why = f"{sign.why}\nno label names a chart behind it, and Kustomize itself generates nothing random"
             sign = replace(sign, confidence="possible", why=why)
         yield sign
     if at.same and not at.partial:
@@ -219,10 +219,10 @@ def _hashable_moves(app: App) -> bool:
     )
 
 
-_TEXT = re.compile(r"\.(?:ya?ml|json|conf|cfg|ini|toml|properties|env|sh|xml)$")
+_TEXT = regex(r"\.(?:ya?ml|json|conf|cfg|ini|toml|properties|env|sh|xml)$")
 """Keys of whole files, whose wording a new chart version may change."""
 
-_DECRYPTED = re.compile(r"^secrets(?:\+[a-z-]+)?://|(?:^|[./_-])(?:sops|enc|dec)\.(?:ya?ml|json)$")
+_DECRYPTED = regex(r"^secrets(?:\+[a-z-]+)?://|(?:^|[./_-])(?:sops|enc|dec)\.(?:ya?ml|json)$")
 
 
 def _decrypted(app: App) -> bool:

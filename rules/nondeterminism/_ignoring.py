@@ -6,12 +6,12 @@ ignored, the Secret stays OutOfSync (docs/user-guide/diffing.md, docs/user-guide
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from argolint import App, Edit, Fix, Resource, ResourceId
 from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
+from argolint.patterns import regex
 from argolint.values import join_pointer
 
 from ..shared import charts
@@ -54,7 +54,7 @@ def _hashing(app: App, own: Sequence[Sign], known: set[object]) -> Iterator[Sign
                     yield Sign(workload.id, pointer, "checksum", "possible", "")
 
 
-_OF_CONFIG = re.compile(r"config|(?:^|-)cm(?:-|$)|scripts?")
+_OF_CONFIG = regex(r"config|(?:^|-)cm(?:-|$)|scripts?")
 
 
 def _may_hash(app: App, key: str, workload: Resource, sign: Sign, secret: Resource) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from argolint import App, Fleet, Resource
 from argolint.model import Confidence
+from argolint.patterns import regex
 from argolint.values import fits, join_pointer, mapping, split_pointer
 
 from ..shared import chart_catalogue as catalogue
@@ -176,7 +177,7 @@ def _signed(app: App, sign: Sign, webhook: Resource) -> Iterator[Sign]:
             yield Sign(secret.id, "/data" + join_pointer(key), "secret", "likely", why, (), sign.release)
 
 
-_CERTIFICATE = re.compile(r"\.(?:crt|key|pem)$|^(?:ca|cert|key)$")
+_CERTIFICATE = regex(r"\.(?:crt|key|pem)$|^(?:ca|cert|key)$")
 
 
 def _keys(secret: Resource) -> set[str]:

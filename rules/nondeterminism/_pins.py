@@ -13,6 +13,7 @@ from typing import Any
 
 from argolint import App, Edit, Fix, Resource
 from argolint.model import Effect
+from argolint.patterns import regex
 from argolint.values import dig, enumerated, parse_version, sh
 
 from ..shared import charts
@@ -171,8 +172,8 @@ def _free(app: App, name: str) -> str:
     return name
 
 
-_CERTIFICATE = re.compile(r"\.crt$|\.key$|\.pem$|^ca\.|cert|id_rsa|keystore", re.IGNORECASE)
-_COMPOSED = re.compile(r"^(?:connection|uri|url)$|htpasswd|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
+_CERTIFICATE = regex(r"\.crt$|\.key$|\.pem$|^ca\.|cert|id_rsa|keystore", re.IGNORECASE)
+_COMPOSED = regex(r"^(?:connection|uri|url)$|htpasswd|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
 
 
 def _namespace(release: Release, own: Sequence[Sign]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from argolint import App, Object, Resource, ResourceId, Symptom
 from argolint.comparison import TRACKING_ID
+from argolint.patterns import regex
 from argolint.values import annotations_of, dig, mapping, text_at
 from argolint.values.kubernetes import containers
 
@@ -114,7 +115,7 @@ def shapes(name: str) -> Iterator[Shape]:
             yield ("word", *parts[:number], str(len(part)), *parts[number + 1 :], name[len("-".join(parts)) :])
 
 
-_PARTS = re.compile(r"[-.]")
+_PARTS = regex(r"[-.]")
 _FEW = 12
 """Most parts of a name that are tried: a name of 253 characters may have a hundred."""
 

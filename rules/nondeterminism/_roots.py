@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Location, Related, Severity
 from argolint.model import Confidence
+from argolint.patterns import regex
 from argolint.values import enumerated, join_pointer, split_pointer
 from argolint.values.kubernetes import reads
 
@@ -116,8 +117,8 @@ def _alike(found: Sequence[Sign]) -> list[list[Sign]]:
     return list(groups.values())
 
 
-_SALTED = re.compile(r"htpasswd|bcrypt|password-?hash", re.IGNORECASE)
-_CERTIFICATE = re.compile(r"(?:\.crt|\.key|\.pem|cert|ca)$", re.IGNORECASE)
+_SALTED = regex(r"htpasswd|bcrypt|password-?hash", re.IGNORECASE)
+_CERTIFICATE = regex(r"(?:\.crt|\.key|\.pem|cert|ca)$", re.IGNORECASE)
 
 
 def _link(app: App, sign: Sign, group: Sequence[Sign]) -> int:

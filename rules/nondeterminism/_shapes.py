@@ -7,36 +7,37 @@ import re
 from typing import Literal
 
 from argolint import Json, ResourceId
+from argolint.patterns import regex
 from argolint.redaction import stand_in
 from argolint.values import index_of, split_pointer
 
 Kind = Literal["secret", "checksum", "stamp", "ca-bundle", "config", "name", "value"]
 
 # Tested on 232 rendered pod-annotation keys of 641 charts: all 184 checksum keys match, no other key does.
-_CHECKSUM_KEY = re.compile(
+_CHECKSUM_KEY = regex(
     r"(?i)(?:^|[./_-])check-?sums?(?:[./_-]|$)|config-?check-?sum$|(?:^|[./_-])(?:sha(?:1|256|512)?(?:sum)?|md5(?:sum)?)$"
     r"|(?:^|[./_-])hash$|[a-z](?:Checksum|Hash|Sha256)$"
 )
 
-_NOT_CHECKSUM = re.compile(r"^(?:pod-template-hash|controller-revision-hash)$")
+_NOT_CHECKSUM = regex(r"^(?:pod-template-hash|controller-revision-hash)$")
 
-_CHECKSUM_VALUE = re.compile(r"^(?:(?:sha(?:1|256|512)|md5)[:-])?(?:[0-9a-f]{4,128}|[0-9]{6,10})$")
+_CHECKSUM_VALUE = regex(r"^(?:(?:sha(?:1|256|512)|md5)[:-])?(?:[0-9a-f]{4,128}|[0-9]{6,10})$")
 
-_STAMP_KEY = re.compile(
+_STAMP_KEY = regex(
     r"(?i)^(?:roll-?me(?:[./_-].*)?|random(?:-annotation)?|(?:.*[./_-])?(?:timestamp|date|restarted-?at|deployed-?at"
     r"|deploy-?(?:date|time)|last-update(?:d)?|password-last-update))$"
 )
 
-_CA_BUNDLE = re.compile(r"/(?:clientConfig|spec)/caBundle$")
+_CA_BUNDLE = regex(r"/(?:clientConfig|spec)/caBundle$")
 
 _PLACEHOLDER_CA = ("", "Cg==", "Cgo=")
 
 _EMPTY_HASHES = ("e3b0c44298fc1c149afb", "01ba4719c80b6fe911b0", "da39a3ee5e6b4b0d3255", "d41d8cd98f00b204e980")
 """sha256 of an empty text and of a line feed, sha1 and md5 of an empty text: the hashed template renders nothing."""
 
-_WORD = re.compile(r"^[A-Za-z0-9+/=_.:-]{5,}$")
+_WORD = regex(r"^[A-Za-z0-9+/=_.:-]{5,}$")
 
-_GENERATED_KEY = re.compile(
+_GENERATED_KEY = regex(
     r"(?i)pass(?:w|phrase)|secret|token|cookie|salt|private|fernet|encrypt|signing|jwt|hmac|tls\.|\.key$|\.crt$|ca\.|cert"
     r"|cluster-id|htpasswd|auth|key"
 )
@@ -102,24 +103,24 @@ def alike(one: str, other: str) -> bool:
     return sum(a != b for a, b in zip(one, other, strict=True)) * 2 > len(one)
 
 
-_BREAK = re.compile(r"[\s\"'`,;(){}\[\]<>|]+")
-_PART = re.compile(r"[=:/@&?#.-]")
+_BREAK = regex(r"[\s\"'`,;(){}\[\]<>|]+")
+_PART = regex(r"[=:/@&?#.-]")
 
-_GO_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4} \w+(?: m=[+-][\d.]+)?")
+_GO_TIME = regex(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4} \w+(?: m=[+-][\d.]+)?")
 
-TIME = re.compile(
+TIME = regex(
     r"20\d\d-[01]\d-[0-3]\d(?:[Tt_-]?[0-2]\d[:-]?[0-5]\d(?:[:-]?[0-5]\d)?(?:\.\d+)?(?:[Zz]|[+-]\d\d:?\d\d)?)?"
     r"|20\d\d[01]\d[0-3]\d(?:[Tt_-]?[0-2]\d[0-5]\d(?:[0-5]\d)?[Zz]?)?|1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9})?"
 )
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-_PEM = re.compile(
+_PEM = regex(
     r"-----BEGIN ([A-Z0-9 ]+)-----(?:(?!-----BEGIN).)+?-----END \1-----|\bLS0tLS1CRUdJTi[A-Za-z0-9+/]+=*", re.DOTALL
 )
 """Certificates and keys, in PEM and in base64."""
 
-_SALTED_HASH = re.compile(r"\$(?:2[abxy]|apr1|5|6)\$")
+_SALTED_HASH = regex(r"\$(?:2[abxy]|apr1|5|6)\$")
 
 
 def both_random(one: str, other: str, *, hashes: bool = True) -> bool:

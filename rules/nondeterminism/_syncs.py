@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Change, Object, Resource, ResourceKey, Want, Writer
+from argolint.patterns import regex
 from argolint.values import annotations_of, dig, labels_of, mapping, maps, parse_time, text_at, texts
 
 
@@ -96,7 +97,7 @@ def only_charts_moved(app: App) -> bool:
     )
 
 
-_OF_SECRETS = re.compile(
+_OF_SECRETS = regex(
     r"(?i)\brotat|(?<!external[ -])(?<!sealed[ -])\bsecrets?\b"
     r"|\b(?:passwords?|passwd|credentials?|tokens?|certs?|certificates?|(?:api|signing|encryption|private)[ -]keys?)\b"
 )

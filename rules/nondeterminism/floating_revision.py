@@ -19,17 +19,17 @@ Sources: Argo CD docs/user-guide/tracking_strategies.md, docs/user-guide/best_pr
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Object, Related, Rule
 from argolint.edits import set_field
+from argolint.patterns import regex
 from argolint.values import owner_references, same_repository, text_at, texts
 
-_CHART_RANGE = re.compile(r"[\^~<>=*|,]|(?:^|\.)[xX](?:\.|$)|\s-\s")
-_TAG_RANGE = re.compile(r"^v?[\d.\sxX-]*[\^~<>=*][\^~<>=*|,\d.\sxXv-]*$")
-_COMMIT = re.compile(r"^(?:[0-9a-f]{7,40}|sha(?:256|512):[0-9a-f]+)$")
-_TAG = re.compile(r"refs/tags/.|v?\d+\.\d")
+_CHART_RANGE = regex(r"[\^~<>=*|,]|(?:^|\.)[xX](?:\.|$)|\s-\s")
+_TAG_RANGE = regex(r"^v?[\d.\sxX-]*[\^~<>=*][\^~<>=*|,\d.\sxXv-]*$")
+_COMMIT = regex(r"^(?:[0-9a-f]{7,40}|sha(?:256|512):[0-9a-f]+)$")
+_TAG = regex(r"refs/tags/.|v?\d+\.\d")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from argolint import Object
+from argolint.patterns import regex
 from argolint.values import owner_references
 
-NAMED_TWICE = re.compile(r"contains applications with duplicate name: (\S*[^\s,;)])")
-OWNED_TWICE = re.compile(r"Object (\S+)/(\S+) is already owned by another ApplicationSet controller ([^\s\"]+)")
+NAMED_TWICE = regex(r"contains applications with duplicate name: (\S*[^\s,;)])")
+OWNED_TWICE = regex(r"Object (\S+)/(\S+) is already owned by another ApplicationSet controller ([^\s\"]+)")
 
 
 def made_by(app: Object, sets: Sequence[str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,14 +10,15 @@ import yaml
 
 from argolint import App, Json, Resource
 from argolint.edits import application_place
+from argolint.patterns import regex
 
 from ..shared.chart_catalogue import SharedGroup, named
 from ..shared.charts import Release, release_of
 
 _IN_APPLICATION = " (Application)"
 """Prefix of a key in charts.yaml that is a field of the Application, not a value of the chart."""
-_MORE = re.compile(r"and \d+ more")
-_OF_GROUP = re.compile(r"\d+ (?:in crds/ )?of group (.+)")
+_MORE = regex(r"and \d+ more")
+_OF_GROUP = regex(r"\d+ (?:in crds/ )?of group (.+)")
 _NAME_LIMIT = 40
 """Longest override that leaves space for the chart's suffixes (63 characters in all)."""
 

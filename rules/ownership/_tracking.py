@@ -6,7 +6,6 @@ controller/state.go of Argo CD.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -15,9 +14,10 @@ from argolint.application.applied import by_argocd
 from argolint.application.shared_warnings import SharedWarning
 from argolint.application.tracked import INSTALLATION_ID, tracking_of
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
+from argolint.patterns import regex
 from argolint.values import annotations_of, dig, json_in
 
-_REFUSED = re.compile(r"Shared resour?ce found: (?:%s)?")
+_REFUSED = regex(r"Shared resour?ce found: (?:%s)?")
 """The beginning of the message of a sync under FailOnSharedResource=true; the first SharedResourceWarning follows (controller/sync.go).
 
 `resouce` up to 2.10, and an unfilled `%s` from 3.0.10 and 3.1.0 on.

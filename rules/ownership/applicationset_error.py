@@ -17,13 +17,13 @@ reasons).
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
 from argolint.application.application_sets import made
 from argolint.application.fleet import IN_CLUSTER
 from argolint.messages import in_passing, quoted
+from argolint.patterns import regex
 from argolint.redaction import excerpt, without_secrets
 from argolint.values import dig, maps, same_repository, sh, text_at
 from argolint.values.knowledge import load
@@ -142,7 +142,7 @@ def _resolved(fleet: Fleet, raw: Object, message: str) -> str:
     return ""
 
 
-_GO = re.compile(
+_GO = regex(
     r"\{\{-?\s*(?:(?:if|range|with|index|dig|get|default|printf|toJson|toYaml)\s+[^\s{}]|\.|[\w.]{1,100}\s*\|)[^{}]{0,300}\}\}"
 )
 """Expressions that only a Go template evaluates: a leading dot, a function, a pipe."""

@@ -15,13 +15,13 @@ Sources: controller/appcontroller.go (getAppHosts and orphaned nodes), docs/user
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Related, Rule
+from argolint.patterns import regex
 from argolint.values.knowledge import dump
 
-_COUNT = re.compile(r"Application has (\d{1,9}) orphaned resources?")
+_COUNT = regex(r"Application has (\d{1,9}) orphaned resources?")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

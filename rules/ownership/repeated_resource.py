@@ -22,16 +22,17 @@ from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Rank, ResourceId, Rule, Want
 from argolint.comparison import differences
+from argolint.patterns import regex
 from argolint.redaction import show_sides
 from argolint.values import enumerated, get, mapping, sh
 from argolint.values.kubernetes import group_of, is_secret
 
 from ..shared.charts import inline_values
 
-_MESSAGE = re.compile(r"Resource (?P<key>\S+) appeared (?P<count>\d+) times among application resources\.?")
+_MESSAGE = regex(r"Resource (?P<key>\S+) appeared (?P<count>\d+) times among application resources\.?")
 
-_ADDED = re.compile(r"namespace|watch", re.IGNORECASE)
-_LEFT_OUT = re.compile(r"exclu|ignor|deny|denied|skip|except", re.IGNORECASE)
+_ADDED = regex(r"namespace|watch", re.IGNORECASE)
+_LEFT_OUT = regex(r"exclu|ignor|deny|denied|skip|except", re.IGNORECASE)
 """Names of a chart's lists of namespaces for its objects, and of its exclusion lists."""
 
 
@@ -192,7 +193,7 @@ def _of_chart(app: App, resource: ResourceId, places: list[Object], where: str, 
         where,
         Edit(
             "command",
-            f'{command} --values VALUES_FILE | grep -n -B12 -- {quote("name: " + resource.name)}   # "# Source:" names the templates; helm show values tells their switches\n',
+            f'{command} --values VALUES_FILE | grep -n -B12 -- {quote("name: " + resource.name)}   # "# Source:" names the templates; helm show values lists their switches\n',
         ),
         caveat=f"{differ}where no value helps, report it to the chart{_crds(resource)}",
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from argolint import App, Fleet
 from argolint.edits.advice import Shell
+from argolint.patterns import regex
 from argolint.values import dig, enumerated
 
 from . import _external_secret as es
@@ -15,10 +15,10 @@ from . import _provider
 from . import _stores as stores
 
 _FROM_TEXT = ("subject", "vault", "project", "principal", "action", "resource", "path", "absent")
-_EXPIRED = re.compile(r"(?i)expired|invalid_grant|token is not yet valid")
-_ROLE = re.compile(r"^arn:([\w-]+):sts::(\w+):assumed-role/([^/]+)/.*$")
-_NO_KEY = re.compile(r'cannot find secret data for key:? "([^"]{1,253})"')
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_EXPIRED = regex(r"(?i)expired|invalid_grant|token is not yet valid")
+_ROLE = regex(r"^arn:([\w-]+):sts::(\w+):assumed-role/([^/]+)/.*$")
+_NO_KEY = regex(r'cannot find secret data for key:? "([^"]{1,253})"')
+_NAME = regex(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _BY_ITSELF = "by itself the operator looks again within 7 min, before v0.14 within 17 min"
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argolint import Object
+from argolint.patterns import regex
 from argolint.values import dig, items, mapping
 
 API_VERSION = "external-secrets.io/v1"
@@ -22,7 +23,7 @@ UNKNOWN = "CHANGE-ME"
 """Placeholder for a value that only the old controller's environment has."""
 
 _DATA = r"\s*data(?:\.(?P<name{0}>[A-Za-z_]\w*)|\[\s*['\"](?P<quoted{0}>[^'\"]+)['\"]\s*\])\s*"
-_LODASH = re.compile(
+_LODASH = regex(
     f"<%[=-]{_DATA.format('')}%>|\\${{{_DATA.format('2')}}}"
 )  # <%= data.a %>, for which ${data.a} is another spelling
 _IBM_PROPERTIES = {
@@ -32,7 +33,7 @@ _IBM_PROPERTIES = {
     "private_cert": "certificate, private_key or ca_chain",
 }
 """Types of IBM's secrets that External Secrets reads by property only (providers/v1/ibm/provider.go)."""
-_TRACKING = re.compile(r"^(argocd\.argoproj\.io/|kubectl\.kubernetes\.io/last-applied)")
+_TRACKING = regex(r"^(argocd\.argoproj\.io/|kubectl\.kubernetes\.io/last-applied)")
 
 
 @dataclass(frozen=True)

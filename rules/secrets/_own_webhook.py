@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from argolint import App, Edit, Finding, Fix, Location
 from argolint.edits import consequences as operations
 from argolint.messages import telling
+from argolint.patterns import regex
 
 from ._sync_error_texts import clean
 
-_WEBHOOK = re.compile(r'failed calling webhook "(?P<webhook>validate\.\w+\.external-secrets\.io)"(?P<why>[^;]*)')
+_WEBHOOK = regex(r'failed calling webhook "(?P<webhook>validate\.\w+\.external-secrets\.io)"(?P<why>[^;]*)')
 
 
 def own_webhook(app: App) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def own_webhook(app: App) -> Iterator[Finding]:
     )
 
 
-_CONVERSION = re.compile(r"conversion webhook for external-secrets\.io/\w+, Kind=(?P<kind>\w+) failed(?P<why>[^;]*)")
+_CONVERSION = regex(r"conversion webhook for external-secrets\.io/\w+, Kind=(?P<kind>\w+) failed(?P<why>[^;]*)")
 
 
 def _conversion(app: App, texts: Iterable[str]) -> Iterator[Finding]:
@@ -60,8 +60,8 @@ def _conversion(app: App, texts: Iterable[str]) -> Iterator[Finding]:
     )
 
 
-_ANOTHER_VERSION = re.compile(r"the server could not find the requested resource")
-_CERTIFICATE = re.compile(r"x509: ")
+_ANOTHER_VERSION = regex(r"the server could not find the requested resource")
+_CERTIFICATE = regex(r"x509: ")
 _WEBHOOKS = "kubectl get validatingwebhookconfigurations externalsecret-validate secretstore-validate"
 
 

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from argolint import Edit, Fix, Json, Object, ResourceId
+from argolint.patterns import regex
 from argolint.values import items, mapping, text_at
 
-_REFERENCE = re.compile(r"\$(?:\$|\{(?P<braced>\w{1,100})\}|(?P<bare>\w{1,100}))", re.ASCII)
-_GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<(?P<name>\w{1,100})>", re.DOTALL)
+_REFERENCE = regex(r"\$(?:\$|\{(?P<braced>\w{1,100})\}|(?P<bare>\w{1,100}))", re.ASCII)
+_GROUP = regex(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<(?P<name>\w{1,100})>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ def lost_groups(manifest: Object | None) -> Iterator[Lost]:
                 yield Lost(pointer, target, missing[0], _mended(target, known))
 
 
-_WHOLE = re.compile(r"\^?\((?P<any>\.[*+])\)\$?")
-_FORM = re.compile(r"(?P<before>[^$]*)\$(?:\{1\}|1(?![0-9A-Za-z_]))(?P<behind>[^$]*)")
+_WHOLE = regex(r"\^?\((?P<any>\.[*+])\)\$?")
+_FORM = regex(r"(?P<before>[^$]*)\$(?:\{1\}|1(?![0-9A-Za-z_]))(?P<behind>[^$]*)")
 
 
 def may_become(entry: Json, key: str) -> bool:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from argolint import MISSING, Change, Edit, Fix, Object, Symptom
 from argolint.edits import removals, set_field
+from argolint.patterns import regex
 from argolint.relations.operator_version import OperatorVersion
 from argolint.values import below, dig, get, mapping, split_pointer
 from argolint.values.knowledge import load
@@ -19,9 +20,9 @@ from argolint.values.knowledge import load
 from . import _external_secret as es
 from . import _stores as stores
 
-_VAULTS = re.compile(r"key not found in 1Password Vaults: .{1,300}? in: map\[(?P<vaults>[^\[\]]+)\]")
-_VAULT = re.compile(r"(?<!\S)(\S[^:]{0,200}):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]
-_ARN = re.compile(r"arn:[\w-]{1,20}:(?:secretsmanager|ssm):(?P<region>[\w-]{1,40}):(?P<account>\d{12})?:")
+_VAULTS = regex(r"key not found in 1Password Vaults: .{1,300}? in: map\[(?P<vaults>[^\[\]]+)\]")
+_VAULT = regex(r"(?<!\S)(\S[^:]{0,200}):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]
+_ARN = regex(r"arn:[\w-]{1,20}:(?:secretsmanager|ssm):(?P<region>[\w-]{1,40}):(?P<account>\d{12})?:")
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ def _ignored(store: stores.Store, version: OperatorVersion, cause: str) -> Itera
             yield Hint(f"{_of(store)} {ignores}, and others look in alone", fix, seen=seen)
 
 
-_ITEM_ID = re.compile(r"(?P<id>[a-z2-7]{26})(?:/.*)?", re.DOTALL)
+_ITEM_ID = regex(r"(?P<id>[a-z2-7]{26})(?:/.*)?", re.DOTALL)
 
 
 def _id_of_item(store: stores.Store, version: OperatorVersion, key: str) -> Iterator[Hint]:
@@ -263,7 +264,7 @@ def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
             else f"spec.provider.{store.provider}.path {'goes on' if folder else 'ends'}"
         )
         written = (
-            f"\nThe path is the mount alone, {mount}; what stands behind data/ belongs before the key: {folder}{key}."
+            f"\nThe path is the mount alone, {mount}; what follows data/ belongs before the key: {folder}{key}."
             if folder
             else ""
         )

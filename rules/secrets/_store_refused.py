@@ -13,17 +13,18 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Fix, Json, Resource
+from argolint.patterns import regex
 from argolint.values import dig, enumerated, join_pointer, text_at
 
 from . import _stores as stores
 from ._provider import unplaced
 from ._sync_error_texts import classify, clean
 
-_REFUSED = re.compile(
+_REFUSED = regex(
     r'admission webhook "validate\.(?:cluster)?secretstore\.external-secrets\.io" denied the request: (?P<why>.+)',
     re.DOTALL,
 )
-_RETRIED = re.compile(r"(?<!\s)\s*\(retried \d{1,9} times\)\.?$")
+_RETRIED = regex(r"(?<!\s)\s*\(retried \d{1,9} times\)\.?$")
 
 
 def refusal(app: App, resource: Resource) -> str:

@@ -13,11 +13,12 @@ from datetime import datetime
 from itertools import islice
 
 from argolint import App, AppRef, Fleet, Object, Resource, Want
+from argolint.patterns import regex
 from argolint.values import dig, items, mapping, parse_time
 
 from . import _external_secret as es
 
-_PLAIN = re.compile(r"[\w^$.*+?|-]{1,100}")
+_PLAIN = regex(r"[\w^$.*+?|-]{1,100}")
 _QUANTIFIERS = 3
 
 

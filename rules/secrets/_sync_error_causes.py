@@ -15,6 +15,7 @@ _OF_STORE = {
     "store-not-ready": "is not ready",
     "namespace-denied": "does not admit namespaces that use it",
     "store-credential": "names credentials that cannot be read",
+    "store-settings": "lacks a setting, or holds a wrong one",
     "auth": "is refused by its provider",
     "throttled": "is slowed down by its provider",
     "network": "does not reach its provider",

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from argolint import App, Edit, Fix, Fleet, Resource
 from argolint.edits.advice import advice
+from argolint.patterns import regex
 from argolint.values import sh
 
 from . import _external_secret as es
@@ -16,8 +17,8 @@ from ._advice_facts import facts
 from ._sync_error_secret import patch
 from ._sync_error_texts import Diagnosis, classify
 
-_INSIDE = re.compile(r"^.{0,200}?(?:error using generator|could not generate \[\d{0,9}\]): ", re.DOTALL)
-_NO_GENERATOR = re.compile(r'generators\.external-secrets\.io "[^"]+" not found|no matches for kind|generatorRef')
+_INSIDE = regex(r"^.{0,200}?(?:error using generator|could not generate \[\d{0,9}\]): ", re.DOTALL)
+_NO_GENERATOR = regex(r'generators\.external-secrets\.io "[^"]+" not found|no matches for kind|generatorRef')
 
 
 def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta
 
 from argolint import App, Resource
 from argolint.comparison import managers
+from argolint.patterns import regex
 from argolint.values import dig, parse_time
 
 from . import _external_secret as es
 from . import _stores as stores
 from ._sync_error_texts import Diagnosis, warnings
 
-_MISSING = re.compile(r'(?<![\w.-])([A-Za-z]+)(?:\.[\w.-]+)? "([^"]+)" not found')
+_MISSING = regex(r'(?<![\w.-])([A-Za-z]+)(?:\.[\w.-]+)? "([^"]+)" not found')
 _OPERATOR = ("external-secrets", "externalsecrets")
 PATIENCE = timedelta(minutes=5)
 _LAG = timedelta(seconds=10)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from argolint import Edit, Fix, Resource, ResourceId
 from argolint.edits import set_field
+from argolint.patterns import regex
 from argolint.values import dig, join_pointer, mapping
 
 from . import _external_secret as es
@@ -92,7 +93,7 @@ def _as_metadata(resource: Resource, item: str) -> Iterator[Fix]:
         )
 
 
-_ENCODED = re.compile(r"^(?P<before>\s*+\{\{-?.*)\|\s*+(?:b64enc|base64encode)\s*(?P<after>-?\}\}\s*)$", re.DOTALL)
+_ENCODED = regex(r"^(?P<before>\s*+\{\{-?.*)\|\s*+(?:b64enc|base64encode)\s*(?P<after>-?\}\}\s*)$", re.DOTALL)
 
 
 def _encoded_once(resource: Resource, item: str) -> Iterator[Fix]:

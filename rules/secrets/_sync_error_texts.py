@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 
 from argolint import App, Event, Resource
 from argolint.messages import telling
+from argolint.patterns import regex
 from argolint.redaction import HIDDEN, agrees, without_secrets
 from argolint.values import parse_time, plain
 from argolint.values.knowledge import load
@@ -20,13 +21,11 @@ from argolint.values.knowledge import load
 from ..shared.messages import catalogue
 from . import _external_secret as es
 
-_UUID = re.compile(
+_UUID = regex(
     r"(?i)\b(?:RequestID|request id):? ?[0-9a-f-]{8,},? ?|(?<![\w!/-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w/])"
 )
-_COMBINED = re.compile(
-    r"^\(combined from similar events\): "
-)  # the API client joins Events that differ only in their text
-_INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d{1,9})\]")
+_COMBINED = regex(r"^\(combined from similar events\): ")  # the API client joins Events that differ only in their text
+_INLINE = regex(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d{1,9})\]")
 _STAGES = ("provider", "update")
 _FORMER = timedelta(minutes=1)
 
@@ -70,10 +69,10 @@ def names_key(deciding: str, written: str) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def classify(text: str, stage: str = "") -> Diagnosis | None:
-    """The diagnosis of one error text; `stage` (provider, update) excludes impossible ones."""
+def classify(text: str, *stages: str) -> Diagnosis | None:
+    """The diagnosis of one error text; `stages` (provider, store, update) exclude impossible ones."""
     error, where = _taken_out(text)
-    meant = catalogue().match(error, *([stage] if stage else _STAGES))
+    meant = catalogue().match(error, *(tuple(filter(None, stages)) or _STAGES))
     if meant is None:
         return None
     entry, offset = meant.entry, max(0, error.find(meant.text))
@@ -136,7 +135,7 @@ def sentence(
     return f"{subject} fails because {because}{f' ({shown})' if shown else ''}{f', so {so}' if so else ''}."
 
 
-_OF_A_REQUEST = re.compile(r"(?i)\b(?:trace|correlation|request|activity)[ -]?id\b|\btimestamp\b")
+_OF_A_REQUEST = regex(r"(?i)\b(?:trace|correlation|request|activity)[ -]?id\b|\btimestamp\b")
 
 
 def _quoted(text: str, deciding: tuple[int, int], words: int) -> str:

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from argolint import Edit, Fix, Json, Object, Resource
+from argolint.patterns import regex
 from argolint.values import dig, items, join_pointer, mapping
 
 from . import _external_secret as es
 
-_FIELD = re.compile(r"(?<![\w)\].$])\.(?P<name>[A-Za-z_0-9][\w-]*(?:\.[\w-]+)*)")
-_PLAIN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_FIELD = regex(r"(?<![\w)\].$])\.(?P<name>[A-Za-z_0-9][\w-]*(?:\.[\w-]+)*)")
+_PLAIN = regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _ESCAPED = 'abfnrtv\\"01234567xuU'
-_SCOPED = re.compile(r"\{\{-?\s*(?:range|with|define|template|block)\b")
+_SCOPED = regex(r"\{\{-?\s*(?:range|with|define|template|block)\b")
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ def template_fixes(resource: Resource, found: tuple[Misread, ...]) -> tuple[Fix,
     first = found[0]
     plain = re.sub(r"\W", "_", first.name).lstrip("0123456789") or "value"
     how = [
-        "As an argument of a function it stands in parentheses; in a Helm chart the whole action stands in {{ `...` }}.",
+        "As an argument of a function it is in parentheses; in a Helm chart the whole action is in {{ `...` }}.",
         f"Or rename the key: {plain} as its name in spec.data, and {{{{ .{plain} }}}} in the template.",
     ]
     if first.escape:

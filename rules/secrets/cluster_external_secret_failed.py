@@ -189,7 +189,7 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
                     [*lines, f"# one without an owner {resource.name} is in the way: it is not overwritten", retry]
                 ),
             ),
-            "none there: a webhook, a quota or a missing right refuses it, which the operator's log tells",
+            "none there: a webhook, a quota or a missing right refuses it, which the operator's log names",
         )
     if taken or open_:
         edit = Edit("json-patch", set_field(resource.any, "/spec/externalSecretName", f"{name}-shared"))

@@ -12,7 +12,7 @@ Argo CD 3.0), which ignores a copied tracking id with another object's name.
 
 Example:
 
-    Secret "db" of ExternalSecret shop/db bears Argo CD's label app.kubernetes.io/instance without an owner, so Argo CD prunes it.
+    Secret "db" of ExternalSecret shop/db has Argo CD's label app.kubernetes.io/instance without an owner, so Argo CD prunes it.
 
 Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller_template.go; issues 68 and 1885; Argo CD controller/state.go.
 """
@@ -79,7 +79,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, policy: str, extra: Res
     templated = _template(resource.any) is not None
     how = "its template gives it" if templated else f"{resource.id} copies to it"
     return Finding(
-        message=f'Secret "{es.target_name(resource.any)}" of {resource.id} bears Argo CD\'s label {fleet.label_key} without an owner, '
+        message=f'Secret "{es.target_name(resource.any)}" of {resource.id} has Argo CD\'s label {fleet.label_key} without an owner, '
         f"so {'Argo CD prunes it' if app.prune else 'any sync with pruning deletes it'}.",
         at=Location(app.ref, resource.id, _place(fleet) if templated else "/spec/target"),
         evidence=(

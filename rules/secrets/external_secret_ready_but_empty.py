@@ -18,12 +18,12 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 docs/guides/ownership-deletion-policy.md; issues 2583 and 2693 (v0.9.3 and v0.9.4 report success without a Secret).
 """
 
-import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
 from argolint.edits import set_field
+from argolint.patterns import regex
 from argolint.values import dig, items, mapping, parse_time, sh
 
 from . import _external_secret as es
@@ -33,7 +33,7 @@ from ._sync_error_passing import just_edited
 from ._template import Misread, of_target, template_fixes
 
 _LONGEST = 25
-LOST = re.compile(r"secret does not exist at provider using .{0,300}?key=(?P<key>[^)]+)\)?$")
+LOST = regex(r"secret does not exist at provider using .{0,300}?key=(?P<key>[^)]+)\)?$")
 SETTLED = timedelta(minutes=2)
 """The greatest delay of the resource tree after a sync."""
 

@@ -33,10 +33,10 @@ pkg/controllers/secretstore/client_manager.go, docs/api/externalsecret.md, docs/
 first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers are open requests (675, 2975, 3304).
 """
 
-import re
 from collections.abc import Iterator
 
 from argolint import Afterwards, App, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, Want
+from argolint.patterns import regex
 from argolint.relations.operator_version import OperatorVersion, version_of, wants_crd
 from argolint.values import dig, get, parse_time
 
@@ -64,6 +64,7 @@ CAUSES = (
     "namespace-denied",
     "unmanaged-store",
     "store-credential",
+    "store-settings",
     "auth",
     "throttled",
     "access-denied",
@@ -88,7 +89,7 @@ CAUSES = (
 )
 
 
-_KEY = re.compile(r"\bthe key\b(?! vault)")
+_KEY = regex(r"\bthe key\b(?! vault)")
 
 
 def _failing(app: App) -> Iterator[Resource]:
@@ -245,13 +246,24 @@ def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
     return found.says
 
 
-_GENERAL = ("", "network-serving", "admission-invalid", "unknown-said")
-_QUOTED = ("template", "generator", "store-credential", "admission", "invalid-keys", "auth", "network", "unknown")
+_GENERAL = ("", "network-serving", "admission-invalid", "unknown-said", "provider-settings")
+_QUOTED = (
+    "template",
+    "generator",
+    "store-credential",
+    "store-settings",
+    "admission",
+    "invalid-keys",
+    "auth",
+    "network",
+    "unknown",
+)
 
 
 def _quote(found: Diagnosis) -> str:
     """The quoted text, if the cause alone does not show the remedy."""
-    return found.text if found.cause in _QUOTED and found.topic in _GENERAL else ""
+    deciding = found.topic == "entry-wrong" or (found.cause in _QUOTED and found.topic in _GENERAL)
+    return found.text if deciding else ""
 
 
 def _so(resource: Resource, found: Diagnosis, users: tuple[Resource, ...], optional: tuple[Resource, ...]) -> str:
@@ -290,7 +302,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     return plays(fix, finding, after, fleet, failed)
 
 
-_ENTRY = re.compile(r"/spec/(data|dataFrom)/(\d{1,6})(?:/|$)")
+_ENTRY = regex(r"/spec/(data|dataFrom)/(\d{1,6})(?:/|$)")
 
 
 RULE = Rule(

@@ -72,7 +72,7 @@ def _part(app: App, resource: Resource, what: str) -> Finding:
                     "command",
                     f"kubectl get {CRD} -A   # must be empty: removing the API deletes its objects and their Secrets",
                 ),
-                "an object that still owns a Secret takes it along",
+                "an object that still owns a Secret deletes it too",
             ),
         ),
     )

@@ -15,7 +15,6 @@ Example:
 Sources: external-secrets pkg/controllers/pushsecret/pushsecret_controller.go, docs/api/pushsecret.md.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
@@ -23,6 +22,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Re
 from argolint.edits import set_field
 from argolint.edits.advice import advice
 from argolint.messages import Match, telling
+from argolint.patterns import regex
 from argolint.relations.operator_version import OperatorVersion, parse, version_of
 from argolint.values import dig, items
 from argolint.values.knowledge import load
@@ -38,7 +38,7 @@ from ._sync_error_texts import Diagnosis, classify, clean, warnings
 PLURALS = {"PushSecret": "pushsecrets", "ClusterPushSecret": "clusterpushsecrets"}
 GENERIC = ("one or more namespaces failed", "could not get source secret", "set secret failed")
 PATIENCE = timedelta(minutes=5)
-_STORE = re.compile(r"(?:to target secretstore|secrets client for store) (?:\w+/)?([^\s:/]+):")
+_STORE = regex(r"(?:to target secretstore|secrets client for store) (?:\w+/)?([^\s:/]+):")
 _OF_STORE = ("store-not-ready", "auth", "network", "store-credential")
 
 
@@ -263,7 +263,7 @@ def _template(resource: Resource, found: Diagnosis, retry: str) -> tuple[Fix, ..
         f'Read a key that {origin} holds in place of "{absent}"' if absent else f"Correct the template of {resource.id}"
     )
     lines = (
-        f"# {found.says}. The names are the keys of {origin}, in their exact spelling; text that is no value of it stands in the template as it is.",
+        f"# {found.says}. The names are the keys of {origin}, in their exact spelling; text that is no value of it is copied as it is.",
         f"{retry}   # afterwards",
     )
     return (Fix(title, "manifest", f"spec.template of {resource.id}", Edit("command", "\n".join(lines))),)

@@ -18,13 +18,15 @@ Sources: sealed-secrets README (scopes), pkg/apis/sealedsecrets/v1alpha1/sealeds
 """
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule
 from argolint.messages import telling
-from argolint.values import age_text, annotations_of, condition, dig, parse_time, sh
+from argolint.patterns import regex
+from argolint.values import age_text, annotations_of, condition, dig, mapping, parse_time, sh
 
 from . import _external_secret as es
 from ._sync_error_texts import clean
@@ -92,7 +94,7 @@ def _silent(app: App, resource: Resource, age: str) -> Finding:
     what = {
         True: f'stays Progressing though Secret "{name}" is there: its controller runs without --update-status',
         False: f'makes no Secret "{name}": no sealed-secrets controller unseals it',
-        None: "has no status, and its Secret has no owner that would tell whether a controller unsealed it",
+        None: "has no status, and its Secret has no owner that would show whether a controller unsealed it",
     }[there]
     return Finding(
         message=f"{resource.id} {what}.",
@@ -193,16 +195,20 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
         False: f'there is no Secret "{name}"',
         None: f'Secret "{name}" stays as it was',
     }[there]
-    moved = _moved(resource) if _UNREADABLE.search(message) else ""
+    mangled = _mangled(resource, message)
+    moved = _moved(resource) if _UNREADABLE.search(message) and not mangled else ""
+    said = f"the value of {mangled} is not what kubeseal wrote" if mangled else moved or telling(message, 8)
     seal = f"kubectl -n {sh(resource.namespace)} create secret generic {sh(name)} --dry-run=client -o yaml --from-file=KEY=FILE | kubeseal -o yaml"
     return Finding(
-        message=f"{resource.id} cannot be unsealed: {moved or telling(message, 8)}, so {loss}.",
+        message=f"{resource.id} cannot be unsealed: {said}, so {loss}.",
         at=Location(app.ref, resource.id, "/spec/encryptedData"),
         evidence=(
             f"condition Synced=False: {message}",
             *(("a seal fits the name and namespace that kubeseal wrote into spec.template.metadata",) if moved else ()),
         ),
-        fixes=_look(resource)
+        fixes=_as_sealed(app, resource)
+        if mangled
+        else _look(resource)
         if not _UNREADABLE.search(message)
         else (
             Fix(
@@ -223,8 +229,46 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
     )
 
 
-_UNREADABLE = re.compile(r"decrypt|no key could|illegal base64|private key|registry has no keys|unseal", re.IGNORECASE)
+_UNREADABLE = regex(r"decrypt|no key could|illegal base64|private key|registry has no keys|unseal", re.IGNORECASE)
 """Errors of a seal for another certificate, name or namespace; every other error is about the resulting Secret or the controller."""
+
+
+_NO_BASE64 = regex(r"illegal base64 data at input byte \d{1,9}(?: \((?P<key>[\w.-]{1,253})\))?")
+
+
+def _mangled(resource: Resource, message: str) -> str:
+    """The key whose value a template or an editor has changed: it is no base64, or base64 of base64. Empty if none is seen to be."""
+    found = _NO_BASE64.search(message)
+    if found:
+        return found["key"] or "a key"
+    sealed = mapping(resource.live, "spec", "encryptedData")
+    return next((key for key, value in sealed.items() if _UNREADABLE.search(message) and _twice(value)), "")
+
+
+def _twice(value: object) -> bool:
+    """Whether a sealed value was encoded once more. It begins with the length of an RSA-encrypted session key (pkg/crypto/crypto.go): as base64 `AQ` or `Ag`."""
+    try:
+        inner = b64decode(str(value), validate=True)
+        return inner[:2] in (b"AQ", b"Ag") and len(b64decode(inner, validate=True)) > _SHORTEST
+    except ValueError:
+        return False
+
+
+_SHORTEST = 258
+"""Bytes of a length and of a session key that RSA with 2048 bits has encrypted."""
+
+
+def _as_sealed(app: App, resource: Resource) -> tuple[Fix, ...]:
+    text = f"argocd app manifests {sh(app.ref)} | grep -A20 encryptedData\nkubectl -n {sh(resource.namespace)} get sealedsecret {sh(resource.name)} -o jsonpath='{{.spec.encryptedData}}'"
+    return (
+        Fix(
+            "Write the sealed value as kubeseal printed it, in one piece",
+            "manifest",
+            str(resource.id),
+            Edit("command", text),
+            "a template that cuts it, leaves braces in it or encodes it again (b64enc) changes it",
+        ),
+    )
 
 
 def _look(resource: Resource) -> tuple[Fix, ...]:

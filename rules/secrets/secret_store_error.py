@@ -49,6 +49,7 @@ from argolint import (
 from argolint.edits import consequences as operations
 from argolint.edits.advice import advice
 from argolint.messages import telling
+from argolint.patterns import regex
 from argolint.relations.operator_version import version_of, wants_crd
 from argolint.values import enumerated, mapping
 
@@ -67,13 +68,13 @@ CAUSE_OF = {
     "network": "network",
     "throttled": "network",
 }
-CREDENTIAL = re.compile(
+CREDENTIAL = regex(
     r'(?:secrets?|configmaps?|serviceaccounts?) "[^"]+" not found|cannot find secret data for key', re.IGNORECASE
 )
-MISSING = re.compile(r'(?:secrets?|configmaps?|serviceaccounts?) "([^"]+)" not found', re.IGNORECASE)
-_CONFIG_MAP = re.compile(r"caProvider configMap (\S+)")
-NAMESPACE = re.compile(r'from namespace "([^"]+)"')
-_OWN = re.compile(r"\bthe (\w+(?: \w+)?) of (?:its|the) store\b")
+MISSING = regex(r'(?:secrets?|configmaps?|serviceaccounts?) "([^"]+)" not found', re.IGNORECASE)
+_CONFIG_MAP = regex(r"caProvider configMap (\S+)")
+NAMESPACE = regex(r'from namespace "([^"]+)"')
+_OWN = regex(r"\bthe (\w+(?: \w+)?) of (?:its|the) store\b")
 PATIENCE = timedelta(minutes=5)
 ADVICE_OF = {
     "credential": "store-credential",
@@ -82,6 +83,8 @@ ADVICE_OF = {
     "unknown": "unknown-store",
     "invalid-provider": "provider-settings",
 }
+_OF_ENTRIES = frozenset({"not-found", "property-missing", "not-json", "entry-wrong", "unsupported", "either"})
+"""Advice on an entry of an ExternalSecret."""
 SHOWN = 5
 _DEPENDENTS = 5
 """Words that `join` adds: the number of ExternalSecrets that cannot refresh."""
@@ -201,18 +204,20 @@ def _minutes(app: App, resource: Resource) -> int:
 def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Finding:
     events = warnings(app, resource)
     text = clean(events[0].message) if events else message
-    found = classify(text)
+    found = classify(text, "provider", "store")
+    if found is not None and found.advice in _OF_ENTRIES:
+        found = None  # said of a store, these words are not about a key
     if CREDENTIAL.search(text):
         cause = "credential"
     elif found is not None:
         cause = CAUSE_OF.get(found.cause, "invalid-provider")
     else:
-        cause = "invalid-provider" if events else "unknown"
+        cause = "unknown"
     topic = found.topic if found is not None else ""
     store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
     given = tuple(hints(store, version_of(app, fleet), cause, topic, "", served=fleet.api_versions(app.cluster)))
     come = cause == "credential" and _has_come(app, resource, text)
-    known = found is not None and topic not in ("", "network-serving")
+    known = found is not None and topic not in ("", "network-serving", "provider-settings")
     own = f'{resource.kind} "{resource.name}"'
     says = (
         given[0].says.replace(own, "it")

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from argolint import App, Object, Resource
+from argolint.patterns import regex
 from argolint.values import dig, items, labels_of, leaves, mapping, maps, parse_version, split_pointer, text_at, texts
 from argolint.values.knowledge import dump
 from argolint.values.kubernetes import containers
@@ -150,7 +151,7 @@ class Release:
         return tuple(self.values_key(key).split("."))
 
 
-_MODE = re.compile(r"(?!my-)[A-Za-z][A-Za-z-]{3,}")
+_MODE = regex(r"(?!my-)[A-Za-z][A-Za-z-]{3,}")
 """A literal value of a pin, `cert-manager` or `none`: neither an example nor the name of a Secret."""
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
 from argolint import Json, Object
+from argolint.patterns import regex
 from argolint.values import mapping, maps, texts
 
 _SET_LIVE = frozenset(
@@ -113,7 +113,7 @@ def alike(one: str, other: str, *, within: bool = False) -> bool:
     return all(x == y or _slip(x, y) for x, y in parts)
 
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = regex(r"[^\W_]+")
 
 
 def _slip(a: str, b: str) -> bool:

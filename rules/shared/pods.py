@@ -12,6 +12,7 @@ from decimal import Decimal
 from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, ResourceKey, Want
 from argolint.edits.advice import Shell, advice
 from argolint.messages import shortened
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations.makers import maker_of
 from argolint.values import dig, get, items, mapping, maps, text_at
@@ -22,29 +23,23 @@ from argolint.values.quantities import amount
 from .messages import catalogue
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
-_TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
-_KARPENTER_TAINT = re.compile(r"did not tolerate (?:taint \(taint=)?([^=:\s)]+)(?:=([^:\s)]*))?:\w+")
-_NODE_STATE = re.compile(
-    r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$"
-)
+_TAINT = regex(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
+_KARPENTER_TAINT = regex(r"did not tolerate (?:taint \(taint=)?([^=:\s)]+)(?:=([^:\s)]*))?:\w+")
+_NODE_STATE = regex(r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$")
 _CONTROL_PLANE = "node-role.kubernetes.io/"
-ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
+ABSENT = regex(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
 """Words of the kubelet, the scheduler and the controllers of workloads for a missing object of a pod."""
-_ABSENT_KEY = re.compile(
+_ABSENT_KEY = regex(
     r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:[^/\s]{1,63}/)?([^\s,;\"]{1,253})", re.IGNORECASE
 )
-_SECURITY = re.compile(
-    r"violates PodSecurity|unable to validate against any security context constraint", re.IGNORECASE
-)
-_INSUFFICIENT = re.compile(r"Insufficient ([\w./-]+)")
+_SECURITY = regex(r"violates PodSecurity|unable to validate against any security context constraint", re.IGNORECASE)
+_INSUFFICIENT = regex(r"Insufficient ([\w./-]+)")
 _KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
-_ENDED = re.compile(
+_ENDED = regex(
     r"Evicted|OutOf\w+|(Predicate )?NodeAffinity|TaintToleration|UnexpectedAdmissionError|Terminated|(Node)?Shutdown"
     r"|NodeLost|ContainerStatusUnknown|Preempt\w+"
 )
-_INIT_FAILED = re.compile(
-    r"Init:(Err.*|.*Error|.*BackOff)$"
-)  # as health_pod.go judges containers, without init containers
+_INIT_FAILED = regex(r"Init:(Err.*|.*Error|.*BackOff)$")  # as health_pod.go judges containers, without init containers
 _NOT_RUNNING = ("Degraded", "Progressing", "Unknown")
 
 
@@ -196,7 +191,7 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
             return Trouble(cause, verb, said, node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
-        last = f"the last Event is {got_on.reason}: {excerpt(got_on.message)}" if got_on else "no Event tells why"
+        last = f"the last Event is {got_on.reason}: {excerpt(got_on.message)}" if got_on else "no Event says why"
         since = got_on.last if got_on and got_on.last else node.created_at
         return Trouble(
             "unknown", "do not start", f"status {status_reason(node)}, and {last}", node, since, failed=False
@@ -256,8 +251,8 @@ def _workload(app: App, node: Node) -> Object | None:
     return (resource.live or resource.desired) if resource else None
 
 
-_BARE = re.compile(r"^\w+: Error: \w+$")
-_BACK_OFF = re.compile(r"^(\w+: )?back-off (pulling image \"[^\"]*\"$|.*restarting failed container)", re.IGNORECASE)
+_BARE = regex(r"^\w+: Error: \w+$")
+_BACK_OFF = regex(r"^(\w+: )?back-off (pulling image \"[^\"]*\"$|.*restarting failed container)", re.IGNORECASE)
 
 
 def _sharpest(texts: Sequence[str], cause: str) -> str:
@@ -274,8 +269,8 @@ def _known(text: str) -> tuple[str, str] | None:
     return (found.entry.cause, found.entry.says) if found else None
 
 
-_ITEM = re.compile(r"^(\d{1,9})\s+(.*)$", re.DOTALL)
-_PREEMPTION = re.compile(r"(?<!\s)\s*(no new claims to deallocate,?\s*)?preemption:.*$", re.DOTALL | re.IGNORECASE)
+_ITEM = regex(r"^(\d{1,9})\s+(.*)$", re.DOTALL)
+_PREEMPTION = regex(r"(?<!\s)\s*(no new claims to deallocate,?\s*)?preemption:.*$", re.DOTALL | re.IGNORECASE)
 
 
 def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
@@ -417,8 +412,8 @@ def _unknown(text: str) -> str:
     return "pulling" if _PULLING in text else "unknown"
 
 
-_LONG_LABEL = re.compile(r"metadata\.labels: Invalid value: .{0,400}?must be no more than 63 (?:characters|bytes)")
-_REFUSED_POD = re.compile(r'\bPod "[^"]{1,253}" is invalid: ')
+_LONG_LABEL = regex(r"metadata\.labels: Invalid value: .{0,400}?must be no more than 63 (?:characters|bytes)")
+_REFUSED_POD = regex(r'\bPod "[^"]{1,253}" is invalid: ')
 
 
 def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> dict[str, Json]:

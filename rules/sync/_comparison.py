@@ -14,6 +14,7 @@ from argolint.comparison import application_rules
 from argolint.edits import application_place, ignore_less
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, items, mapping, maps, same_repository, sh, text_at
 
@@ -27,7 +28,7 @@ from ._refusals import refusal_fixes
 from ._sources import pointer_of_source, source_in, usual_revision
 from ._webhooks import service_of
 
-_ABSENT = re.compile(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
+_ABSENT = regex(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
 _UNPROMOTED = "its path is not in the branch that it syncs before that of hydrateTo is merged there"
 _OF_SOURCE = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
 _OWN_COMPARISON = frozenset({"server-side-diff", "structured-merge", "three-way"})
@@ -257,6 +258,7 @@ def _facts(
         "repo_login": _login(registry or address or repo, registry or (chart if not address else "")),
         "path": path or ".",
         "folder": path or ".",
+        "option": next((m[1] for m in _OPTION.finditer(message)), ""),
         "kustomization": next((m[1] for m in reversed([*_WITHIN.finditer(message)])), path or "."),
         "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
         "chart": read["chart"] or chart,
@@ -297,13 +299,13 @@ def _last_of(address: str) -> str:
     return address.rstrip("/").rpartition("/")[2]
 
 
-_WITHIN = re.compile(r"(?:make target for|recursed accumulation of) path '<path to cached source>/([^'\n]{1,300})'")
+_OPTION = regex(r"--set(?:-string)? ([A-Za-z][\w.-]{0,200}=(?:true|false|\d{1,9})\b)")
+"""The switch or number that a chart's own message asks for, as an option of Helm."""
+_WITHIN = regex(r"(?:make target for|recursed accumulation of) path '<path to cached source>/([^'\n]{1,300})'")
 """The directory of a kustomization that another one names, as kustomize says it; the last is the one that fails."""
-_ADDRESS = re.compile(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")
-_BASE = re.compile(
-    r"accumulating resources from '((?:github\.com|gitlab\.com|bitbucket\.org)/[\w.-]{1,100}/[\w.-]{1,100})"
-)
-_HOST = re.compile(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
+_ADDRESS = regex(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")
+_BASE = regex(r"accumulating resources from '((?:github\.com|gitlab\.com|bitbucket\.org)/[\w.-]{1,100}/[\w.-]{1,100})")
+_HOST = regex(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
 
 
 def _address(message: str, repo: str) -> str:
@@ -325,8 +327,8 @@ def _versions(repo: str, chart: str) -> Shell:
     return Shell(f"helm show chart {sh(address)}")
 
 
-_OF_DEPENDENCY = re.compile(r"`helm (?:dependency|repo add)|helm dependency build")
-_DEPENDENCY = re.compile(r"helm dependency|could not download oci://")
+_OF_DEPENDENCY = regex(r"`helm (?:dependency|repo add)|helm dependency build")
+_DEPENDENCY = regex(r"helm dependency|could not download oci://")
 
 
 def _registry(address: str) -> str:
@@ -346,8 +348,8 @@ def _login(repo: str, chart: str) -> Shell:
     return Shell(f'{of_type}--username USER --password "$TOKEN"')
 
 
-_SSH = re.compile(r"ssh://|[\w.-]+@[\w.-]+:")
-_API = re.compile(r"/v2/|/token|oauth|/info/refs")  # an endpoint of a registry or Git host, not a repository
+_SSH = regex(r"ssh://|[\w.-]+@[\w.-]+:")
+_API = regex(r"/v2/|/token|oauth|/info/refs")  # an endpoint of a registry or Git host, not a repository
 
 
 def _of_object(app: App, resource: Resource | None) -> Mapping[str, Json]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from argolint import App, Fleet, Object, Operation, Resource, ResourceId
 from argolint.messages import Match
+from argolint.patterns import regex
 from argolint.relations import Complaint
 from argolint.values import dig
 
@@ -78,7 +78,7 @@ def _failures(app: App) -> tuple[Failed, ...]:
     return found or (Failed(None, operation.message, *classify(operation.message)),)
 
 
-_BEFORE_ANY_TASK = re.compile(r"(ComparisonError|InvalidSpecError): ")  # controller/sync.go, FormatAppConditions
+_BEFORE_ANY_TASK = regex(r"(ComparisonError|InvalidSpecError): ")  # controller/sync.go, FormatAppConditions
 
 
 def _over(app: App, operation: Operation) -> bool:

@@ -8,6 +8,7 @@ from functools import cache
 
 from argolint import App, Awaited, Fix, Node, Object, ResourceId, Want
 from argolint.edits.advice import advice
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, number_at
 from argolint.values.knowledge import load
@@ -80,7 +81,7 @@ def sidecar_of(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
     return _started(app, node, manifest)
 
 
-_STARTED = re.compile(r"(?:Created|Started) container:? ([a-z0-9][a-z0-9-]{0,62})$")
+_STARTED = regex(r"(?:Created|Started) container:? ([a-z0-9][a-z0-9-]{0,62})$")
 
 
 def _started(app: App, node: Node, manifest: Object | None) -> Sidecar | None:

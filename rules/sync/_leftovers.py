@@ -6,18 +6,17 @@ Source: kubectl's three-way merge and server-side apply remove a field only afte
 
 from __future__ import annotations
 
-import re
-
 from argolint import MISSING, App, Fix, Json, Resource
 from argolint.edits.advice import Shell, advice
 from argolint.messages import FieldError, field_errors
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import get, index_of, join_pointer, maps, split_pointer
 from argolint.values.kubernetes import argocd_name, kubectl_name
 
 from ._options import sent_whole
 
-_SIBLING = re.compile(r"when `(\w{1,60})` is (?:not empty|set|specified)")
+_SIBLING = regex(r"when `(\w{1,60})` is (?:not empty|set|specified)")
 
 
 def left_over(resource: Resource | None, message: str) -> str:

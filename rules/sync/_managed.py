@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from argolint import App, Json
+from argolint.patterns import regex
 
-_OF_NAMESPACE = re.compile(r'\b[Nn]amespace "([a-z0-9-]{1,63})"')
+_OF_NAMESPACE = regex(r'\b[Nn]amespace "([a-z0-9-]{1,63})"')
 
 
 def managed_by(app: App, user: str, message: str) -> Mapping[str, Json]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from argolint import App, Object, Resource, Symptom
 from argolint.messages import named
+from argolint.patterns import regex
 from argolint.values import maps
 
 
@@ -25,7 +25,7 @@ def object_named(app: App, message: str) -> Resource | None:
     return found[0] if len(found) == 1 else None
 
 
-_CONVERTING = re.compile(r"converting \((?:\w{1,40}\.)?(\w{1,100})\) to ")
+_CONVERTING = regex(r"converting \((?:\w{1,40}\.)?(\w{1,100})\) to ")
 
 
 def _converted(app: App, message: str) -> Resource | None:

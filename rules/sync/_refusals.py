@@ -9,6 +9,7 @@ from argolint import App, Fix, Json, Object, Resource
 from argolint.edits import application_place, sync_option
 from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, maps
 from argolint.values.kubernetes import CLUSTER_SCOPED
@@ -48,21 +49,18 @@ def _manifest(app: App, failed: Failed) -> Object | None:
     return resource.desired if resource else None
 
 
-_NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
-_DEADLINE = re.compile(r"DeadlineExceeded|active longer than specified deadline|exceeded its deadline", re.IGNORECASE)
-_GONE = re.compile(
-    r"is missing, it might have been deleted"
-)  # a hook that its TTL or a person removes before Argo CD sees its end
-_POLICY = re.compile(
+_NO_NAMESPACE = regex(r'namespaces "([^"]+)" not found')
+_DEADLINE = regex(r"DeadlineExceeded|active longer than specified deadline|exceeded its deadline", re.IGNORECASE)
+_POLICY = regex(
     r"blocked due to the following policies\s+(?P<kyverno>[\w.-]{1,253}):"
     r"|denied the request: \[(?P<gatekeeper>[\w.-]{1,253})\]"
     r"|ValidatingAdmissionPolicy '(?P<admission>[^']{1,253})'"
     r'|violates PodSecurity "(?P<level>[^"]{1,60})"'
 )
 """The policy that denies, as Kyverno, Gatekeeper and the API server name it."""
-_DENIES = re.compile(r'admission webhook "([^"]{1,253})" denied')
-_TAKEN_PORT = re.compile(r"Invalid value: (\d{1,5}): provided port is already allocated")
-_SILENT = re.compile(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
+_DENIES = regex(r'admission webhook "([^"]{1,253})" denied')
+_TAKEN_PORT = regex(r"Invalid value: (\d{1,5}): provided port is already allocated")
+_SILENT = regex(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
 
 
 def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str, str]]:
@@ -74,8 +72,8 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
         return "no-namespace", {"missing_namespace": absent[1]}
     if failed.hook and failed.id and failed.cause == "unknown":
         return "hook-deadline" if _DEADLINE.search(failed.message) else "hook", {}
-    if failed.id and _GONE.search(failed.message):
-        return "gone", {}
+    if failed.cause == "unknown" and _recovered(app, failed):
+        return "recovered", {}
     if _SILENT.search(failed.message) and (served := served_by_itself(app, failed.message)):
         id_ = served.workload
         picked = f"{id_.group}:{id_.kind}:{id_.namespace}/{id_.name}"
@@ -87,6 +85,13 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
     group = found.facts.get("group")
     quoted = {} if group is None else {"quoted_group": Shell("'" + group.replace("'", "'\\''") + "'")}
     return _narrower(app, failed, found.entry.advice), {**found.facts, **quoted}
+
+
+def _recovered(app: App, failed: Failed) -> bool:
+    """Whether the sync failed by the object's health alone, and the object is healthy by now."""
+    resource = resource_of(app, failed)
+    turned = app.operation is not None and failed.id is not None and app.operation.degraded(failed.id)
+    return turned and resource is not None and resource.health.status == "Healthy"
 
 
 def _narrower(app: App, failed: Failed, topic: str) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from argolint import App, Fleet, Object
+from argolint.patterns import regex
 from argolint.values import mapping, text_at
 
 Repository = tuple[str, str]
 """repoURL and chart."""
 
-_NUMBERED = re.compile(r"source (\d{1,9}) of \d+")
+_NUMBERED = regex(r"source (\d{1,9}) of \d+")
 
 
 def pointer_of_source(app: App, message: str, *, dry: bool = False) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from argolint import App, Resource, ResourceId
+from argolint.patterns import regex
 from argolint.values import dig, mapping, parse_time, text_at
 from argolint.values.kubernetes import pod_spec
 
-_SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
+_SERVICE = regex(r"https://([\w-]+)\.([\w-]+)\.svc\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ Sources: k8s.io/apimachinery pkg/api/validation (TotalAnnotationSizeLimitB); arg
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from argolint import Afterwards, App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
 from argolint.comparison import LAST_APPLIED
 from argolint.edits import application_place, sync_option
 from argolint.edits.consequences import consequences
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
 
@@ -165,7 +165,7 @@ def then(fix: Fix, finding: Finding, after: App, fleet: Fleet) -> Afterwards | N
     return Afterwards(live={r.key: r.desired for r in objects if r.desired})
 
 
-_TOO_LONG = re.compile(r"^\S+ \"[^\"]+\" is invalid: metadata\.annotations: Too long: [^:\[\]]*$")
+_TOO_LONG = regex(r"^\S+ \"[^\"]+\" is invalid: metadata\.annotations: Too long: [^:\[\]]*$")
 """The whole message of the API server if this is the only fault: several faults are in brackets."""
 
 

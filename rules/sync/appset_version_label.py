@@ -16,18 +16,18 @@ Sources: Argo CD's upgrade notes of 3.3 and 3.4 (kubernetes-version label); docs
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
 from argolint.application.application_sets import generators, made, seen, settings_want
 from argolint.application.fleet import IN_CLUSTER
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, maps, parse_version, text_at, texts
 
 LABEL = "argocd.argoproj.io/kubernetes-version"
-_SHORT = re.compile(r"\d{1,3}\.\d{1,3}")
-_LONG = re.compile(r"v\d{1,3}\.\d{1,3}\.\d{1,3}\S{0,60}")
+_SHORT = regex(r"\d{1,3}\.\d{1,3}")
+_LONG = regex(r"v\d{1,3}\.\d{1,3}\.\d{1,3}\S{0,60}")
 _NEW = ((3, 3, 3), (3, 4, 0))
 """The releases of each line that write the patch version too."""
 

@@ -22,6 +22,7 @@ from argolint import App, Condition, Edit, Finding, Fix, Fleet, Follows, Locatio
 from argolint.edits import set_field
 from argolint.edits.consequences import consequences
 from argolint.messages import in_passing
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, sh
 
@@ -29,7 +30,7 @@ from ._comparison import classify as reads
 from ._failures import Failed, answered_by
 
 # util/argo/argo.go and util/db/cluster.go, from 2.x on.
-_UNREGISTERED = re.compile(
+_UNREGISTERED = regex(
     r"no clusters? with this name|error getting cluster(?!: controller is configured to ignore)|unable to find destination server|cluster \"[^\"]*\" not found|cluster \S+ has not been configured",
     re.IGNORECASE,
 )

@@ -20,11 +20,11 @@ of Argo CD.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Follows, Location, Object, Rule, Symptom
 from argolint.messages import in_passing, quoting
+from argolint.patterns import regex
 from argolint.redaction import excerpt, without_secrets
 from argolint.relations import Complaint, resolved
 from argolint.values import mapping, text_at
@@ -33,7 +33,7 @@ from ._comparison import read
 from ._objects import left_missing
 from ._sources import source_in
 
-_CACHED = re.compile(r"Manifest generation error \(cached\): ?")
+_CACHED = regex(r"Manifest generation error \(cached\): ?")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

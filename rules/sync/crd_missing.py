@@ -16,7 +16,6 @@ Sources: gitops-engine/pkg/sync/sync_context.go (`The Kubernetes API could not f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -40,6 +39,7 @@ from argolint import (
 from argolint.comparison import builtin, has_sync_option
 from argolint.edits import application_place
 from argolint.edits.consequences import consequences
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.relations import resolved
 from argolint.relations.blocked import derived_kinds
@@ -53,7 +53,7 @@ from ._removed import refused
 
 _ARGO_CD = ("Application", "ApplicationSet", "AppProject")
 """Kinds that exist only in a cluster with its own Argo CD, and that Argo CD reads only in its own cluster."""
-_GROUP_VERSION = re.compile(r"group version (\S+?):|in version \"([^\"]+)\"")
+_GROUP_VERSION = regex(r"group version (\S+?):|in version \"([^\"]+)\"")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -175,8 +175,12 @@ def _definitions(app: App, fleet: Fleet, group: str) -> tuple[Related, ...]:
 
 
 def _child(app: App, fleet: Fleet, group: str) -> Resource | None:
-    """A child Application, still without objects, whose chart or folder has the name of the group's owner: cert-manager for cert-manager.io."""
+    """The one child Application, still without objects, whose chart or folder has the name of the group's owner: cert-manager for cert-manager.io.
+
+    What a child renders decides where it is known (`_definitions`); its name is a hint, and two such names are none.
+    """
     owner = group.split(".")[-2] if "." in group else ""
+    found = []
     for resource in app.resources:
         if (resource.group, resource.kind) != ("argoproj.io", "Application") or resource.desired is None:
             continue
@@ -187,8 +191,8 @@ def _child(app: App, fleet: Fleet, group: str) -> Resource | None:
         sources = [s for s in (dig(spec, "source"), *items(spec, "sources")) if isinstance(s, dict)]
         called = [str(source.get("chart") or source.get("path") or "").rpartition("/")[2] for source in sources]
         if owner and any(f"{each}-".startswith(f"{owner}-") for each in called):
-            return resource
-    return None
+            found.append(resource)
+    return found[0] if len(found) == 1 else None
 
 
 @cache
@@ -229,7 +233,7 @@ def _fixes(
             "live",
             str(child.id),
             Edit("command", f"argocd app sync {sh(app.ref)} {part} && {then} && argocd app sync {sh(app.ref)}"),
-            caveat="a wave waits for a child Application only where argocd-cm has a health check of Application",
+            caveat="only the name of its chart or folder suggests it; a wave waits for a child only where argocd-cm has a health check of Application",
         )
     elif group in _derived():
         maker = _derived()[group]

@@ -38,6 +38,7 @@ from argolint import (
     Symptom,
 )
 from argolint.messages import quoting
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
 from argolint.values.knowledge import load
@@ -143,7 +144,7 @@ def _refusal(resource: Resource, since: datetime) -> str:
 
 
 _FAILURES = ("Error", "Failed", "ReconcileError", "DeletionFailed", "DeletionError", "Stalled")
-_DELETING = re.compile(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECASE)
+_DELETING = regex(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECASE)
 
 
 def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Iterator[Fix]:
@@ -226,12 +227,12 @@ def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
     )
 
 
-_NO_PROJECT = re.compile(
+_NO_PROJECT = regex(
     r'appprojects?(?:\.argoproj\.io)? "(?P<name>[^"]{1,253})" not found|project (?P<named>\S{1,253}) which does not exist'
 )
 
 
-_NO_NAMESPACE = re.compile(r'delete hooks: .{0,200}namespaces "(?P<name>[^"]{1,253})" not found')
+_NO_NAMESPACE = regex(r'delete hooks: .{0,200}namespaces "(?P<name>[^"]{1,253})" not found')
 
 
 def _unblocked(app: App, errors: Sequence[Condition]) -> Fix:

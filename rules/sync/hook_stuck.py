@@ -261,7 +261,13 @@ def _finding(
     return replace(finding, fixes=(*finding.fixes, _terminate(app, title)))
 
 
-_OF_ONE = {"do not start": "does not start", "start and fail": "starts and fails"}
+_OF_ONE = {
+    "do not start": "does not start",
+    "start and fail": "starts and fails",
+    "cannot pull their image": "cannot pull its image",
+    "cannot mount their volumes": "cannot mount its volumes",
+    "are refused by their node": "is refused by its node",
+}
 _GOALS = {
     "completion of hook": "for hook {} to finish",
     "healthy state of": "for {} to be healthy",

@@ -43,8 +43,10 @@ from argolint.edits import application_place, removals, set_field, sync_option
 from argolint.edits.advice import advice
 from argolint.edits.consequences import consequences
 from argolint.messages import field_errors, quoted, unwrap
+from argolint.patterns import regex
 from argolint.values import below, enumerated, fits, get, join_pointer, sh, split_pointer
 from argolint.values.knowledge import load
+from argolint.values.kubernetes import kubectl_name
 
 from ._failures import Failed, answered_by, classify
 from ._objects import left_missing, object_named
@@ -61,9 +63,9 @@ from ._options import (
 
 RESPECT = "RespectIgnoreDifferences=true"
 
-_REFUSED = re.compile(r"is invalid: (?:\[)?([a-zA-Z][\w.\[\]-]*): (?:Invalid value|Forbidden|Required)")
-_MAY_CHANGE = re.compile(r"spec for fields other than (.{1,300}?) are forbidden")
-_NAME = re.compile(r"'(\w{1,60})'")
+_REFUSED = regex(r"is invalid: (?:\[)?([a-zA-Z][\w.\[\]-]*): (?:Invalid value|Forbidden|Required)")
+_MAY_CHANGE = regex(r"spec for fields other than (.{1,300}?) are forbidden")
+_NAME = regex(r"'(\w{1,60})'")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -156,7 +158,7 @@ def _hidden(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-_SENT_WHOLE = re.compile(r"error when replacing|metadata\.resourceVersion.{0,100}must be specified for an update")
+_SENT_WHOLE = regex(r"error when replacing|metadata\.resourceVersion.{0,100}must be specified for an update")
 
 
 def _first(app: App, hidden: tuple[str, ...], replaced: Resource | None) -> Iterator[Fix]:
@@ -239,7 +241,7 @@ def _deletion(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
     row = (_table().get((id_.group, id_.kind)) if id_ else None) or {}
     if id_ is None or row.get("fix") not in ways:
         return ()
-    command = f"kubectl {_in_words(id_)} && argocd app sync {sh(app.ref)}"
+    command = f"kubectl delete {kubectl_name(id_)} && argocd app sync {sh(app.ref)}"
     return (
         Fix(
             "Delete the object once, so that the sync makes it again",
@@ -254,13 +256,7 @@ def _deletion(app: App, id_: ResourceId | None, *ways: str) -> tuple[Fix, ...]:
     )
 
 
-def _in_words(id_: ResourceId) -> str:
-    """The arguments of kubectl delete for the object."""
-    kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
-    return f"{f'-n {sh(id_.namespace)} ' if id_.namespace else ''}delete {sh(kind)} {sh(id_.name)}"
-
-
-_LINE = re.compile(r"(?:^|[\n\t }])[-+][ \t\u00a0]{1,40}([A-Z]\w{1,60}):[ \t\u00a0]")
+_LINE = regex(r"(?:^|[\n\t }])[-+][ \t\u00a0]{1,40}([A-Z]\w{1,60}):[ \t\u00a0]")
 
 
 def _in_diff(message: str) -> str:
@@ -311,7 +307,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
     where, desired = str(id_), resource.desired if resource else None
     how = str((_table().get((id_.group, id_.kind)) or {}).get("fix") or "unknown")
     if how == "hook" and resource is not None and resource.hook:
-        command = f"kubectl {_in_words(id_)}"
+        command = f"kubectl delete {kubectl_name(id_)}"
         yield Fix(
             "Let Argo CD delete the hook before each run, also one that has failed: hook-delete-policy BeforeHookCreation",
             "manifest",
@@ -337,7 +333,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             where,
             Edit(
                 "command",
-                f"kubectl {_in_words(id_)} --cascade=orphan && argocd app sync {sh(app.ref)}",
+                f"kubectl delete {kubectl_name(id_)} --cascade=orphan && argocd app sync {sh(app.ref)}",
             ),
             caveat="claims that exist keep their size and class: change them one by one",
         )

@@ -23,6 +23,7 @@ from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Sympto
 from argolint.edits import application_place
 from argolint.edits.advice import advice
 from argolint.messages import in_passing, quoting
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import maps, text_at
 
@@ -32,7 +33,7 @@ from ._sources import pointer_of_source, source_in
 
 _NO_NAMESPACE = r"^Namespace for \S+ .* is missing"  # controller/state.go: neither manifest nor destination has one
 
-_RENDERING = re.compile(r"^Unable to (?:get app details|generate manifests)\b|^repositor(?:y|ies) not accessible\b")
+_RENDERING = regex(r"^Unable to (?:get app details|generate manifests)\b|^repositor(?:y|ies) not accessible\b")
 """Errors of the fetch or the rendering of a valid source (util/argo/argo.go, ValidateRepo)."""
 
 

@@ -16,7 +16,6 @@ NamespaceFinalizersRemaining. A terminating Namespace alone is reported after fi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,12 +23,13 @@ from datetime import datetime, timedelta
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, ResourceId, Rule, Symptom
 from argolint.edits.consequences import consequences
 from argolint.messages import in_passing
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
 
 from ._failures import Failed, answered_by
 
-_NAMESPACE = re.compile(r"in namespace (\S+) because it is being terminated")
+_NAMESPACE = regex(r"\bnamespace (\S+) (?:because it )?is being terminated")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ pkg/sync/sync_context.go (`The Kubernetes API could not find version …`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from argolint import (
@@ -36,6 +35,7 @@ from argolint import (
     Symptom,
 )
 from argolint.edits.consequences import consequences
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import items, joined, parse_version
 from argolint.values.kubernetes import api_of
@@ -43,8 +43,8 @@ from argolint.values.kubernetes import api_of
 from ._failures import Failed
 from ._removed import refused, removal_of
 
-_OTHER_VERSION = re.compile(r'Version "([^"]+)" of \S+ is installed')
-_NUMBERS = re.compile(r"\d{1,9}")
+_OTHER_VERSION = regex(r'Version "([^"]+)" of \S+ is installed')
+_NUMBERS = regex(r"\d{1,9}")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

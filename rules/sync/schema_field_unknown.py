@@ -48,6 +48,7 @@ from argolint.edits import application_place, ignore_less, removals
 from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
+from argolint.patterns import regex
 from argolint.values import annotations_of, below, dig, get, index_of, join_pointer, maps, parse_version, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
@@ -59,11 +60,11 @@ from ._objects import left_missing, object_named, only
 from ._options import compare_options
 from ._slips import Slip, coming
 
-_TYPED = re.compile(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
-_TYPED_VERSION = re.compile(r"; (?:[^,()/;]{1,253}/)?([^,()/;]{1,100}), Kind=")
-_VALIDATED = re.compile(r'ValidationError\(\w{1,100}((?:\.[\w\[\]-]{1,100}){0,30})\): unknown field "([^"]{1,200})"')
-_STRICT = re.compile(r'unknown field "([^"]+)"')
-_STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
+_TYPED = regex(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
+_TYPED_VERSION = regex(r"; (?:[^,()/;]{1,253}/)?([^,()/;]{1,100}), Kind=")
+_VALIDATED = regex(r'ValidationError\(\w{1,100}((?:\.[\w\[\]-]{1,100}){0,30})\): unknown field "([^"]{1,200})"')
+_STRICT = regex(r'unknown field "([^"]+)"')
+_STEP = regex(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +104,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if condition.type in _TYPES and unwrap(condition.message).stage != "target-state" and _paths(condition.message):
             read = _read(app, condition.message, None)
             claims = (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
-            yield _finding(app, read, (*claims, *left_missing(app)))
+            yield _finding(app, fleet, read, (*claims, *left_missing(app)))
     has_paths = False
     for failed in answered_by(app, "schema-field-unknown"):
         if has_paths := bool(_paths(failed.message)):
-            yield _finding(app, _read(app, failed.message, resource_of(app, failed)), tuple(consequences(app)))
+            yield _finding(app, fleet, _read(app, failed.message, resource_of(app, failed)), tuple(consequences(app)))
     for resource in app.changed:
         if resource.group in _WORKLOADS:
             yield from _dropped(app, resource)
         elif pruned := _pruned(app, resource):
-            yield _not_kept(app, resource, pruned, fleet.kubernetes_version(app.cluster))
+            yield _not_kept(app, fleet, resource, pruned)
     for resource in () if has_paths else app.resources:
         if _is_builtin(resource.group) and resource.status == "OutOfSync" and _is_validated(app, resource):
             yield from (_coming(app, resource, slip) for slip in coming(resource))
@@ -198,7 +199,7 @@ def _index(found: Json, key: str) -> str:
     )
 
 
-def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Finding:
+def _finding(app: App, fleet: Fleet, field: _Undeclared, claims: tuple[Symptom, ...]) -> Finding:
     resource = field.resource
     pointer = _pointer(field.path, resource.any if resource else None)
     at_home = resource is None or field.live_only or field.whose == "crd" or get(resource.desired, pointer) is MISSING
@@ -236,7 +237,7 @@ def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Findi
         or (
             *_renames(field, pointer, meant),
             *_managers(app, field),
-            *advice(__package__, _topic(field, is_brought=is_brought, meant=meant), _facts(app, field, pointer)),
+            *advice(__package__, _topic(field, is_brought=is_brought, meant=meant), _facts(app, fleet, field, pointer)),
         ),
         explains=(*claims, *own),
     )
@@ -313,7 +314,8 @@ def _of_kubernetes(resource: Resource) -> bool:
     return extends or "." not in resource.group or _is_builtin(resource.group)
 
 
-def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...], runs: str) -> Finding:
+def _not_kept(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    runs = fleet.kubernetes_version(app.cluster)
     pointer = changes[0].pointer
     own = _of_kubernetes(resource)
     crd = definition_of(app, resource.group, resource.kind)
@@ -330,7 +332,7 @@ def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...], runs: s
     field = _Undeclared("", (path,), resource, live_only=False, whose="crd", diff=False, crd=crd)
     topic = "schema-field/builtin" if own else "schema-field/crd"
     facts, gone = (
-        {**_facts(app, field, pointer), "since": since if older else ""},
+        {**_facts(app, fleet, field, pointer), "since": since if older else ""},
         removals(resource.desired, [c.pointer for c in changes]),
     )
     return Finding(
@@ -434,16 +436,18 @@ def _topic(field: _Undeclared, *, is_brought: bool, meant: str) -> str:
     return "schema-field/crd" if field.whose == "crd" else "schema-field/remove"
 
 
-def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
+def _facts(app: App, fleet: Fleet, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
     """The facts for the schema-field topics in advice.yaml."""
     resource, crd = field.resource, field.crd
     skips = any(dig(source, "helm", "skipCrds") is True for source in app.sources)
     in_git = resource is not None and get(resource.desired, pointer) is not MISSING
     removes = removals(resource.desired, [pointer]) if resource is not None and in_git else []
     alone = bool(removes) and removes[0]["path"] != pointer  # the whole entry would be removed, and someone meant it
+    version = fleet.kubernetes_version(app.cluster)
     return {
         "app": str(app.ref),
         "application": f"Application {app.ref}",
+        "kubernetes": f" ({version})" if version else "",
         "place": application_place(app),
         "object": str(resource.id) if resource else f"Application {app.ref}",
         "cluster": app.cluster,

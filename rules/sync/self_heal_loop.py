@@ -17,7 +17,6 @@ difference reports it as well.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,6 +46,7 @@ from argolint import (
 )
 from argolint.comparison import differences, writers
 from argolint.edits import RESPECT, application_place, ignore_entries, removals, sync_option
+from argolint.patterns import regex
 from argolint.redaction import of_secret, show_sides
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
 
@@ -59,7 +59,7 @@ class Options:
     recent_minutes: int = 15
 
 
-_STARTED = re.compile(r"Initiated automated sync to '([^']*)'")  # util/argo/audit_logger.go
+_STARTED = regex(r"Initiated automated sync to '([^']*)'")  # util/argo/audit_logger.go
 _ARGOCD = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
 
@@ -228,7 +228,7 @@ def _evidence(app: App, resource: Resource, pointer: str) -> Iterator[str]:
     assert operation is not None
     yield f"operation.sync.autoHealAttemptsCount is {operation.self_heal_attempts}; a new revision sets it to 0"
     if _attempts(app):
-        yield f"Events of the last hour tell {_attempts(app)} automated syncs after the first one of a revision"
+        yield f"Events of the last hour show {_attempts(app)} automated syncs after the first one of a revision"
     if operation.finished_at:
         yield f"the last self-heal ended {operation.finished_at:%Y-%m-%d %H:%M:%SZ} ({operation.phase}); the application is {app.sync_status} now"
     if resource.live is not None and pointer:

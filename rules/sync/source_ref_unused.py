@@ -15,14 +15,14 @@ Sources: Argo CD's documentation, Helm value files from external Git repository;
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import maps, text_at, texts
 
-_REF = re.compile(r"^\$(?!ARGOCD_|KUBE_)([^/]{1,253})/")
+_REF = regex(r"^\$(?!ARGOCD_|KUBE_)([^/]{1,253})/")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

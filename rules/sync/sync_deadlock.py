@@ -149,7 +149,7 @@ def _untold(app: App, id_: ResourceId) -> bool:
 
 
 def _quiet(app: App, id_: ResourceId) -> bool:
-    """The hook has run for minutes, and no pod of it tells a trouble: what it calls is all that is known."""
+    """The hook has run for minutes, and no pod of it shows a trouble: what it calls is all that is known."""
     node = app.node(id_)
     late = node is not None and node.created_at is not None and overdue(app, node.created_at, Patience().span)
     return node is not None and late and not troubles_below(app, node)

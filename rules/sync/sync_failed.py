@@ -2,8 +2,8 @@
 
 What it finds: a failed operation, or an error condition, that no more specific rule explains. The rule sorts the server's reason into a cause:
 `quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation` (the API server refused the object, or
-will: a value has another type than its field), `timeout`, `terminated` (someone ended it), `unknown`. Not reported: a failure before all came in
-sync at another revision. If the failure comes from an object's health, that object's own finding reports it.
+will: a value has another type than its field), `timeout`, `throttled`, `terminated` (someone ended it), `hook` (a SyncFail hook failed as well),
+`gone` (deleted before its end was seen), `unknown`. Not reported: a failure before all came in sync at another revision. If the failure comes from an object's health, that object's own finding reports it.
 
 Why it hurts: the cluster differs from Git, and objects after the failed one were not applied at all.
 
@@ -55,9 +55,9 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for the operation, and one for each error condition that speaks of something else."""
+    """One finding for the operation, and one for each error condition that is about something else."""
     left = [f for f in failures(app) if f.rule == "sync-failed"]
-    if left and not failed_by_health(app):  # else the object's own finding tells why
+    if left and not failed_by_health(app):  # else the object's own finding says why
         yield _of_operation(app, fleet, left)
     elif not failures(app):
         yield from (_of_condition(app, c) for c in app.conditions if c.type == "SyncError" and not _passing(c))
@@ -183,6 +183,18 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
-    causes=("quota", "admission", "forbidden", "validation", "timeout", "terminated", "size", "unknown"),
+    causes=(
+        "quota",
+        "admission",
+        "forbidden",
+        "validation",
+        "timeout",
+        "throttled",
+        "terminated",
+        "size",
+        "hook",
+        "gone",
+        "unknown",
+    ),
     rank=Rank.FAILURE,  # below every rule that knows a reason, above not-synced, which only says that nothing happened
 )

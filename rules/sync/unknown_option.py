@@ -30,6 +30,7 @@ from typing import Any
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
 from argolint.edits import annotation_option, application_place, sync_option
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of
 from argolint.values.knowledge import load
@@ -39,9 +40,9 @@ from ..shared.triage import worth_reading
 
 _DOMAIN = "argocd.argoproj.io/"
 _POLICY, _HELM_HOOK = f"{_DOMAIN}hook-delete-policy", "helm.sh/hook"
-_OWN_WORD = re.compile(rf'{re.escape(_DOMAIN)}(?!(?:tracking-id|installation-id)")')
+_OWN_WORD = regex(rf'{re.escape(_DOMAIN)}(?!(?:tracking-id|installation-id)")')
 """Any annotation of Argo CD, except those that it writes itself."""
-_WAVE = re.compile(r"[+-]?[0-9]{1,9}")
+_WAVE = regex(r"[+-]?[0-9]{1,9}")
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Related, Rule
+from argolint.patterns import regex
 from argolint.redaction import excerpt
 from argolint.values import bare_address, dig, maps, owner_references, text_at, texts
 
-_PLACEHOLDER = re.compile(r"\{\{|\}\}|<no value>|(?:^|[/\-_.])\.ya?ml$")
+_PLACEHOLDER = regex(r"\{\{|\}\}|<no value>|(?:^|[/\-_.])\.ya?ml$")
 """The remains of a template without a value: `{{env}}`, `<no value>`, `envs/.yaml`, `values-.yaml`."""
 Place = tuple[str, str, str]
 """A repository, a folder in it, and the file's name without folder."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from argolint.comparison.jq import builtins, re2
+from argolint.patterns import regex
 
 MAX_LENGTH = 20_000
 """Most characters of one path. The longest of 1,000 real paths has 300."""
@@ -71,11 +72,11 @@ _ANSWER = '. as $before | ({}) | if type != "object" then false elif . == $befor
 """Each result of a program: false for a non-object, true for the unchanged object, else the object's JSON."""
 
 
-_LONE, _REPLACEMENT = re.compile("[\ud800-\udfff]"), "\N{REPLACEMENT CHARACTER}"
+_LONE, _REPLACEMENT = regex("[\ud800-\udfff]"), "\N{REPLACEMENT CHARACTER}"
 """Go's strings have no lone surrogates."""
 
-_SPACE = re.compile(r"(?:[ \t\n\r]|#(?:\\(?:\\|\n|\r\n?)|[^\n\r\0])*+)*+")
-_TOKEN = re.compile(
+_SPACE = regex(r"(?:[ \t\n\r]|#(?:\\(?:\\|\n|\r\n?)|[^\n\r\0])*+)*+")
+_TOKEN = regex(
     r"""(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)?)
       | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
       | (?P<field>\.[A-Za-z_][A-Za-z0-9_]*)
@@ -84,8 +85,8 @@ _TOKEN = re.compile(
       | (?P<sign>\.\.|\?//|//=|[|+\-*/%=!<>]=|//|.)""",
     re.VERBOSE | re.DOTALL,
 )
-_STRING_PART = re.compile(r'(?P<text>(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|["/\\bfnrt]))++)|(?P<query>\\\()|(?P<end>")')
-_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}|.?)", re.DOTALL)
+_STRING_PART = regex(r'(?P<text>(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|["/\\bfnrt]))++)|(?P<query>\\\()|(?P<end>")')
+_ESCAPE = regex(r"\\(?:u[0-9a-fA-F]{0,3}|.?)", re.DOTALL)
 
 _KEYWORDS = frozenset(
     "or and module import include def as label break null true false if then elif else end try catch reduce foreach".split()

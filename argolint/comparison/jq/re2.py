@@ -11,14 +11,16 @@ from __future__ import annotations
 import re
 import sys
 
+from argolint.patterns import regex
+
 _MAX_REPEAT = 1000
-_REPEAT = re.compile(r"[*+?]\??|\{([0-9]+)(?:(,)([0-9]*))?\}\??")
-_GROUP = re.compile(r"\(\?(?:P?<([^>]*)>|([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)]))")
-_NAME = re.compile(r"[A-Za-z0-9_]+")
-_ESCAPE = re.compile(
+_REPEAT = regex(r"[*+?]\??|\{([0-9]+)(?:(,)([0-9]*))?\}\??")
+_GROUP = regex(r"\(\?(?:P?<([^>]*)>|([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)]))")
+_NAME = regex(r"[A-Za-z0-9_]+")
+_ESCAPE = regex(
     r"\\(?:0[0-7]{0,2}|[1-7][0-7]{1,2}|x[0-9A-Fa-f]{2}|x\{0*(?:10|[0-9A-Fa-f])?[0-9A-Fa-f]{1,4}\}|[pP](?:[A-Za-z]|\{\^?\w+\})|[AzbBaftnrvdDsSwW]|[^0-9A-Za-z\x80-\U0010ffff])"
 )
-_POSIX = re.compile(r"\[:\^?[a-z]+:\]")
+_POSIX = regex(r"\[:\^?[a-z]+:\]")
 _POSIX_NAMES = frozenset("alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split())
 _CONTROLS = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 _NOT_IN_CLASS = frozenset("AzbB")

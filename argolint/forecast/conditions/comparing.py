@@ -5,7 +5,6 @@ An object is predicted only if argolint's comparison reproduces what Argo CD sho
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
@@ -16,6 +15,7 @@ from argolint.comparison.compare import compare
 from argolint.forecast.conditions.condition import Args, Condition
 from argolint.forecast.world import Hit, World
 from argolint.model import ResourceKey
+from argolint.patterns import regex
 from argolint.proof.syncs import compared
 from argolint.redaction import excerpt
 from argolint.values import at_and_above, below, join_pointer, maps, split_pointer, text_at
@@ -137,7 +137,7 @@ def _last(app: App, world: World) -> bool:
     return True
 
 
-_UNDECLARED = re.compile(r"error building typed value from live resource: \.?(\S{1,300}): field not declared in schema")
+_UNDECLARED = regex(r"error building typed value from live resource: \.?(\S{1,300}): field not declared in schema")
 
 
 def _schema(app: App, world: World, args: Args) -> Iterator[Hit]:

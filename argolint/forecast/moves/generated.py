@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
 from argolint.application.app import App
@@ -12,6 +11,7 @@ from argolint.application.fleet import Fleet
 from argolint.forecast.moves.owners import parent_of
 from argolint.forecast.moves.plan import Step, found
 from argolint.model import Finding, Object
+from argolint.patterns import regex
 from argolint.values import dig, same_repository, sh, text_at
 
 
@@ -46,7 +46,7 @@ _TEMPLATED = (
     (("spec", "destination", "server"), "cluster"),
     (("spec", "destination", "namespace"), "namespace"),
 )
-_PARAMETER = re.compile(r"\{\{[^{}]{0,500}\}\}")
+_PARAMETER = regex(r"\{\{[^{}]{0,500}\}\}")
 
 
 def _renders(template: str, wanted: str, have: str) -> bool:

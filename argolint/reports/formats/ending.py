@@ -39,14 +39,14 @@ def ending(report: Report, style: Style, on_screen: Sequence[Group]) -> Iterator
         first = on_screen[0][1][0] if on_screen else worst_first(report)[0]
         yield from _next(first, style)
     if any(fix.verified is not True for _, group in on_screen for f in group for fix in f.fixes[:1]):
-        yield from wrapped(paint(UNTRIED, style, dim=True), style)
+        yield from wrapped(paint(UNVERIFIED, style, dim=True), style)
     yield from _servers(report, style)
     if style.since:
         yield from cut(wrapped(style.since, style), 1, style)
     yield from wrapped(one_line(report, style), style)
 
 
-UNTRIED = "✓ verified: replayed in memory, the finding was gone. Other fixes are not tried."
+UNVERIFIED = "✓ verified: replayed in memory, the finding was gone. No ✓: not verified."
 """This note comes once at the end, instead of at each fix."""
 
 

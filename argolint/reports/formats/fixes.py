@@ -29,8 +29,8 @@ def fix_lines(
         yield from wrapped("effects: " + effects_text(fix), style, indent=indent + "  ", hang=indent + "    ")
     if fix.caveat:
         yield from wrapped("caveat: " + fix.caveat, style, indent=indent + "  ", hang=indent + "    ")
-    if style.verbose and (untried := why_untried(fix)):
-        yield from wrapped(f"not tried: {untried}", style, indent=indent + "  ", hang=indent + "    ")
+    if style.verbose and (why := why_unverified(fix)):
+        yield from wrapped(f"not verified: {why}", style, indent=indent + "  ", hang=indent + "    ")
     if is_masked(fix):
         yield from wrapped(f"by hand: {MASKED}", style, indent=indent + "  ", hang=indent + "    ")
         return
@@ -52,8 +52,8 @@ def is_masked(fix: ReportedFix) -> bool:
     return fix.edit.kind == "command" and HIDDEN in str(fix.edit.content)
 
 
-def why_untried(fix: ReportedFix) -> str:
-    """Why a fix was not replayed; empty for commands and advice, which never are."""
+def why_unverified(fix: ReportedFix) -> str:
+    """Why a fix is not verified; empty for commands and advice, which no replay shows."""
     return fix.unverified if fix.verified is None and fix.edit.kind not in ("command", "text") else ""
 
 

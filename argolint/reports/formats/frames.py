@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from argolint.patterns import regex
 from argolint.reports.document import ReportedFinding, ReportedSource
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import paint, visible
 
-_KEY = re.compile(r"^(?:- )*[^\s:]+:\s+(?=\S)")
+_KEY = regex(r"^(?:- )*[^\s:]+:\s+(?=\S)")
 _MOST = 60
 """Most columns of the carets."""
 

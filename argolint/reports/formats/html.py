@@ -34,7 +34,7 @@ from argolint.reports.document import (
 from argolint.reports.formats import Style, app_name, link_of, resource_name
 from argolint.reports.formats.edits import as_text, effects_text, steps_before
 from argolint.reports.formats.ending import fine
-from argolint.reports.formats.fixes import MASKED, is_masked, why_untried
+from argolint.reports.formats.fixes import MASKED, is_masked, why_unverified
 from argolint.reports.formats.frames import frame_lines
 from argolint.reports.formats.prometheus import server_of
 from argolint.reports.formats.table import Row, rows_of
@@ -210,7 +210,7 @@ def _fix(fix: ReportedFix) -> dict[str, Any]:
         "caveat": fix.caveat,
         "effects": effects_text(fix),
         "verified": fix.verified is True,
-        "unverified": MASKED if is_masked(fix) else why_untried(fix),
+        "unverified": MASKED if is_masked(fix) else why_unverified(fix),
     }
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator
 
 import click
 
 from argolint.model import DESTINATION
+from argolint.patterns import regex
 from argolint.reports.document import Report, ReportedFinding
 from argolint.reports.formats import Style, subject_of
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_TOKENS = re.compile(r"\s+|\S+")
+_COLOUR = regex(r"\x1b\[[0-9;]*m")
+_TOKENS = regex(r"\s+|\S+")
 _NARROWEST = 40
 SEVERITY = {"error": "red", "warning": "yellow", "info": "cyan"}
 """The colour of each severity."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import quote, urlsplit
 
+from argolint.patterns import regex
 from argolint.reports.document import ReportedSource
 
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
-_SCP = re.compile(r"(?:[^/@:]+@)?([^/:@]+):([^/].*)")
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_HOST = regex(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
+_SCP = regex(r"(?:[^/@:]+@)?([^/:@]+):([^/].*)")
+_COMMIT = regex(r"[0-9a-f]{40,64}")
 
 
 def of_line(source: ReportedSource) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from argolint.model import DESTINATION
+from argolint.patterns import regex
 from argolint.reports.causes import causes_of, with_causes
 from argolint.reports.document import (
     Gate,
@@ -166,7 +167,12 @@ def _head(report: Report, findings: Sequence[ReportedFinding], gate: Gate | None
         for n, s in enumerate(s for s in _MARK if counts[s])
     ]
     yield MARKER
-    yield f"## argolint: {', '.join(written)}" if findings else f"## argolint: nothing {'new' if gate else 'found'} ✅"
+    sure = "✅" if report.complete else "so far ⚠️"
+    yield (
+        f"## argolint: {', '.join(written)}"
+        if findings
+        else f"## argolint: nothing {'new' if gate else 'found'} {sure}"
+    )
     yield ""
     if gate:
         yield f"**Fails** because {text(_cut(gate.fails))}." if gate.fails else "**Passes.**"
@@ -372,7 +378,7 @@ def _steps(lines: Sequence[str]) -> tuple[list[str], Sequence[str]]:
     return [*made, ""], lines[len(above) :]
 
 
-_STEP = re.compile(r"\s*(\d{1,2})[.)]\s+(?=\S)")
+_STEP = regex(r"\s*(\d{1,2})[.)]\s+(?=\S)")
 
 
 def _prose(lines: Sequence[str]) -> Iterable[str]:
@@ -446,9 +452,9 @@ def _foot(report: Report) -> str:
     return f"<sub>argolint {text(report.tool.version)} · {servers}{suppressed}{unread}</sub>\n"
 
 
-_MARKUP = re.compile(r"[\\`*_\[\]~|]|^[#>+=/-]")
+_MARKUP = regex(r"[\\`*_\[\]~|]|^[#>+=/-]")
 """Characters of inline formatting anywhere; at the start of a line also headings, quotes, lists and GitLab's quick actions."""
-_LIVE = re.compile(r"@|(?:[#!%]|&amp;)(?=\d)|/(?=/)|(?<=www)\.|(?<=GH)-", re.IGNORECASE)
+_LIVE = regex(r"@|(?:[#!%]|&amp;)(?=\d)|/(?=/)|(?<=www)\.|(?<=GH)-", re.IGNORECASE)
 """Text that a forge turns into links and mentions: users, issues, GitLab's merge requests (`!1`), milestones (`%1`) and epics (`&1`), addresses."""
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from argolint.engine.config import metric_label
 from argolint.model import SEVERITIES
+from argolint.patterns import regex
 from argolint.reports.document import Report, ReportedApp, ReportedFinding, is_of_several, rule_page
 from argolint.reports.formats import NamedApp, Style
 from argolint.values import parse_time, shorten
@@ -29,7 +30,7 @@ LAST_COMPLETE = "argolint_last_complete_check_timestamp_seconds"
 _MAX_LABEL = 300
 """Most characters: names in Kubernetes have at most 253, so only other texts are cut."""
 _BY = {"configuration": "config"}
-_CARRIED = re.compile(rf'^{LAST_COMPLETE}{{argocd="((?:[^"\\]|\\.)*)"}} ([0-9.e+]{{1,30}})$', re.MULTILINE)
+_CARRIED = regex(rf'^{LAST_COMPLETE}{{argocd="((?:[^"\\]|\\.)*)"}} ([0-9.e+]{{1,30}})$', re.MULTILINE)
 
 Labels = tuple[str, ...]
 

@@ -206,7 +206,7 @@
       if (fix.where) pane.append(make('p', fix.where, { class: 'dim' }));
       if (fix.effects) pane.append(make('p', 'Effects: ' + fix.effects));
       if (fix.caveat) pane.append(make('p', 'Caveat: ' + fix.caveat));
-      if (fix.unverified) pane.append(make('p', 'Not tried: ' + fix.unverified, { class: 'dim' }));
+      if (fix.unverified) pane.append(make('p', 'Not verified: ' + fix.unverified, { class: 'dim' }));
       const first = fix.before.join('\n');
       if (first) pane.append(make('p', 'First:'), make('pre', first), copy(first));
       if (fix.text) pane.append(make('pre', fix.text), copy(fix.text));

@@ -85,7 +85,7 @@
       content ? h('pre', { style: { overflowX: 'auto', margin: '5px 0' }, tabIndex: 0 }, content) : null,
       content ? h(Copy, { content }) : null,
       fix.caveat ? h('div', null, 'Caveat: ' + text(fix.caveat)) : null,
-      fix.unverified && /^(json-patch|yaml)$/.test((fix.edit || {}).kind) ? h('div', { style: dim }, 'Not tried: ' + text(fix.unverified)) : null);
+      fix.unverified && /^(json-patch|yaml)$/.test((fix.edit || {}).kind) ? h('div', { style: dim }, 'Not verified: ' + text(fix.unverified)) : null);
   };
   const items = (title, all) => all.length ? h('div', null, h('div', { style: { marginTop: '10px' } }, h('b', null, title)),
     h('ul', { style: { listStyle: 'disc', paddingLeft: '20px', margin: '5px 0' } }, all.map((item, n) => h('li', { key: n }, item)))) : null;
