@@ -4,7 +4,8 @@ What it finds: an object that left the manifests and that automated pruning dele
 refers to it. Such as a Secret or ConfigMap in env, envFrom or volumes, an image pull secret, a service account, the TLS secret of an Ingress or
 Gateway, a role of a binding, a storage class, a secret store, the issuer of a certificate, the Gateway of a route, the Service behind an
 Ingress, route or webhook, a Secret in a custom resource. For a CustomResourceDefinition or a Namespace: while objects of that kind, or in that
-namespace, are still managed.
+namespace, are still managed. Also an object whose Secret, ConfigMap or the like is deleted with it, since it owns it: an ExternalSecret whose
+Secret a Deployment still names.
 
 Why it hurts: running pods continue for a while, so the change looks fine; the next pod that starts hangs in `CreateContainerConfigError` or
 `ContainerCreating`. Deletion of a CRD or a Namespace deletes all its objects at once.
@@ -43,8 +44,8 @@ from argolint.edits.handover import guard, unguard
 from argolint.edits.pruning import prunes
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.references import holders
-from argolint.values import dig, enumerated
-from argolint.values.kubernetes import is_secret
+from argolint.values import annotations_of, comma_list, dig, enumerated, items
+from argolint.values.kubernetes import SYNC_OPTIONS, is_secret
 
 from ..shared.references import User, users
 from ._tracking import copied_tracking
@@ -77,8 +78,9 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Objects of other applications that may refer to a dropped object, or make it again."""
     asked: set[Want] = set()
     for resource in _dropped(app, fleet):
-        makes = makers() if is_secret(resource) else ()
-        by = dict.fromkeys((*makes, *_NAMED_BY.get(resource.kind, ()), *holders(resource.kind)))
+        kinds = dict.fromkeys((resource.kind, *(owned.kind for owned in _owned(app, resource))))
+        makes = makers() if is_secret(resource) or "Secret" in kinds else ()
+        by = dict.fromkeys((*makes, *(each for kind in kinds for each in (*_NAMED_BY.get(kind, ()), *holders(kind)))))
         for group, kind in by if prunes(app, resource, fleet) == "automatic" else ():
             for key in fleet.of_kind(app.cluster, group, kind):
                 for owner in fleet.owners(key) if _within_reach(key.namespace, resource.id) else ():
@@ -95,25 +97,53 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     named = users(app)
     for resource in dropped:
-        id_ = resource.id
-        found = sorted(
-            set(named.get((id_.group, id_.kind, id_.namespace, id_.name), ())) | set(_dependents(resource, app, fleet))
-        )
+        lost = resource.id
+        found = sorted(set(_users(named, lost)) | set(_dependents(resource, app, fleet)))
         if not found:
-            continue
-        maker = _maker(app, resource)
-        automatic = prunes(app, resource, fleet) == "automatic"
-        severity: Severity | None = None if automatic and not maker else "info"
-        how = "auto-sync prunes it" if automatic else "the next sync with prune deletes it"
-        yield Finding(
-            message=f"{id_} left Git, but {_who(found, app)} still {_verb(resource, found)}: {how}{_outcome(resource, found, maker)}.",
-            at=Location(app.ref, id_),
-            severity=severity,
-            evidence=tuple(_evidence(app, found)),
-            related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in _once(found)),
-            fixes=tuple(_fixes(resource)),
-            explains=(Symptom.extra(id_),) if automatic else (),
-        )
+            lost = next((owned for owned in _owned(app, resource) if _users(named, owned)), lost)
+            found = sorted(set(_users(named, lost)))
+        if found:
+            yield _finding(app, fleet, resource, lost, found)
+
+
+def _finding(app: App, fleet: Fleet, resource: Resource, lost: ResourceId, found: Sequence[User]) -> Finding:
+    """The finding for an object to prune, where `found` refer to `lost`: the object itself, or one that it owns."""
+    id_, maker = resource.id, _maker(app, lost)
+    automatic = prunes(app, resource, fleet) == "automatic"
+    severity: Severity | None = None if automatic and not maker else "info"
+    how = "auto-sync prunes it" if automatic else "the next sync with prune deletes it"
+    who, verb, outcome = _who(found, app), _verb(lost, found), _outcome(lost, found, maker)
+    if lost == id_:
+        message = f"{id_} left Git, but {who} still {verb} it: {how}{outcome}."
+    else:
+        message = f"{id_} left Git: {how} and its {lost.kind} {lost.name}, which {who} still {verb}{outcome}."
+    return Finding(
+        message=message,
+        at=Location(app.ref, id_),
+        severity=severity,
+        evidence=tuple(_evidence(app, found)),
+        related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in _once(found)),
+        fixes=tuple(_fixes(resource)),
+        explains=(Symptom.extra(id_),) if automatic else (),
+    )
+
+
+def _users(named: Mapping[tuple[str, str, str, str], Sequence[User]], id_: ResourceId) -> Sequence[User]:
+    return named.get((id_.group, id_.kind, id_.namespace, id_.name), ())
+
+
+def _owned(app: App, resource: Resource) -> Iterator[ResourceId]:
+    """Objects that the garbage collector deletes with this one: the tree shows it as their owner, and no manifest has them."""
+    options = (
+        *items(app.spec, "syncPolicy", "syncOptions"),
+        *comma_list(annotations_of(resource.live).get(SYNC_OPTIONS)),
+    )
+    if "PrunePropagationPolicy=orphan" in (str(option).strip() for option in options):
+        return
+    for node in app.descendants(resource.uid):
+        managed = app.resource(node.id.key)
+        if node.id.kind in _NAMED_BY and (managed is None or managed.desired is None):
+            yield node.id
 
 
 def _once(found: Sequence[User]) -> Iterator[User]:
@@ -162,14 +192,14 @@ def _gone(app: App, key: object) -> bool:
     return mine is None or mine.extra
 
 
-def _maker(app: App, resource: Resource) -> str:
+def _maker(app: App, id_: ResourceId) -> str:
     """An object of this or another application that creates the Secret again, such as an ExternalSecret."""
-    if not is_secret(resource):
+    if (id_.group, id_.kind) != ("", "Secret"):
         return ""
     peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
     for owner, other in (*((app.ref, r) for r in app.resources), *peers):
-        near = other.desired if other.namespace == resource.namespace else None
-        if near is not None and resource.name in made_secrets(near):
+        near = other.desired if other.namespace == id_.namespace else None
+        if near is not None and id_.name in made_secrets(near):
             return _named_in(other.id, owner, app)
     return ""
 
@@ -178,26 +208,24 @@ def _named_in(id_: ResourceId, owner: AppRef, app: App) -> str:
     return str(id_) if owner == app.ref else f'{id_} of "{owner.name}"'
 
 
-def _who(users: list[User], app: App) -> str:
+def _who(users: Sequence[User], app: App) -> str:
     names = list(dict.fromkeys(_named_in(u.id, u.app, app) for u in users))
     return enumerated(names, limit=1)
 
 
-def _verb(resource: Resource, users: list[User]) -> str:
-    one = len({(u.app, u.id) for u in users}) == 1
-    if resource.kind in ("CustomResourceDefinition", "Namespace"):
-        return "needs it" if one else "need it"
-    return "names it" if one else "name it"
+def _verb(lost: ResourceId, users: Sequence[User]) -> str:
+    verb = "need" if lost.kind in ("CustomResourceDefinition", "Namespace") else "name"
+    return f"{verb}s" if len({(u.app, u.id) for u in users}) == 1 else verb
 
 
-def _outcome(resource: Resource, users: list[User], maker: str) -> str:
+def _outcome(lost: ResourceId, users: Sequence[User], maker: str) -> str:
     if maker:
         return f", until {maker} makes it again"
-    if resource.kind == "CustomResourceDefinition":
+    if lost.kind == "CustomResourceDefinition":
         return " with every object of that kind"
-    if resource.kind == "Namespace":
+    if lost.kind == "Namespace":
         return " with everything inside"
-    if resource.kind in ("Secret", "ConfigMap", "PersistentVolumeClaim", "ServiceAccount") and any(map(_in_pod, users)):
+    if lost.kind in ("Secret", "ConfigMap", "PersistentVolumeClaim", "ServiceAccount") and any(map(_in_pod, users)):
         return ", and no new pod starts"
     return ""
 
@@ -207,7 +235,7 @@ def _in_pod(user: User) -> bool:
     return user.id.kind in ("Pod", "CronJob") or "/template/" in user.pointer
 
 
-def _evidence(app: App, users: list[User]) -> Iterator[str]:
+def _evidence(app: App, users: Sequence[User]) -> Iterator[str]:
     for user in users[:8]:
         where = f" at {user.pointer}" if user.pointer else ""
         yield f'{user.id} of "{user.app.name}"{where}'

@@ -113,11 +113,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if resource.group in _WORKLOADS:
             yield from _dropped(app, resource)
         elif pruned := _pruned(app, resource):
-<<<<<<< HEAD
-            yield _not_kept(app, fleet, resource, pruned, fleet.kubernetes_version(app.cluster))
-=======
             yield _not_kept(app, fleet, resource, pruned)
->>>>>>> h-drift
     for resource in () if has_paths else app.resources:
         if _is_builtin(resource.group) and resource.status == "OutOfSync" and _is_validated(app, resource):
             yield from (_coming(app, resource, slip) for slip in coming(resource))
@@ -318,12 +314,8 @@ def _of_kubernetes(resource: Resource) -> bool:
     return extends or "." not in resource.group or _is_builtin(resource.group)
 
 
-<<<<<<< HEAD
-def _not_kept(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...], runs: str) -> Finding:
-=======
 def _not_kept(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     runs = fleet.kubernetes_version(app.cluster)
->>>>>>> h-drift
     pointer = changes[0].pointer
     own = _of_kubernetes(resource)
     crd = definition_of(app, resource.group, resource.kind)
@@ -339,15 +331,8 @@ def _not_kept(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change,
     path = "." + ".".join(split_pointer(pointer))
     field = _Undeclared("", (path,), resource, live_only=False, whose="crd", diff=False, crd=crd)
     topic = "schema-field/builtin" if own else "schema-field/crd"
-<<<<<<< HEAD
     facts = {**_facts(app, fleet, field, pointer), "since": since if older else ""}
     gone = removals(resource.desired, [c.pointer for c in changes])
-=======
-    facts, gone = (
-        {**_facts(app, fleet, field, pointer), "since": since if older else ""},
-        removals(resource.desired, [c.pointer for c in changes]),
-    )
->>>>>>> h-drift
     return Finding(
         message=f"The API server drops {counted} of {resource.id}, {why}, so {app.name} stays OutOfSync.",
         at=Location(app.ref, resource.id, pointer),
