@@ -662,7 +662,7 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
         (TARGET + "Object 'Kind' is missing in '{\"replicas\":1}'", "not-a-manifest"),
         (
             "rpc error: code = Unknown desc = `kustomize build /tmp/x` failed exit status 1: Error: invalid Kustomization: json: cannot unmarshal object into Go struct field Kustomization.components of type string",
-            "kustomize-field-type",
+            "kustomize-field-text",
         ),
         (BUILD + 'invalid Kustomization: json: unknown field "patchez"', "kustomize-field"),
         (

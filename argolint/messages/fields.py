@@ -49,12 +49,11 @@ class FieldError:
     detail: str
 
 
-# k8s.io/apimachinery pkg/util/validation/field, ErrorType.String
-_SORTS = "Not found|Required value|Duplicate value|Invalid value|Unsupported value|Forbidden|Too long|Too many|Too few|Internal error"
+# k8s.io/apimachinery pkg/util/validation/field, ErrorType.String. `Reason: Not found` of a condition has the same form without a path.
 _FIELD = regex(
-    r"(?<![\w.\]])([a-zA-Z][\w-]{0,100}(?:\.[\w/-]{1,100}|\[[^\[\]]{0,200}\]){0,30}): (?!Internal error occurred)("
-    + _SORTS
-    + r")(?::\s|(?=[,\]\s])|$)"
+    r"(?<![\w.\]])(?!(?:[A-Z]\w{0,100}|error|reason|message|response): )([a-zA-Z][\w-]{0,100}(?:\.[\w/-]{1,100}|\[[^\[\]]{0,200}\]){0,30}): "
+    r"(?!Internal error occurred)(?:((?:Required|Duplicate|Invalid|Unsupported) value|Internal error)(?::\s|(?=[,\]\s])|$)"
+    r"|(Not found|Forbidden|Too long|Too many|Too few)(?::\s|(?=[,\]\n])|$))"
 )
 # k8s.io/kube-openapi pkg/util/proto/validation, which kubectl runs before a request
 _UNSENT = regex(r'ValidationError\(\w{1,100}\.?([\w.\[\]-]{0,500})\): missing required field "([^"]{1,200})" in ')
@@ -82,7 +81,8 @@ def _fields(message: str) -> Iterator[FieldError]:
     found = list(_FIELD.finditer(message))
     for place, one in enumerate(found):
         end = found[place + 1].start() if place + 1 < len(found) else len(message)
+        sort = one[2] or one[3]
         rest = _RETRIED.sub("", message[one.end() : end]).strip(" \n,.]")
-        detail = _VALUE.sub("", rest, count=1) if one[2] in ("Invalid value", "Unsupported value") else rest
-        detail = f"{one[2]}: {detail}" if one[2] == "Invalid value" and _ALONE.fullmatch(detail) else detail
-        yield FieldError(one[1], join_pointer(*_tokens(one[1])), one[2], detail)
+        detail = _VALUE.sub("", rest, count=1) if sort in ("Invalid value", "Unsupported value") else rest
+        detail = f"{sort}: {detail}" if sort == "Invalid value" and _ALONE.fullmatch(detail) else detail
+        yield FieldError(one[1], join_pointer(*_tokens(one[1])), sort, detail)

@@ -93,14 +93,22 @@ _SAYS_MORE = ("command",)
 
 
 def _values_of_schema(schema: Json) -> Iterator[dict[str, Json]]:
-    """The values in a CRD's schema, each below its field name: everything else in a schema is names, types and descriptions."""
-    for name, field in mapping(schema, "properties").items():
-        if isinstance(field, dict):
+    """The values in a CRD's schema, each below its field name: everything else in a schema is names, types and descriptions.
+
+    Fields without a value, which are nearly all, come in one map.
+    """
+    fields = {name: field for name, field in mapping(schema, "properties").items() if isinstance(field, dict)}
+    yield dict.fromkeys(fields)
+    for name, field in fields.items():
+        if not _VALUED.isdisjoint(field):
             yield {name: [field.get("default"), field.get("example"), *items(field, "enum")]}
-            yield from _values_of_schema(field)
+        yield from _values_of_schema(field)
     for within in ("items", "additionalProperties"):
         if isinstance(inner := mapping(schema).get(within), dict):
             yield from _values_of_schema(inner)
+
+
+_VALUED = frozenset({"default", "example", "enum"})
 
 
 class _Finder(Redactor):

@@ -15,7 +15,8 @@ from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, Known, by_name, mentioned
 from argolint.relations.references import references
 from argolint.sequence.order import PHASES, Place, hook_phases
-from argolint.values import leaves, text_at
+from argolint.values import leaves, maps, text_at
+from argolint.values.kubernetes import pod_spec
 
 
 def later(complaint: Complaint) -> Iterator[Explained]:
@@ -31,6 +32,7 @@ def later(complaint: Complaint) -> Iterator[Explained]:
         yield from _namespace(complaint, own)
         yield from _after_health(complaint)
         yield from _awaited_job(complaint)
+        yield from _of_the_same_image(complaint)
 
 
 def _lacks_any(app: App) -> bool:
@@ -191,6 +193,57 @@ def _awaited_job(complaint: Complaint) -> Iterator[Explained]:
             likely=True,
         )
         return
+
+
+def _of_the_same_image(complaint: Complaint) -> Iterator[Explained]:
+    """A pod does not get past its init containers, and a PostSync Job of the image of one of them has never run: it may do what that one waits for."""
+    app = complaint.app
+    node = app.node(complaint.id) if complaint.id else None
+    awaited = app.operation.awaited if app.operation else None
+    if node is None or awaited is None or awaited.reason != "healthy state of" or not awaited.is_(node.id):
+        return
+    stopped = [n for n in app.descendants(node.uid) if _IN_INIT.fullmatch(n.info.get("Status Reason", ""))]
+    if not stopped:
+        return
+    _, spec = pod_spec(complaint.manifest or {})
+    waiting = {_image(c): text_at(c, "name") for c in maps(spec, "initContainers")}
+    for manifest in app.evidence.get(Want("manifests")) or ():
+        _, job = (
+            pod_spec(manifest) if manifest.get("kind") == "Job" and "PostSync" in hook_phases(manifest) else ("", {})
+        )
+        name = text_at(manifest, "metadata", "name")
+        same = next((_image(c) for c in maps(job, "containers") if _image(c) in waiting), "")
+        if not same or any(n.id.kind == "Job" and n.id.name == name for n in app.nodes):
+            continue
+        facts = {
+            "object": complaint.subject,
+            "missing": f"Job {name}",
+            "wave": str(complaint.place.wave),
+            "container": waiting[same],
+            "pod": stopped[0].id.name,
+            "namespace": complaint.namespace or "default",
+        }
+        yield Explained(
+            "comes-later",
+            app.ref,
+            node.id,
+            f"{complaint.subject} stops in init container {waiting[same]}; PostSync Job {name}, of the same image, runs only once everything is healthy.",
+            evidence=(f"Job {name} and init container {waiting[same]} have image {same}; no Job of that name has run",),
+            fixes=advice(__package__, "comes-later/same-image", facts, complaint.id),
+            likely=True,
+        )
+        return
+
+
+_IN_INIT = re.compile(r"Init:(?:\d{1,3}/\d{1,3}|CrashLoopBackOff|Error)")
+"""The status of a pod whose init container runs, or ends and is started again."""
+
+
+def _image(container: Object) -> str:
+    """The image without tag and digest."""
+    image = text_at(container, "image").partition("@")[0]
+    head, _, tag = image.rpartition(":")
+    return head if head and "/" not in tag else image
 
 
 def _speaks(manifest: Object, word: re.Pattern[str]) -> bool:

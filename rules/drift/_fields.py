@@ -16,10 +16,13 @@ from ._grammar import in_another_order
 
 def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
     """Each object with its wanted changes; a value shown as live is in the live object itself."""
-    for resource in app.changed:
-        found = tuple(c for c in resource.changes if not phantom(resource, c) and wanted(resource, c))
-        if found:
+    for resource, changes in app.derive(_held):
+        if found := tuple(c for c in changes if wanted(resource, c)):
             yield resource, found
+
+
+def _held(app: App) -> tuple[tuple[Resource, tuple[Change, ...]], ...]:
+    return tuple((r, tuple(c for c in r.changes if not phantom(r, c))) for r in app.changed)
 
 
 def finding(

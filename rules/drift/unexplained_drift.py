@@ -85,7 +85,9 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
     taken_off = dropped and all(f"{change.pointer}/".startswith(maps) for change in changes)
     since = _wrote_since(resource) if dropped and not taken_off else ""
     if taken_off:
-        fact = f"lacks {listing(changes)} though it was applied: a controller, a webhook or someone takes it off again"
+        by = _wrote_since(resource)
+        who = f"{by}, which wrote the object since" if by else "a controller"
+        fact = f"lacks {listing(changes)} though it was applied: {who}, a webhook or someone takes it off again"
     elif since:
         fact = f"lacks {listing(changes)} of Git: its schema drops it, or {since}, which wrote the object after Argo CD did"
     elif dropped:

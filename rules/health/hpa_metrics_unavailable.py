@@ -37,7 +37,7 @@ _PREFIX = regex(r"^the HPA was unable to compute the replica count: ")
 _NO_REQUEST = regex(r"missing (?:pod-level )?request for (\S+)")
 _WRITTEN = regex(r"invalid \w+ metric source|unknown metric source type|no metrics in spec")
 """Faults of spec.metrics itself (kubernetes pkg/controller/podautoscaler/horizontal.go)."""
-_NOT_OF_METRICS = regex(r"controlled by multiple HPAs")
+_NOT_OF_METRICS = regex(r"controlled by multiple HPAs|selector is required|convert selector|desired replica count is")
 _V1_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"  # where autoscaling/v1 keeps them
 
 

@@ -14,12 +14,14 @@ Sources: gitops-engine/pkg/health, resource_customizations of Argo CD (the table
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
 from argolint.edits import removals
+from argolint.messages import telling
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, get, maps, number_at, parse_time, sh, split_pointer, text_at
 from argolint.values.knowledge import load
@@ -37,6 +39,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         stale = _left_over(resource) if found is None else None
         if stale is not None:
             yield _of_status(app, resource, stale)
+        elif found is None and resource.health.status == "Suspended" and _waits(resource):
+            yield _of_check(app, resource)
         elif found is not None or resource.health.status == "Suspended":
             yield _finding(app, resource, found or _NO_SWITCH)
 
@@ -76,6 +80,33 @@ def _left_over(resource: Resource) -> Object | None:
         c for c in maps(resource.live, "status", "conditions") if str(c.get("type")) in ("Paused", "Suspended")
     )
     return next((c for c in conditions if str(c.get("status")) == "True"), None)
+
+
+_PAUSE = re.compile(r"(?i)suspen|paus|hibernat|resum|stopp|halt|disabl|switched off|turned off")
+
+
+def _waits(resource: Resource) -> bool:
+    """Whether Argo CD's check gives a reason that is no pause, such as an approval."""
+    return bool(resource.health.message) and not _PAUSE.search(resource.health.message)
+
+
+def _of_check(app: App, resource: Resource) -> Finding:
+    kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
+    where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
+    return Finding(
+        message=f'{resource.id} is shown Suspended: "{telling(resource.health.message)}".',
+        at=Location(app.ref, resource.id),
+        evidence=(f"health Suspended {excerpt(resource.health.message)}",),
+        fixes=(
+            Fix(
+                f"Follow the reason that the {resource.kind} gives",
+                "live",
+                str(resource.id),
+                Edit("command", f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"),
+            ),
+        ),
+        explains=(Symptom.health(resource.id),),
+    )
 
 
 def _of_status(app: App, resource: Resource, stale: Object) -> Finding:

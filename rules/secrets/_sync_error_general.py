@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from argolint import GONE, App, Fix, Fleet, Resource
 from argolint.edits.advice import advice
+from argolint.values import dig, items
 
 from . import _external_secret as es
 from . import _stores as stores
@@ -31,6 +32,7 @@ def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tup
     own = {
         "secret": es.target_name(resource.any),
         "key": key_of(resource, found) or "its keys",
+        "rewritten": any(dig(entry, "rewrite") for entry in items(resource.any, "spec", "dataFrom")),
         "controller": found.detail.get("controller", "<class>"),
     }
     given = advice(__package__, found.advice, {**known, **own})

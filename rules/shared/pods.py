@@ -403,6 +403,8 @@ def _topic(trouble: Trouble) -> str:
 
 
 def _unknown(text: str) -> str:
+    if _CONSTRAINT.search(text):
+        return "constraint"
     if _SECURITY.search(text):
         return "security"
     if _LONG_LABEL.search(text):
@@ -413,6 +415,10 @@ def _unknown(text: str) -> str:
 
 
 _LONG_LABEL = regex(r"metadata\.labels: Invalid value: .{0,400}?must be no more than 63 (?:characters|bytes)")
+_CONSTRAINT = regex(
+    r"security context constraint|(?<!\w)\.(?:spec\.)?(?:\w{1,20}\[\d{1,3}\]\.)?securityContext\.\S{1,60}: (?:Forbidden|Invalid value)|seccomp may not be set|not usable by user or serviceaccount"
+)
+"""What OpenShift's constraints say; the head of their long sentence may be cut."""
 _REFUSED_POD = regex(r'\bPod "[^"]{1,253}" is invalid: ')
 
 

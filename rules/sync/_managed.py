@@ -14,7 +14,7 @@ def managed_by(app: App, user: str, message: str) -> Mapping[str, Json]:
     """`managed` is the namespace in the message, `control_plane` that of Argo CD.
 
     `of_operator` is True in OpenShift GitOps. `perhaps_operator` is True if the account has argocd-operator's form
-    (NAME-argocd-application-controller), which a Helm release with another name uses as well.
+    (NAME-argocd-application-controller), which a Helm release with another name uses as well; `operator_account` says so without a namespace.
     """
     named = _OF_NAMESPACE.search(message)
     account = user.split(":")
@@ -25,5 +25,6 @@ def managed_by(app: App, user: str, message: str) -> Mapping[str, Json]:
         "perhaps_operator": bool(named)
         and space != "openshift-gitops"
         and user.endswith("-argocd-application-controller"),
+        "operator_account": user.endswith("-argocd-application-controller"),
         "control_plane": space or app.ref.namespace,
     }

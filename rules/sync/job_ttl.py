@@ -1,7 +1,7 @@
 """A plain Job deletes itself
 
 What it finds: a Job with ttlSecondsAfterFinished that is no hook. Kubernetes removes it after it has finished, and Argo CD then shows it as
-missing.
+missing. Also a Job without it that is gone although the last sync applied it: another Job or a controller cleans up.
 
 Why it hurts: the application is OutOfSync after each run. With self-heal the Job is created, and run, again and again.
 
@@ -37,6 +37,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         plain = not job.hook and HOOK not in annotations_of(job.desired)
         if isinstance(seconds, int) and plain and not _never_ran(app, job):
             yield _finding(app, job, seconds)
+        elif seconds is None and plain and job.missing and settled(app) and _applied(app, job):
+            yield _cleaned_up(app, job)
+
+
+def _applied(app: App, job: Resource) -> bool:
+    rows = app.operation.results_of(job.id) if app.operation is not None else ()
+    return any(row.get("status") == "Synced" for row in rows)
 
 
 def _never_ran(app: App, job: Resource) -> bool:
@@ -47,23 +54,41 @@ def _never_ran(app: App, job: Resource) -> bool:
     return job.missing and known and operation is not None and not operation.results_of(job.id)
 
 
+def _cleaned_up(app: App, job: Resource) -> Finding:
+    return Finding(
+        message=f"{job.id} is gone after the sync that applied it: something deletes it, so application {app.ref} {_then(app)}.",
+        at=Location(app.ref, job.id),
+        confidence="likely",
+        evidence=("the last sync of this revision applied it, and it has no time to live",),
+        fixes=(_as_hook(app, job),),
+        explains=(Symptom.missing(job.id), Symptom.health(job.id)),
+    )
+
+
+def _then(app: App) -> str:
+    return "runs it again (self-heal)" if app.self_heal else "is OutOfSync from then on"
+
+
+def _as_hook(app: App, job: Resource) -> Fix:
+    return Fix(
+        "Make it a hook that is replaced at each sync",
+        "manifest",
+        str(job.id),
+        Edit("json-patch", as_hook(job.desired)),
+        caveat="; ".join(("it then runs at each sync", *once_a_hook(app, job))),
+        resource=job.id,
+    )
+
+
 def _finding(app: App, job: Resource, seconds: int) -> Finding:
     after = age_text(timedelta(seconds=seconds))
-    then = "runs it again (self-heal)" if app.self_heal else "is OutOfSync from then on"
     fact = "is gone" if job.missing else "will be gone"
     return Finding(
-        message=f"{job.id} {fact} {after} after it finishes (ttlSecondsAfterFinished), so application {app.ref} {then}.",
+        message=f"{job.id} {fact} {after} after it finishes (ttlSecondsAfterFinished), so application {app.ref} {_then(app)}.",
         at=Location(app.ref, job.id, "/spec/ttlSecondsAfterFinished"),
         evidence=("the live object is missing" if job.missing else "the live object is still there",),
         fixes=(
-            Fix(
-                "Make it a hook that is replaced at each sync",
-                "manifest",
-                str(job.id),
-                Edit("json-patch", as_hook(job.desired)),
-                caveat="; ".join(("it then runs at each sync", *once_a_hook(app, job))),
-                resource=job.id,
-            ),
+            _as_hook(app, job),
             Fix(
                 "Or drop the time to live",
                 "manifest",

@@ -49,7 +49,7 @@ from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
 from argolint.patterns import regex
-from argolint.values import annotations_of, below, dig, get, index_of, join_pointer, maps, split_pointer
+from argolint.values import annotations_of, below, dig, get, index_of, join_pointer, maps, parse_version, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 
@@ -113,7 +113,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if resource.group in _WORKLOADS:
             yield from _dropped(app, resource)
         elif pruned := _pruned(app, resource):
+<<<<<<< HEAD
+            yield _not_kept(app, fleet, resource, pruned, fleet.kubernetes_version(app.cluster))
+=======
             yield _not_kept(app, fleet, resource, pruned)
+>>>>>>> h-drift
     for resource in () if has_paths else app.resources:
         if _is_builtin(resource.group) and resource.status == "OutOfSync" and _is_validated(app, resource):
             yield from (_coming(app, resource, slip) for slip in coming(resource))
@@ -314,25 +318,45 @@ def _of_kubernetes(resource: Resource) -> bool:
     return extends or "." not in resource.group or _is_builtin(resource.group)
 
 
+<<<<<<< HEAD
+def _not_kept(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...], runs: str) -> Finding:
+=======
 def _not_kept(app: App, fleet: Fleet, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    runs = fleet.kubernetes_version(app.cluster)
+>>>>>>> h-drift
     pointer = changes[0].pointer
     own = _of_kubernetes(resource)
     crd = definition_of(app, resource.group, resource.kind)
     sure = crd is not None and declares(crd.live or crd.desired, resource.id.version, pointer) is False
     why = "since its CRD does not declare it" if sure and crd else "most likely since its CRD does not declare it"
+    since = str(load(__package__, "fields.yaml")["since"].get(split_pointer(pointer)[-1], "")) if own else ""
+    older = bool(since) and (parse_version(runs) or (99,)) < (parse_version(since) or ())
     if own:
         why = "most likely for its version or a feature gate"
+    if older:
+        why = f"which Kubernetes keeps from {since} on"
     counted = pointer + (f" and {len(changes) - 1} more" if len(changes) > 1 else "")
     path = "." + ".".join(split_pointer(pointer))
     field = _Undeclared("", (path,), resource, live_only=False, whose="crd", diff=False, crd=crd)
     topic = "schema-field/builtin" if own else "schema-field/crd"
-    facts, gone = _facts(app, fleet, field, pointer), removals(resource.desired, [c.pointer for c in changes])
+<<<<<<< HEAD
+    facts = {**_facts(app, fleet, field, pointer), "since": since if older else ""}
+    gone = removals(resource.desired, [c.pointer for c in changes])
+=======
+    facts, gone = (
+        {**_facts(app, fleet, field, pointer), "since": since if older else ""},
+        removals(resource.desired, [c.pointer for c in changes]),
+    )
+>>>>>>> h-drift
     return Finding(
-        message=f"The API server drops {counted} of {resource.id} at each sync, {why}, so {app.name} stays OutOfSync.",
+        message=f"The API server drops {counted} of {resource.id}, {why}, so {app.name} stays OutOfSync.",
         at=Location(app.ref, resource.id, pointer),
         severity="warning",
         confidence="proven" if sure else "likely",
-        evidence=("the last sync applied it, live does not hold it, and no one has written to the object since",),
+        evidence=(
+            "the last sync applied it, live does not hold it, and no one has written to the object since",
+            *((f"the cluster runs Kubernetes {runs}",) if older else ()),
+        ),
         fixes=advice(__package__, topic, facts if facts["alone"] else {**facts, "removals": gone}, resource.id),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
     )
