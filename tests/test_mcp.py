@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from argolint.cli.demo import RECORDING
+from argolint.plugins import load_rules
 from argolint.reports import document as r
 from argolint.serve import agent_answers
 from argolint.serve import agent_wire as wire
@@ -84,7 +85,8 @@ def test_five_read_only_tools_answer_over_stdio() -> None:
     assert [result.is_error for result in results] == [False] * len(results)
     ownership, page, owners, chain, none, all_owned, unknown, option, most, *odd = map(json.loads, texts)
     assert (ownership["shown"], ownership["next_cursor"]) == (3, 3)
-    assert {f["family"] for f in ownership["findings"]} == {"ownership"}
+    families = {rule.id: rule.family for rule in load_rules().values()}
+    assert {families[f["rule"]] for f in ownership["findings"]} == {"ownership"}
     assert page["rule"] == "shared-resource"
     assert "tracking-common" in json.dumps(owners)
     assert "tracking-ingest" in json.dumps(chain)

@@ -68,9 +68,7 @@ def exit_code() -> int:
             sys.stdout.close()  # what is buffered cannot be written: do not try again at exit
         return 2
     except MemoryError:
-        _tell(
-            _lines("there is not enough memory", MORE_MEMORY)
-        )  # masking takes more of it, and no secret is in these words
+        _out_of_memory()
         return 2
     except BaseException as error:
         behind = _signal_behind(error)
@@ -100,8 +98,18 @@ def _crashed(error: BaseException) -> int:
 
 
 def _say(message: str, hint: str = "") -> None:
-    with contextlib.suppress(OSError, ValueError, MemoryError):
-        _write(_lines(message, hint))
+    with contextlib.suppress(OSError, ValueError):
+        try:
+            _write(_lines(message, hint))
+        except (ImportError, MemoryError):  # not even the module that masks secrets can be loaded
+            _out_of_memory()
+
+
+def _out_of_memory() -> None:
+    """Say so past the stream that masks and escapes: this takes more memory, and these words need neither."""
+    if sys.__stderr__ is not None:
+        sys.__stderr__.write(_lines("there is not enough memory", MORE_MEMORY))
+        sys.__stderr__.flush()
 
 
 def _lines(message: str, hint: str) -> str:
@@ -112,11 +120,7 @@ def _write(text: str) -> None:
     """Write to standard error; secrets in the text are masked."""
     from argolint.redaction import without_secrets
 
-    _tell(without_secrets(text))
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(text)
+    sys.stderr.write(without_secrets(text))
     sys.stderr.flush()
 
 
